@@ -20,14 +20,14 @@ export interface RedisOutage {
   refused: number;
   /** Time from the failure to the next delivery that was answered 200, ms. */
   away_ms: number;
-  /** Time from the return of Redis to that delivery, ms; null if the outage includes a failover. */
+  /** Time from the return of Redis to that delivery, ms; null after a failover or a move of slots. */
   recovered_ms: number | null;
 }
 
 /** Redis servers that a test can break. */
 interface Breakable {
   url: string;
-  /** Causes the outage. Resolves when Redis is back, or earlier if the nodes of Redis agree on a new master. */
+  /** Causes the outage. Resolves when Redis is back, or for a failover as soon as the master has been killed. */
   break(): Promise<void>;
   isFailover: boolean;
   stop(): Promise<void>;
@@ -37,7 +37,7 @@ interface Breakable {
 const HANG_MS = 7000;
 /** How long a failed master is down, ms: longer than the failover takes. */
 const LOST_MS = 5000;
-/** The time within which a delivery is accepted after the outage, and then the time for all replies, ms. */
+/** The maximum time until a delivery is accepted after the outage, and then until all replies have arrived, ms. */
 const SETTLED_MS = 60_000;
 
 /** Puts two replicas under load while Redis is restarted, hangs, fails over, or moves its slots. */

@@ -119,8 +119,8 @@ function ask(agent: Agent, url: string, body: string): Promise<string> {
 }
 
 /**
- * Starts a stream that takes six seconds, longer than a stopping daemon waits, and reads it to its end, as EventSource
- * does.
+ * Starts a stream that takes six seconds, which is longer than a stopping daemon keeps its readers, and reads it to its
+ * end, as EventSource does.
  */
 async function followStream(
   url: string,

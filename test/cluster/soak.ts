@@ -27,7 +27,7 @@ export interface Soak {
 
 /** The kinds of keys that are kept for days. Each message and each trace adds to them. */
 const KEPT = /^(?:seen|session:message|traces|inbox)/;
-/** The number of keys of a kind whose memory is measured, to estimate the memory of all of them. */
+/** The number of keys of a kind whose memory is measured, to estimate the memory of all keys of the kind. */
 const MEASURED = 200;
 
 /** Whether keys of this kind are kept for days, and not only as long as their session or stream. */

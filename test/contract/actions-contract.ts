@@ -99,7 +99,7 @@ export function describeActions(current: () => StoreUnderTest): void {
       it('stores nothing if the idempotency key was released', async () => {
         const { session: claim } = await claimsOf();
         const found = await store.idempotency.claim('k', 'body');
-        if (found.outcome !== 'new') throw new Error('the key is taken');
+        if (found.outcome !== 'new') throw new Error('the key was already claimed');
         const claims = { session: claim, key: found.claim };
         expect(await store.actions.start(claims, anAction())).toEqual({ outcome: 'started' });
         await store.idempotency.release(found.claim);
@@ -242,7 +242,7 @@ export function describeActions(current: () => StoreUnderTest): void {
     describe('that are pending', () => {
       const START = ['started', 'confirming'] as const;
 
-      it('are stored with their turn, even across a restart', async () => {
+      it('are stored with their turn, and survive a restart', async () => {
         const { action } = await commitPending(store, session, { answer_ms: HOUR / 4 });
         const { asked_by: _, answer_ms, unasked_ms: __, ...stored } = action;
         const restarted = await test.restart();
@@ -291,7 +291,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.pendingIn('another')).toEqual([]);
       });
 
-      it('are started once, as an action of the turn that confirms them', async () => {
+      it('are started only once, and then belong to the turn that confirms them', async () => {
         const { claim, action } = await commitPending(store, session);
         test.advance(1000);
         expect(await store.actions.settle(claim, action.action_id, ...START)).toBe('settled');
@@ -306,7 +306,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         ]);
       });
 
-      it.each(['declined', 'withdrawn'] as const)('are %s once', async (state) => {
+      it.each(['declined', 'withdrawn'] as const)('are %s only once', async (state) => {
         const { claim, action } = await commitPending(store, session);
         expect(await store.actions.settle(claim, action.action_id, state, 'ending')).toBe('settled');
         expect(await store.actions.ofTurn('ending')).toMatchObject([
@@ -410,7 +410,7 @@ export function describeActions(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('that a reply of the inbox asks to confirm', () => {
+    describe('that a reply of the inbox asks the person to confirm', () => {
       const ANSWER = 900_000;
 
       async function replied(): Promise<{ inbox: InboxClaim; action: NewPendingAction }> {
@@ -507,7 +507,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(left).toEqual([]);
       });
 
-      it('are counted once for each action', async () => {
+      it('of one action count as one, however many of them are sealed', async () => {
         await started({ args: `${SEALED}a.b`, summary: `${SEALED}a.c` });
         await started({ args: `${SEALED}b.b`, summary: `${SEALED}b.c` });
         expect(await store.countTokens(SEALED)).toBe(2);
@@ -539,7 +539,7 @@ export function describeActionPeers(current: () => { test: StoreUnderTest; one: 
       const { test, one, two } = current();
       const session = await claimSession(one, 's');
       const found = await one.idempotency.claim('k', 'body');
-      if (found.outcome !== 'new') throw new Error('the key is taken');
+      if (found.outcome !== 'new') throw new Error('the key was already claimed');
       test.advance(CLAIM_MS);
       await two.idempotency.claim('k', 'body');
       expect(await one.actions.start({ session, key: found.claim }, anAction())).toEqual({ outcome: 'lost' });

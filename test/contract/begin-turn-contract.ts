@@ -20,7 +20,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
 
     const begin = async (session_tag: string, session_id = session_tag, turn_key: string | null = null) => {
       const begun = await store.beginTurn(session_tag, session_id, turn_key);
-      if (!begun) throw new Error('the session is claimed');
+      if (!begun) throw new Error('the session was already claimed');
       return begun;
     };
     const release = ({ claim }: { claim: SessionClaim }) => store.sessions.release(claim);

@@ -14,7 +14,7 @@ export const STREAM_TTL = 300_000;
 export const ada = personKey({ sub: 'ada' });
 export const bob = personKey({ sub: 'bob' });
 
-/** A session with a random id that lives for an hour. */
+/** A session that lives for an hour, with a random id. */
 export function aSession(now: number, members: Partial<Session> = {}): Session {
   return {
     session_id: randomUUID(),

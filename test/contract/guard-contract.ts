@@ -240,7 +240,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await turn(session.session_id)).toMatchObject({ turns: 1 });
       });
 
-      it('keeps the turns counted for an id when a new session with this id is saved', async () => {
+      it('keeps the count of turns of an id when a new session with this id is saved', async () => {
         const { session_id } = await saved();
         await turn(session_id);
         test.advance(HOUR);
@@ -272,7 +272,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await check({ session_id: 's' })).toMatchObject({ turns: 6 });
       });
 
-      it('counts the turns of a session by its tag, and lists and resets the session by either id', async () => {
+      it('counts turns by the tag of the session, lists it by its current id, and resets it by either id', async () => {
         const session = await saved();
         const tag = session.session_id;
         for (let n = 0; n < 4; n++) await turn(tag);
@@ -330,7 +330,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await checks(5)).toEqual([true, true, true, true, true]);
       });
 
-      it('are a burst if they were sent within one window, but a cooldown in the past blocks nothing', async () => {
+      it('are a burst if sent within one window, but a past cooldown does not block new messages', async () => {
         const sent_at = test.now() - HOUR;
         const sent = (seconds: number) => check({ sent_at: sent_at + seconds * SECOND });
         for (const seconds of [0, 3, 1, 5, 2]) expect((await sent(seconds)).allowed).toBe(true);
@@ -342,7 +342,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         expect(await guard.list()).toMatchObject({ circuits: [] });
       });
 
-      it('sent in the future count as sent now', async () => {
+      it('with a time in the future count as sent now', async () => {
         const sent_at = test.now() + HOUR;
         expect(await checks(6, { sent_at })).toEqual([true, true, true, true, true, false]);
         test.advance(30 * SECOND);

@@ -85,7 +85,7 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'another')).toMatchObject({ outcome: 'new' });
     });
 
-    it('recognizes a different body after a process died, if its request had begun to write', async () => {
+    it('recognizes a different body after the process died, if the first request had begun to write', async () => {
       const key = await claimed();
       const session = await claimSession(test.store, 's');
       await test.store.actions.start({ session, key }, anAction({ session_tag: 's' }));

@@ -84,7 +84,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.enqueue(again())).toEqual(['kept', 'kept']);
       });
 
-      it('stores no message of a delivery that does not fit, but recognizes repeated messages', async () => {
+      it('stores no message of a delivery that exceeds the free space, but recognizes repeated messages', async () => {
         await inbox.enqueue(Array.from({ length: 49 }, (_, n) => anInboxMessage({ message_id: `m${n}` })));
         const [first, second] = [anInboxMessage({ message_id: 'a' }), anInboxMessage({ message_id: 'b' })];
         expect(await inbox.enqueue([first, second])).toBeNull();
@@ -103,7 +103,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('counts', () => {
-      it('reports how many messages are in each state, and how old the oldest one is', async () => {
+      it('reports how many messages are in each state, and when the oldest of them arrived', async () => {
         expect(await inbox.counts()).toEqual([]);
         const received_at = test.now();
         await inbox.enqueue([anInboxMessage(), anInboxMessage(), anInboxMessage({ platform: 'mail' })]);
@@ -155,7 +155,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
 
       const screen = (...ids: string[]) => inbox.screen(ids.map(arrival), limits);
 
-      /** The stored items, oldest first: the message id of each message, or the text of each notice. */
+      /** The stored items, oldest first: the message id of each message, and the text of each notice. */
       const stored = async () =>
         (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
           .map(({ message_id, reply }) => reply ?? message_id)
@@ -498,7 +498,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
     });
 
-    describe('messages during which a process died', () => {
+    describe('messages on which a process was working when it died', () => {
       it('are claimed with the fewest interruptions first, until a failed attempt resets their count', async () => {
         const [a, b] = [inQueue('a'), inQueue('b')];
         await inbox.enqueue([a, b]);
@@ -557,7 +557,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(idsOf(await inbox.take(['chat'], ROOM))).toEqual([]);
       });
 
-      it('claims no texts of an unreachable platform, and reports it', async () => {
+      it('claims no texts of an unreachable platform, and reports the outage', async () => {
         const [away, near] = [inQueue('a', { reply: 'x' }), inQueue('b', { reply: 'y', platform: 'mail' })];
         const run = inQueue('c');
         await inbox.enqueue([away, near, run]);
@@ -597,7 +597,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('expire', () => {
-      it('fails the unclaimed texts of a platform that were stored at or before the given time', async () => {
+      it('marks unclaimed texts of a platform as failed if they were stored by the given time', async () => {
         const [old, sent, other, fresh] = [
           inQueue('a', { reply: 'old' }),
           inQueue('b', { reply: 'sent' }),
@@ -679,7 +679,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect((await claimed()).message.id).toBe(a2.id);
       });
 
-      it('stays in the list of failed messages for 30 days, unless there are too many newer ones', async () => {
+      it('stays in the list of failed messages for 30 days, unless too many newer messages have failed', async () => {
         const failed = Array.from({ length: 7 }, () => anInboxMessage());
         for (const message of failed) {
           await inbox.enqueue([message]);
@@ -723,7 +723,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await finish(now)).toBe(true);
       });
 
-      it('gives only the messages of a dead process to the next one, with their attempts counted', async () => {
+      it('gives the messages of a dead process to the next process, with their attempts counted', async () => {
         const [run, replied, behind] = [inQueue('a'), inQueue('b'), inQueue('a')];
         await inbox.enqueue([run, replied, behind]);
         const claims = await inbox.claim('run', ['chat'], 10);
@@ -845,7 +845,7 @@ export function describeInbox(current: () => StoreUnderTest): void {
         expect(await inbox.search('chat:b')).toEqual([]);
       });
 
-      it('makes a message that waits for its next attempt due now', async () => {
+      it('lets a waiting message be retried at once, before its next attempt is due', async () => {
         const message = anInboxMessage();
         await inbox.enqueue([message]);
         await retryLater(await claimed(), DAY, 'agent_failed');

@@ -150,7 +150,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.findByAlias('chat:X')).toBeNull();
       });
 
-      it('is bound once if many ids are bound at the same time', async () => {
+      it('is bound only once, even if many ids are bound at the same time', async () => {
         await put('k', 'token', null);
         const bound = await Promise.all(
           Array.from({ length: 10 }, (_, n) =>

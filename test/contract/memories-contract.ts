@@ -21,7 +21,7 @@ const BOB = ownerOfPerson(bob);
 const NUMBER = (alias: string | null) => ownerOnPlatform('phone', '+4915112345', alias);
 
 /**
- * The contract of the port `memories`: every backend passes it unchanged.
+ * The contract of the port `memories`, which every backend must pass.
  * @param make creates a new, empty backend each time; `max` limits the memories of each owner
  */
 export function describeMemories(name: string, make: (max: number) => Promise<MemoriesUnderTest>): void {
@@ -186,7 +186,7 @@ export function describeMemories(name: string, make: (max: number) => Promise<Me
     });
 
     describe('bounds', () => {
-      it('limit the memories of an owner: a new memory then replaces the least recently used memory', async () => {
+      it('limit the memories of an owner: at the limit, a new memory replaces the least recently used', async () => {
         const first = await add('number 0');
         await add('number 1');
         await add('of Bob', BOB);

@@ -36,7 +36,7 @@ export function describePeers(current: () => StoreUnderTest): void {
     });
 
     describe('claiming a session', () => {
-      it('cannot claim a session that the other daemon has claimed until the claim is released', async () => {
+      it('cannot both claim a session: the second can claim it only after the first has released it', async () => {
         const claim = await claimSession(one, 's');
         expect(await two.sessions.claim('s')).toBeNull();
         await one.sessions.release(claim);
@@ -119,7 +119,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await two.streams.read(changes.events.claim.stream_id, 0)).toHaveLength(2);
       });
 
-      it('store nothing if the session was taken over', async () => {
+      it('store nothing of a turn if its session was taken over', async () => {
         const { claim, changes, read } = await beginFullTurn(one, test.now());
         const before = await read();
         test.advance(CLAIM_MS);
@@ -132,7 +132,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(await one.sessions.turns(claim.session_tag)).toHaveLength(1);
       });
 
-      it('store nothing if its message was taken over', async () => {
+      it('store nothing of a turn if its message was taken over', async () => {
         const turn = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.sessions.renew(turn.claim)).toBe(true);
@@ -141,7 +141,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('store nothing if its key was taken over', async () => {
+      it('store nothing of a turn if its idempotency key was taken over', async () => {
         const turn = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.sessions.renew(turn.claim)).toBe(true);
@@ -149,7 +149,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         await expectNothingStored(turn);
       });
 
-      it('store nothing if its stream was ended', async () => {
+      it('store nothing of a turn if its stream was ended', async () => {
         const turn = await beginFullTurn(one, test.now());
         test.advance(CLAIM_MS);
         expect(await one.sessions.renew(turn.claim)).toBe(true);
@@ -398,7 +398,7 @@ export function describePeers(current: () => StoreUnderTest): void {
         expect(again?.message).toMatchObject({ id: run.id, attempts: 2, interrupted: 1 });
       });
 
-      it('count a message as interrupted even if nobody reaped it for a long time', async () => {
+      it('count a message as interrupted even if its claim ended only long after the daemon had died', async () => {
         const message = inQueue('a', 'a1');
         await one.inbox.enqueue([message]);
         await one.inbox.claim('run', ['chat'], 1);

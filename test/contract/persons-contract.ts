@@ -155,14 +155,15 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.guard.check(message, GUARD_LIMITS)).toMatchObject({ allowed: true, messages: 1 });
     });
 
-    it('stores nothing of a message that was in progress: no turn, no trace, no answer for its key', async () => {
+    it('stores no turn, trace or answer of a message that is in progress during the erasure', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-1', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
       const claim = await store.sessions.claim(session.session_id);
       const key = JSON.stringify(['web', ['person', cleo.person], 'k']);
       const answering = await store.idempotency.claim(key, 'body');
-      if (claim === null || answering.outcome !== 'new') throw new Error('it is claimed already');
+      if (claim === null || answering.outcome !== 'new')
+        throw new Error('the session or the key was already claimed');
       await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
       const trace = aTrace(session, { user_id: 'cleo' });
       const answer = { session_id: session.session_id, response: 'said' };
@@ -176,18 +177,18 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toEqual([]);
       expect(await store.idempotency.look(key, 'body')).not.toMatchObject({ outcome: 'done' });
-      // An hour later, a sender with the same id counts as a different person.
+      // An hour after the erasure, a sender with the same id counts as a different person.
       test.advance(HOUR);
       await store.traces.keep(trace);
       expect(await store.traces.find(session.session_id)).toHaveLength(1);
     });
 
-    it('ends the claim of a run in progress, which then cannot record any write', async () => {
+    it('ends the claim of a run in progress, so that the run cannot record any write', async () => {
       if (store.persons === null) return;
       const session = aSession(test.now(), { session_id: 'cleo-2', user_id: 'cleo', owner: cleo.person });
       await saveSession(store, session);
       const claim = await store.sessions.claim(session.session_id);
-      if (claim === null) throw new Error('it is claimed already');
+      if (claim === null) throw new Error('the session was already claimed');
       await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
       expect(await store.sessions.renew(claim)).toBe(false);
       const action = anAction({ session_tag: session.session_id, person: cleo.person, user_id: 'cleo' });
@@ -203,7 +204,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.inbox.enqueue([anInboxMessage({ platform: PLATFORM, session_id, message })]);
       expect(await store.inbox.claim('run', [PLATFORM], 5)).toHaveLength(1);
       const claim = await store.sessions.claim(session_id);
-      if (claim === null) throw new Error('it is claimed already');
+      if (claim === null) throw new Error('the session was already claimed');
       await (await test.beside()).persons?.erase({ platform: PLATFORM, user_id: 'dora' });
       expect(await store.sessions.renew(claim)).toBe(false);
       const action = anAction({ session_tag: session_id, platform: PLATFORM, user_id: 'dora' });
@@ -212,7 +213,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       await store.sessions.release(claim);
       test.advance(1);
       const next = await store.sessions.claim(session_id);
-      if (next === null) throw new Error('it is claimed already');
+      if (next === null) throw new Error('the session was already claimed');
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
     });
 
@@ -229,7 +230,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(await store.traces.find(other.turn_id)).toHaveLength(1);
     });
 
-    it('stores no trace of a platform message that was in progress', async () => {
+    it('stores no trace of a platform message that is in progress during the erasure', async () => {
       const persons = await fill();
       if (persons === null) return;
       const [waiting] = (await persons.show(asUser(ada))).inbox.filter(({ message }) => message !== null);
@@ -242,7 +243,8 @@ export function describePersons(current: () => StoreUnderTest): void {
 }
 
 /**
- * The data without the only value that the erasure of another person may change: the user who opened the shared thread.
+ * The data, with the record of each session replaced by its id. The erasure of another person may change one value of
+ * these records: the user who opened the shared thread.
  */
 function withoutTies({ sessions, ...rest }: Awaited<ReturnType<PersonStore['show']>>) {
   const plain = sessions.map(({ session, ...one }) => ({ ...one, session_id: session.session_id }));

@@ -10,7 +10,7 @@ import { Postgres, withoutPostgres } from '../support/postgres.ts';
 import { ada } from './fixtures.ts';
 import { describeMemories } from './memories-contract.ts';
 
-describe.skipIf(withoutPostgres)('with a Postgres server', () => {
+describe.skipIf(withoutPostgres)('the store of memories on a Postgres server', () => {
   let server: Postgres;
 
   beforeAll(async () => {
@@ -115,7 +115,7 @@ describe.skipIf(withoutPostgres)('with a Postgres server', () => {
     expect(await count()).toBe('0');
   });
 
-  it('fails as unreachable within seconds if nothing answers, and works again when the server is back', async () => {
+  it('reports within seconds that it is unreachable if nothing answers, and works again after an outage', async () => {
     const url = await server.createDatabase();
     const memories = open(url);
     await memories.add(owner, tea);

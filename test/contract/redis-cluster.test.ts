@@ -20,7 +20,7 @@ describe.skipIf(!hasRedis)('on a Cluster', () => {
 });
 
 describe.skipIf(!hasRedis)('a failover by Sentinel', () => {
-  it('is followed by the store automatically; nothing acknowledged is lost with REDIS_DURABILITY=always', async () => {
+  it('is followed by the store, and with REDIS_DURABILITY=always no acknowledged write is lost', async () => {
     const servers = await startSentinel();
     const store = await openRedisStore({ url: servers.url, traceRetentionMs, isAlways: true });
     try {

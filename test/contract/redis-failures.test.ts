@@ -28,7 +28,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
   /** Waits until the store has recovered by itself. */
   const recovered = () => vi.waitFor(() => store.check(), { timeout: 60_000, interval: 50 });
 
-  it('is reported, makes commands fail at once, and has everything that it acknowledged when it is back', async () => {
+  it('is reported, makes commands fail at once, and loses no acknowledged write', async () => {
     const session = aSession(Date.now());
     await saveSession(store, session);
     await server.kill();
@@ -44,7 +44,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.find(session.session_id)).toEqual(session);
   });
 
-  it('makes a command fail if it does not answer it in time, and carries out the command only once', async () => {
+  it('makes a command fail if the answer is late, and carries out the command only once', async () => {
     await store.inbox.enqueue([anInboxMessage()]);
     process.kill(server.pid, 'SIGSTOP');
     const message = anInboxMessage();
@@ -116,7 +116,7 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       const keys = await server.client.keys('*');
       const forever: string[] = [];
       for (const key of keys) if ((await server.client.pttl(key)) === -1) forever.push(key);
-      // The inbox is bounded by its number of messages.
+      // The keys of the inbox do not expire, but the number of its messages is limited.
       expect(forever.filter((key) => !/^agentd:\{(inbox|session:chat:.*)\}:/.test(key))).toEqual([]);
       expect(await server.client.get('chat:jwt:u1')).toBe('a.b.c');
       expect(await server.client.pttl('chat:jwt:u1')).toBeGreaterThan(59_000);

@@ -31,7 +31,7 @@ import { claimSession } from './store-writes.ts';
 
 interface Sender {
   user_id: string;
-  /** The node that stores the windows of the sender. */
+  /** The node that stores how many messages the loop guard has counted for the sender. */
   node: number;
 }
 
@@ -48,8 +48,8 @@ const SESSIONS = 60;
 const LINK = /^[^:{]+:jwt:|^agentd:\{[^:{}]+:jwt:[^}]*\}:link$/;
 const SHARD = /^agentd:\{(s\d\d|all)\}:/;
 
-// A Cluster adds rules to the contract of the store: which keys must be in one shard.
-describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
+// On a Cluster, the contract of the store has additional rules. They say which keys must be in one shard.
+describe.skipIf(!hasRedis)('a store on a Cluster', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let nodes: Redis[];
   let stores: Store[];
@@ -76,7 +76,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
   const keysOf = (node: Redis, pattern = '*') => node.keys(pattern);
   const allKeys = async () => (await Promise.all(nodes.map((node) => keysOf(node)))).flat();
 
-  /** Makes a turn as the daemon does: all its ids are in the shard of its session. Returns the id of the session. */
+  /** Makes a turn as the daemon does: all its ids are in the shard of its session. Returns the session's last id. */
   async function answer(store: Store): Promise<string> {
     const session = aSession(Date.now());
     const { session_id } = session;
@@ -88,7 +88,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     const key = await store.idempotency.claim(randomUUID(), 'body', session_id);
     const { stream_id } = await store.streams.create(aStream({ stream_id: beside() }));
     const stream_claim = await store.streams.claim(stream_id, { owner: null, reader: null });
-    if (!inbox_claim || !stream_claim || key.outcome !== 'new') throw new Error('something is claimed');
+    if (!inbox_claim || !stream_claim || key.outcome !== 'new') throw new Error('a claim was refused');
     const write = anAction({ action_id: beside(), session_tag: session_id });
     expect(await store.actions.start({ session: claim, key: key.claim }, write)).toEqual({
       outcome: 'started',
@@ -110,7 +110,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     return renamed.session_id;
   }
 
-  it('spread sessions over all nodes', async () => {
+  it('spreads sessions over all nodes', async () => {
     const store = await open();
     for (let n = 0; n < SESSIONS; n++) await answer(store);
     for (const node of nodes) {
@@ -119,7 +119,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     }
   });
 
-  it('share one slot if they belong to one session, and are all in a shard, except for links', async () => {
+  it('stores all keys of a session in one slot, and all keys except links in shards', async () => {
     const store = await open();
     const ids = [await answer(store), await answer(store)];
     const link = { key: 'chat:jwt:u1', token: 't', person: 'p' as never, ttl_ms: HOUR };
@@ -136,7 +136,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(keys.filter((key) => key.includes(':moved:'))).toEqual([]);
   });
 
-  it('lead every repeated request to the stored answer, whichever daemon gets the request', async () => {
+  it('finds the stored answer for every repeated request, whichever daemon gets the request', async () => {
     const [one, two] = [await open(), await open()];
     const session_id = randomUUID();
     const claims = await Promise.all(
@@ -145,7 +145,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     const outcomes = claims.map(({ outcome }) => outcome).sort();
     expect(outcomes).toEqual(['new', ...Array<string>(19).fill('running')].sort());
     const first = claims.find((found) => found.outcome === 'new');
-    if (first?.outcome !== 'new') throw new Error('nobody has the key');
+    if (first?.outcome !== 'new') throw new Error('no request could claim the key');
     const claim = await claimSession(one, session_id);
     const answer = { claim: first.claim, answer: { session_id, response: 'x' }, ttl_ms: HOUR };
     expect(await one.commitTurn(claim, { trace: aTrace(null), answer })).toBe('committed');
@@ -159,11 +159,11 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     }
   });
 
-  it('free an idempotency key if the process that bound it to a shard died before it claimed the key', async () => {
+  it('frees an idempotency key if the process that bound it to a shard died before it claimed the key', async () => {
     const store = await open();
     const session_id = randomUUID();
     const found = await store.idempotency.claim('k', 'body', elsewhere(session_id));
-    if (found.outcome !== 'new') throw new Error('the key is taken');
+    if (found.outcome !== 'new') throw new Error('the key was already claimed');
     await store.idempotency.release(found.claim);
     await Promise.all(
       nodes.map(async (node) => {
@@ -174,7 +174,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await store.idempotency.claim('k', 'other', session_id)).toMatchObject({ outcome: 'running' });
   });
 
-  it('count the messages of a user exactly, across many sessions and two daemons', async () => {
+  it('counts the messages of a user exactly, across many sessions and two daemons', async () => {
     const both = [await open(), await open()];
     const user = guardUser({ platform: 'chat', user_id: 'u', person: null, address: null });
     const verdicts = await Promise.all(
@@ -188,7 +188,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(GUARD_LIMITS.max_messages);
   });
 
-  it('count a repeated message once, even if a process died after it had counted only the user', async () => {
+  it('counts a repeated message once, even if a process died before it counted it for the session', async () => {
     const store = await open();
     const message_id = randomUUID();
     const session_id = randomUUID();
@@ -216,7 +216,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await store.guard.check(other, GUARD_LIMITS)).toMatchObject({ messages: 2, turns: 2 });
   });
 
-  it('keep the messages of a session in the order of arrival even if the node of one sender is slow', async () => {
+  it('keeps the messages of a session in the order of arrival even if the node of one sender is slow', async () => {
     const store = await open();
     const session_id = 'chat:room';
     const own = await cluster.masterOf(`{${shardOf(session_id)}}`);
@@ -230,7 +230,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(claims.map(({ message }) => message.message_id)).toEqual(['m1']);
   });
 
-  it('are not changed twice by a script if the client loses its connection while the script runs', async () => {
+  it('runs a script only once, even if the client loses its connection while the script runs', async () => {
     const client = clientOf(parseRedisUrl(cluster.url)) as Cluster;
     client.on('error', () => undefined);
     await client.connect();
@@ -250,11 +250,11 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     client.disconnect();
   });
 
-  it('are not missed while their slot is being moved to another node', async () => {
+  it('refuses operations on a slot that is being moved to another node, and misses no key afterwards', async () => {
     const store = await open();
     const key = JSON.stringify(['web', ['client', '192.0.2.7', 'once']]);
     const claimed = await store.idempotency.claim(key, 'body', 's');
-    if (claimed.outcome !== 'new') throw new Error('the key is not new');
+    if (claimed.outcome !== 'new') throw new Error('the key was already claimed');
     await store.idempotency.finish(claimed.claim, { session_id: 's', response: 'first' }, HOUR);
     const claim = await claimSession(store, 's');
     const commit = () => store.commitTurn(claim, { trace: aTrace(null) });
@@ -273,7 +273,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(await commit()).toBe('committed');
   });
 
-  it('are listed completely, or the list is refused if slots are moved in the meantime', async () => {
+  it('lists all keys, or refuses to list them if slots are moved in the meantime', async () => {
     const connection = new RedisConnection(parseRedisUrl(cluster.url), { constants: {} });
     await connection.connect();
     const listed = new RedisKeyspace(connection).scan('*');
@@ -288,7 +288,7 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     connection.close();
   });
 
-  it('do not reveal an idempotency key if they only record its shard', async () => {
+  it('does not reveal an idempotency key in the name of the record of its shard', async () => {
     const store = await open();
     const key = JSON.stringify(['web', ['client', '192.0.2.7', 'canary']]);
     await store.idempotency.claim(key, 'body', elsewhere(key));
@@ -297,13 +297,13 @@ describe.skipIf(!hasRedis)('the keys of a Cluster', () => {
     expect(bound.join()).not.toContain('canary');
   });
 
-  it('are refused if an earlier version wrote them, which kept all keys on one node', async () => {
+  it('does not open if it finds keys of an earlier version, which kept all keys on one node', async () => {
     const slot = await cluster.masterOf('agentd:{agentd}:inbox:clock');
     await nodes[slot]?.set('agentd:{agentd}:inbox:clock', 1);
     await expect(open()).rejects.toThrow(StoreUnsharded);
   });
 
-  /** Finds a sender whose windows are on a node that `fits` accepts. */
+  /** Finds a sender whose messages are counted on a node that `fits` accepts. */
   async function senderOn(fits: (node: number) => boolean): Promise<Sender> {
     for (let n = 0; ; n++) {
       const user_id = `u${n}`;

@@ -40,7 +40,7 @@ import { sweepAll } from './store-writes.ts';
 
 // Each backend must give the same answers as the reference store, for any commands in any order.
 
-/** Number of runs for each backend; SAME_ANSWERS_RUNS=334 makes 50,000 commands. */
+/** Number of runs for each backend; SAME_ANSWERS_RUNS=334 makes about 50,000 commands. */
 const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
 const COMMANDS = 150;
 const TRACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
@@ -50,7 +50,7 @@ const HOUR = 3600 * SECOND;
 const STATES: InboxState[] = ['waiting', 'running', 'replied', 'done', 'failed'];
 const TIGHT: GuardLimits = { ...GUARD_LIMITS, max_messages: 3, max_turns: 4, session_ttl_ms: HOUR };
 
-/** A store, and the claims that it has granted. Both stores have their claims in the same order. */
+/** A store, and the claims that it has granted. The backend and the reference have their claims in the same order. */
 interface Side {
   store: Store;
   sessions: SessionClaim[];
@@ -220,7 +220,7 @@ class Choices {
     };
   }
 
-  /** Commands that begin a summary and store it at once, because the tokens of the two stores differ. */
+  /** A summary is begun and stored by a single command, because the tokens of the two stores differ. */
   #summaries(): Record<string, () => Command> {
     const { pick, chance } = this.random;
     return {
@@ -662,7 +662,7 @@ async function compareAnswers(make: MakeStore, { isSharded = false } = {}): Prom
         // longer.
         for (const { sessions, keys } of [backend, reference])
           for (const claims of [sessions, keys]) claims.length = 0;
-        // No stream runs for hours after its daemon has died.
+        // In practice, the streams of a dead daemon are reaped long before so much time has passed.
         for (const side of [backend, reference])
           await side.store.streams.reap({ event: 'error', data: '{}' });
         await sweepAll(store);

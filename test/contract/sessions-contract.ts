@@ -120,7 +120,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await saveSession(store, session, 'changed')).toBe('ended');
     });
 
-    it('gives a new session with the id of an expired session none of the old turns', async () => {
+    it('does not show the turns of an expired session in a new session with the same id', async () => {
       const session = await saved();
       await keepTurn(store, session, { text: 'old' });
       test.advance(2 * HOUR);
@@ -182,7 +182,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
       expect(await store.sessions.turns(session.session_id)).toEqual([]);
     });
 
-    it('shows every instance at once what another instance has written', async () => {
+    it('makes the writes of one instance visible to the others at once', async () => {
       const administrator = await test.beside();
       const session = await saved();
       await keepTurn(store, session);
@@ -299,7 +299,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         return sessions.filter((_, place) => found[place] !== null);
       };
 
-      it('are deleted if they take up too much space: first the longest idle of the largest client', async () => {
+      it('are deleted if they take up too much space, the longest idle of the largest client first', async () => {
         const few = await beginMany(5, { client: 'few' });
         const many = await beginMany(10, { client: 'many' });
         const [first, second] = many as [Session, Session];
@@ -337,7 +337,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         expect((await live(sessions)).length).toBeLessThanOrEqual(20);
       });
 
-      it('displace no session of a person or platform, and those sessions do not count', async () => {
+      it('do not displace other sessions, and other sessions do not count toward the bound', async () => {
         const others = await Promise.all(Array.from({ length: 30 }, () => begin({ owner: ada })));
         others.push(...(await beginMany(10, {})));
         const anonymous = await beginMany(15, { client: 'c' });
@@ -376,7 +376,7 @@ export function describeSessions(current: () => StoreUnderTest): void {
         skip(store.maintenance === null, 'this backend needs no sweep');
       });
 
-      it('are deleted when their extended time has passed, not before', async () => {
+      it('are deleted when their extended time has passed, and not earlier', async () => {
         const session = await saved();
         test.advance(HOUR / 2);
         await keepTurn(store, session);

@@ -65,7 +65,7 @@ export const WANTED: StoreWanted = {
 };
 
 /**
- * The contract of the store's ports: every backend passes it unchanged.
+ * The contract of the store's ports, which every backend must pass.
  * @param make creates a new, empty store each time
  */
 export function describeStore(name: string, make: (wanted: StoreWanted) => Promise<StoreUnderTest>): void {

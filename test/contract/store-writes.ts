@@ -13,7 +13,7 @@ const HOUR = 60 * 60 * 1000;
 /** Claims a session that nobody has claimed. */
 export async function claimSession(store: Store, session_tag: string): Promise<SessionClaim> {
   const claim = await store.sessions.claim(session_tag);
-  if (!claim) throw new Error(`the session ${session_tag} is claimed already`);
+  if (!claim) throw new Error(`the session ${session_tag} was already claimed`);
   return claim;
 }
 

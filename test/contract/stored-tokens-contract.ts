@@ -9,7 +9,7 @@ import { saveSession } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** The contract of the tokens that are stored in links, sessions and streams. */
+/** The contract of the tokens in links, sessions and streams, and of the sealed texts of actions. */
 export function describeStoredTokens(current: () => StoreUnderTest): void {
   describe('stored tokens', () => {
     let test: StoreUnderTest;
@@ -80,7 +80,7 @@ export function describeStoredTokens(current: () => StoreUnderTest): void {
       expect((await listed('plain')).map(({ token }) => token)).toEqual([`${mark}s`]);
     });
 
-    it('and texts of actions are counted by their key, and a list can leave out those of one key', async () => {
+    it('and texts of actions are counted by the key that sealed them, and a list can exclude one key', async () => {
       const one = (text: string) => `${SEALED}keykey_1.${text}`;
       const two = (text: string) => `${SEALED}keykey_2.${text}`;
       expect(await store.countSeals()).toEqual(new Map());

@@ -78,7 +78,7 @@ export function describeStreams(current: () => StoreUnderTest): void {
       end();
     });
 
-    it('makes the person who begins the run the owner of the stream, unless it has an owner', async () => {
+    it('gives the stream to the person who begins its run, unless the stream has an owner', async () => {
       const [mine, nobodys] = [aStream({ owner: ada }), aStream({ owner: null })];
       await Promise.all([streams.create(mine), streams.create(nobodys)]);
       await streams.claim(mine.stream_id, NOBODY);

@@ -76,7 +76,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.keep(tag, next ?? '', aSummary())).toBe(true);
     });
 
-    it('deletes summaries with the session, however it ends', async () => {
+    it('deletes summaries with the session, however the session ends', async () => {
       await kept(aSummary());
       await store.sessions.end(session.session_id);
       expect(await store.summaries.find(tag, ada)).toBeNull();

@@ -135,7 +135,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
       expect(await store.sessions.turns(tag)).toHaveLength(1);
     });
 
-    it('stores everything except the turn if the session has ended meanwhile', async () => {
+    it('stores everything except the turn and its pending action if the session has ended meanwhile', async () => {
       const { claim, changes, read } = await beginFullTurn(store, test.now());
       const { session, ...rest } = changes;
       expect(await store.sessions.save(claim, session, 'new')).toBe('saved');

@@ -82,7 +82,7 @@ function callOf(run: Run, offered: readonly string[], prompt: string): WrittenCa
   return { name, args };
 }
 
-/** A run that will break off makes writes first. A run that repeats it calls the same tool with other words. */
+/** A run that will break off often writes first. A run that repeats it often calls the same tool in other words. */
 function toolInOtherWords({ random, breaks_at, attempt, calls }: Run): string | undefined {
   if (breaks_at > 0) return random.chance(0.6) ? random.pick(UNASKED) : undefined;
   return attempt > 1 && random.chance(0.6) ? random.pick(calls)?.tool : undefined;

@@ -89,7 +89,7 @@ export class Checker {
     this.violations.push({ rule, conversation, what: what.slice(0, 600) });
   }
 
-  /** Checks a request to the model, which is about to be answered. */
+  /** Checks a request to the model before the model answers it. */
   prompt(run: Run, { messages }: Pick<CompletionRequest, 'messages'>): void {
     if (++run.requests > MAX_STEPS)
       this.violate('bounds', run.conversation, `run ${run.number} asks the model ${run.requests} times`);

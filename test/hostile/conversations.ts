@@ -27,7 +27,10 @@ export interface Conversation {
   channel: ChannelName;
   identity: Identity;
   place: 'direct' | 'group';
-  /** The number of runs that the person causes, not counting answers to questions. */
+  /**
+   * How often the person writes a message or reacts to a question. If a question is still open then, they react up to
+   * two more times.
+   */
   turns: number;
   random: SeededRandom;
 }
@@ -56,7 +59,10 @@ export function makeConversation(seed: number, index: number): Conversation {
   };
 }
 
-/** Makes a conversation of one of `persons` people, who ask only for their own data. */
+/**
+ * Makes a conversation of one of `persons` people. Consecutive conversations, one on each channel, belong to the same
+ * person.
+ */
 export function makeCrowdConversation(seed: number, index: number, persons: number): Conversation {
   const { random, ...conversation } = makeConversation(seed, index);
   return {

@@ -32,7 +32,7 @@ export interface Saying {
 /** The connection between one conversation and the daemon. */
 export interface Line {
   say(text: string, saying?: Saying): Promise<Reply>;
-  /** Somebody else tries to answer the question. Resolves when the daemon has accepted the attempt. */
+  /** Somebody else tries to answer the question. Rejects if the daemon accepts the answer of a web client. */
   meddle(question: Question): Promise<void>;
 }
 

@@ -62,7 +62,7 @@ export type Rule =
   | 'bound'
   /** A run had too many model steps, calls or equal calls. */
   | 'bounds'
-  /** A write is missing from the journal, or differs from its record. */
+  /** A write is missing from the journal. */
   | 'journal'
   /** A confirmed action was not done, or a message got no answer. */
   | 'lost';

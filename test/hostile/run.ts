@@ -1,7 +1,7 @@
 /**
  * `npm run hostile -- --runs N --seed S` plays a model that follows the worst possible prompt, on all channels of a
- * daemon. It exits with 0 if no rule was broken. Otherwise it prints the violations, each with the command to play it
- * again, and exits with 1.
+ * daemon. It exits with 0 if no rule was broken. Otherwise it prints violations, with the commands to play their
+ * conversations again, and exits with 1.
  */
 import { parseArgs } from 'node:util';
 import { DEFECTS } from './defects.ts';

@@ -149,9 +149,9 @@ interface Stream {
   owner: Person | null;
   /** Whether its owner was set by a token in the query. */
   byQuery: boolean;
-  /** Its events, numbered from 1. */
+  /** The answer that later readers of the stream get. Null while nobody has opened or stopped the stream. */
   answer: Omit<Answer, 'fingerprint' | 'reader'> | null;
-  /** The id of the session that the message names, unless it is an id from before sign-in. */
+  /** The id of the session: before the run, the session that the message names; after it, the session of the run. */
   session_id: string | null;
   /** Whether it was posted with an id from before sign-in, and without the owner's token. */
   namesFormer: boolean;
@@ -405,7 +405,7 @@ export class Checker {
     return this.#end({ session, person, ...this.#shownTo(session, person, message.mark) }, 1, seen);
   }
 
-  /** @param linked whether the service confirmed the link, or null if it did not say */
+  /** @param linked whether the service confirmed that the link was changed, or null if it did not say */
   link(change: LinkChange, linked: boolean | null): Problem[] {
     const { platform, user, presented, off, keepsHolder, needsToken } = change;
     const key = `${platform} ${user}`;

@@ -18,8 +18,8 @@ export interface Response {
 const BLANK_LINE = '\r\n\r\n';
 
 /**
- * A client's keep-alive connection to a server of the same process, without a socket: `connection` events of
- * a Node server take any duplex stream. The server parses and writes HTTP as it does on the network.
+ * A client's keep-alive connection to a server of the same process, without a socket: the `connection` event of a
+ * Node.js server accepts any duplex stream. The server parses and writes HTTP as it does on the network.
  */
 export class Connection extends Duplex {
   /** The remote address of the socket. It is set before each request, because connections are reused. */

@@ -3,7 +3,7 @@ import type { Change } from '../support/rewrite-sources.ts';
 export interface Defect {
   /** What the defect lets somebody do. */
   says: string;
-  /** The index of a history of seed 1. The defect is found soon after this history. */
+  /** The index of a history of seed 1. This history, or one soon after it, finds the defect. */
   start: number;
   /** A text that the report contains. */
   shows: RegExp;

@@ -31,7 +31,7 @@ export default {
   },
 } satisfies AgentRuntime;
 
-/** Lets a varying amount of other work of the process run in between, so that concurrent messages interleave. */
+/** Lets other work of the process run first, for a varying number of ticks, so that concurrent messages interleave. */
 async function ticks(number: number): Promise<void> {
   for (let tick = number % 4; tick > 0; tick--) await new Promise((resolve) => setImmediate(resolve));
 }

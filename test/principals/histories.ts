@@ -89,7 +89,7 @@ export type Move =
       who: Who;
       platform: 'teamchat' | 'phonechat' | 'msgbot';
       token: TokenKind;
-      /** The owner of the number. On other platforms, the platform says who links. */
+      /** On phonechat, the person whose number is linked. On other platforms, `who` always links their own account. */
       target: Who;
       off: boolean;
     }

@@ -26,7 +26,7 @@ export function emailAskedFor(text: string): string | null {
   return / look up (\S+@\S+)/.exec(text)?.[1] ?? null;
 }
 
-/** What the agent adds to its reply if it was given a token. */
+/** The agent adds this text to its reply if it was given a token. */
 const TOLD_OF_TOKEN = / and a token/;
 const TOKEN = /eyJ[\w-]{8,}\.eyJ[\w-]{8,}/;
 

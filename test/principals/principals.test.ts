@@ -25,7 +25,7 @@ describe('an attacker and a victim', () => {
   });
 
   it.each(Object.entries(DEFECTS))(
-    'are found to break the rules if the defect %s is inserted',
+    'reveal a broken rule of the service if the defect %s is inserted',
     { timeout: 300_000 },
     async (name, { start, shows }) => {
       const { code, stdout, stderr } = await principals('--defect', name, '--from', String(start));

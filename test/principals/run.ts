@@ -1,7 +1,7 @@
 /**
  * `npm run principals -- --histories N --seed S` lets an attacker and a victim play random histories against the
- * service. It exits with 0 if all histories obey the rules. Otherwise it prints a history that does not, in its
- * shortest form, and exits with 1.
+ * service. It exits with 0 if all histories obey the rules. Otherwise it prints a history that breaks them,
+ * in its shortest form, and exits with 1.
  */
 import { parseArgs } from 'node:util';
 import { DEFECTS } from './defects.ts';

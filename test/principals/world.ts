@@ -171,8 +171,8 @@ export class World {
   }
 
   /**
-   * Waits for the reply whose first mark is this mark. `reply` resolves to null if there is none in time. Call this before
-   * the message is delivered.
+   * Waits for the reply whose first mark is this mark. `reply` resolves to null if there is none in time. Call this
+   * before the message is delivered.
    */
   replyTo(mark: string): { reply: Promise<Delivered | null>; cancel(): void } {
     const { promise, resolve } = Promise.withResolvers<Delivered | null>();
@@ -226,8 +226,8 @@ export class World {
     const configuration = await configure({ cwd: this.#directory, env: this.#env });
     const log = pino({ level: 'info', base: null }, { write: (line: string) => this.#examine(line) });
     this.#daemon = await startDaemon(configuration, log);
-    // Node.js publishes the server object on a diagnostics channel when a request starts. The connections in this process
-    // need that object, so the first request uses a real socket.
+    // Node.js publishes the server object on a diagnostics channel when a request starts. The connections in this
+    // process need that object, so the first request uses a real socket.
     let server: unknown = null;
     const listener = (message: unknown) => {
       server = (message as { server: unknown }).server;

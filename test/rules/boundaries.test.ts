@@ -10,7 +10,7 @@ const PLATFORM = new RegExp(
 );
 /** The modules of "agentd/channel" and "agentd/channel/markdown". */
 const CONTRACT = ['src/channel/index.ts', 'src/channel/markdown.ts'];
-/** Modules that are bundled into scripts for browsers, so that the package does not export them. */
+/** Modules that are bundled into scripts for browsers. The package does not need to export them. */
 const BUNDLED = ['src/channel/event-stream.ts', 'src/channel/json-object.ts'];
 const DATABASE_CLIENTS = ['better-sqlite3', 'node:sqlite', 'ioredis', 'pg'];
 
@@ -42,7 +42,7 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
-  it('no database client is imported outside store/<backend>/', () => {
+  it('no database client is imported outside the folder of a backend', () => {
     const reached = [...violations('src', outsideOfBackend), ...violations('plugins', outsideOfBackend)];
     expect(reached).toEqual([]);
 
@@ -51,7 +51,7 @@ describe('boundaries', () => {
     }
   });
 
-  it('no store backend is imported outside the store, except by open.ts', () => {
+  it('no store backend is imported outside its folder, except by store/open.ts', () => {
     const reached = violations('src', (file, found) => {
       const backend = /^src\/daemon\/store\/[a-z]+\//.exec(found.file ?? '')?.[0];
       return backend !== undefined && !file.startsWith(backend) && file !== 'src/daemon/store/open.ts';
@@ -76,7 +76,7 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
-  it('the channel contract imports nothing from the daemon or the command line', () => {
+  it('the channel contract imports only packages and files of its own folder', () => {
     const reached = violations(
       'src/channel',
       (_file, { file }) => file !== null && !file.startsWith('src/channel/'),

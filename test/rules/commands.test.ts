@@ -61,7 +61,7 @@ describe.each(Object.entries(GROUPS))('the group %s', (name, { summary, example 
 });
 
 describe('the index of commands', () => {
-  it('matches the README, which names each command or its group', () => {
+  it('is covered by the README, which names each command or its group', () => {
     const [, table = ''] = /^## Commands\n(.*?)^## /ms.exec(read('README.md')) ?? [];
     const words = new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? ''));
     expect([...words].filter((word) => !new RegExp(`\`(?:agentd )?${word}\\b`).test(table))).toEqual([]);

@@ -17,7 +17,7 @@ describe('CONTRIBUTING.md', () => {
   });
 
   it.each(['README.md', 'man/agentd-message.7.md'])(
-    'asks contributors to draw each step in %s, and each step is there',
+    'asks contributors to add each step to %s, and the picture there has all steps in order',
     (file) => {
       const [, list = ''] =
         /^export const answerNow = (.*?)\n\n/ms.exec(read('src/daemon/message/steps.ts')) ?? [];

@@ -73,7 +73,7 @@ describe.each(UNITS)('%s', (file) => {
     const folder = mkdtempSync(join(ROOT, 'node_modules/.units-'));
     try {
       const path = join(folder, basename(file));
-      // Replaces the program with the one of this checkout.
+      // Replaces the program with the program of this checkout.
       writeFileSync(path, read(file).replace('=agentd serve', `=${join(ROOT, 'bin/agentd.js')} serve`));
       const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], {
         encoding: 'utf8',
@@ -84,7 +84,7 @@ describe.each(UNITS)('%s', (file) => {
     }
   });
 
-  it('names settings that exist', () => {
+  it('names only settings that exist', () => {
     const names = (values.get('Environment') ?? []).map((line) => line.split('=')[0] ?? '');
     expect(names).toContain('STATE_DIR');
     expect(strangersAmong(names)).toEqual([]);
@@ -100,18 +100,18 @@ describe('config/agentd.service', () => {
     expect(seconds(one('WatchdogSec'))).toBeGreaterThan(0);
   });
 
-  it('passes each secret as a credential, and its path as the setting', () => {
+  it('passes each secret as a credential, and the path of the credential as the setting', () => {
     const credentials = (values.get('LoadCredential') ?? []).map((line) => line.split(':')[0]);
     const files = (values.get('Environment') ?? []).filter((line) => line.includes('_FILE='));
     expect(files).toEqual(credentials.map((name) => `${name}_FILE=%d/${name}`));
     expect(credentials).toEqual(['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN']);
   });
 
-  it('gives the daemon more time to stop than it needs', () => {
+  it('gives the daemon more time to stop than its grace period', () => {
     expect(seconds(one('TimeoutStopSec'))).toBeGreaterThan(defaultOf('SHUTDOWN_GRACE_SECONDS'));
   });
 
-  it('does not restart the daemon if a restart does not help', () => {
+  it('does not restart the daemon if a restart would not help', () => {
     expect(one('RestartPreventExitStatus').split(' ').map(Number)).toEqual([EXIT.usage, EXIT.config]);
   });
 });
@@ -137,7 +137,7 @@ describe('config/Containerfile', () => {
     expect(images).toHaveLength(2);
     for (const image of images) {
       const [, found = 0] = /\/node:(\d+)-/.exec(image ?? '') ?? [];
-      // The tag of the image is a major version that is later than the required one.
+      // The tag of the image is a later major version than the required version.
       expect(Number(found)).toBeGreaterThan(Number(major));
     }
     expect(Number(minor)).toBeGreaterThan(0);
@@ -170,7 +170,7 @@ describe('config/Containerfile', () => {
     expect(inRuntime('ENTRYPOINT')).toEqual(['["node", "--", "bin/agentd.js"]']);
   });
 
-  it('names settings that exist', () => {
+  it('names only settings that exist', () => {
     const names = inRuntime('ENV').flatMap((line) =>
       line.split(/ +/).map((pair) => pair.split('=')[0] ?? ''),
     );
@@ -178,7 +178,7 @@ describe('config/Containerfile', () => {
     expect(strangersAmong(names)).toEqual([]);
   });
 
-  it('declares no volume: the daemon warns if none is mounted', () => {
+  it('declares no volume, so that the daemon can warn if no volume is mounted', () => {
     expect(inRuntime('VOLUME')).toEqual([]);
   });
 });
@@ -209,7 +209,7 @@ describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => 
     }
   });
 
-  it('names settings that exist', () => {
+  it('names only settings that exist', () => {
     const names = daemons.flatMap(({ environment = {} }) => Object.keys(environment));
     expect(names).toContain('TRUST_PROXY');
     expect(strangersAmong(names)).toEqual([]);
@@ -220,7 +220,7 @@ describe.each(['compose.yaml', 'compose-replicas.yaml'])('config/%s', (file) => 
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
-  it('mounts volumes that it declares, and files that the operator creates according to agentd-deploy(7)', () => {
+  it('mounts only its volumes, files of config/, and files that agentd-deploy(7) asks operators to create', () => {
     const sources = Object.values(compose.services).flatMap(({ volumes = [] }) =>
       volumes.map((volume) => volume.split(':')[0] ?? ''),
     );
@@ -298,7 +298,7 @@ describe('config/kubernetes', () => {
   const pod = manifest('Deployment').spec?.template.spec;
   const container = pod?.containers[0];
 
-  it('gives the daemon settings that exist', () => {
+  it('passes only existing settings to the daemon, and gives it more time to stop than its grace period', () => {
     const settings = load(manifest('ConfigMap').data?.['agentd.yaml'] ?? '') as Record<string, number>;
     const names = [...Object.keys(settings), ...(container?.env ?? []).map(({ name }) => name)];
     expect(names).toEqual(expect.arrayContaining(['ADMIN_LISTEN', 'JWT_SECRET_KEY_FILE', 'REDIS_URL_FILE']));
@@ -360,7 +360,7 @@ describe('config/kubernetes', () => {
 describe('agentd-deploy(7)', () => {
   const page = read('man/agentd-deploy.7.md');
 
-  it('names only existing files of the package, and all of them', () => {
+  it('names only existing files of config/, and all except those that other pages describe', () => {
     const named = [...page.matchAll(/\bconfig\/([\w.-]+)/g)].map(([, name = '']) => name);
     const files = filesBelow('config').map((file) => file.split('/')[1] ?? '');
     expect(named.filter((name) => !files.includes(name))).toEqual([]);
@@ -381,7 +381,7 @@ describe('agentd-deploy(7)', () => {
   });
 });
 
-/** Compiles the manifests as objects of their types, which name every field. Returns the output of the compiler. */
+/** Compiles the manifests as objects of their types, which know every field. Returns the output of the compiler. */
 function compile(manifests: readonly Manifest[]): string {
   const lines = manifests.map(
     (one, index) =>

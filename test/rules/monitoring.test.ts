@@ -60,10 +60,10 @@ const expressions = [
   ),
 ];
 
-/** Units in the list of Grafana 10. It shows the name of an unknown one after the number. */
+/** The units in use from the list of Grafana 10. Grafana shows the name of an unknown unit after the number. */
 const UNITS = ['short', 'percentunit', 's', 'bytes', 'ops', 'reqps', 'dateTimeFromNow'];
 
-/** Labels that Prometheus adds, and labels of the process metrics. */
+/** Labels that Prometheus adds, and the label of the buckets of a histogram. */
 const OTHERS = ['job', 'instance', 'le'];
 const RECORDS = new Map<string, MetricRecord>(METRICS.map((record) => [record.name, record]));
 
@@ -126,7 +126,7 @@ describe('dashboard and alert rules', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('use the rate of each counter, never its value, and no rate of a gauge', () => {
+  it('use the rate of each counter and histogram, never its value, and no rate of a gauge', () => {
     const wrong = expressions.flatMap(({ place, expr }) =>
       metricsIn(expr).flatMap(({ name }) => {
         // A query for the values of a label needs no rate.
@@ -187,13 +187,14 @@ describe('the dashboard', () => {
     expect(units.flat().filter((unit) => !UNITS.includes(unit) && !unit.startsWith('suffix:'))).toEqual([]);
   });
 
-  // A number is the last one in the selected time, so without a value for now it would be hours old.
-  it('has a value for now in each single number', () => {
+  // A panel with a single number shows the last value in the selected time. Without a current value, that value could
+  // be hours old.
+  it('has a current value in each panel with a single number', () => {
     for (const { title, targets = [] } of panels.filter(({ type }) => type === 'stat'))
       for (const { expr } of targets) expect(expr, title).toMatch(/ or vector\(0\)$/);
   });
 
-  it('chooses the largest series once, and not at each point of a curve', () => {
+  it('chooses the largest series once for a whole curve, and not at each of its points', () => {
     const chosen = expressions.filter(({ expr }) => /topk|bottomk/.test(expr));
     expect(chosen.length).toBeGreaterThan(0);
     for (const { place, expr } of chosen) expect(expr, place).toMatch(/ and topk\(.*@ end\(\)/);
@@ -227,14 +228,14 @@ describe('the dashboard', () => {
     }
   });
 
-  // A change of the start time between two scrapes lies between two windows of `changes()`, or in none.
+  // `changes()` could miss a start, because the two scrapes around it may be in different windows.
   it('marks each start of a process at the time of the start', () => {
     const starts = dashboard.annotations.list.find(({ name }) => name === 'Starts');
     expect(starts).toMatchObject({ useValueForTime: true });
     expect(starts?.expr).toMatch(/^1000 \* process_start_time_seconds\{/);
   });
 
-  it('counts processes that are down only in the jobs of agentd', () => {
+  it('counts a process as down only if it belongs to a job of agentd', () => {
     const all = expressions.filter(({ expr }) => /\bup\{/.test(expr) && expr.includes('$job'));
     expect(all.length).toBeGreaterThan(0);
     const job = dashboard.templating.list.find(({ name }) => name === 'job');
@@ -249,7 +250,7 @@ describe('the dashboard', () => {
 });
 
 describe('each alert rule', () => {
-  it('has a unique name, a severity, and says what to do', () => {
+  it('has a unique name and a severity, and says what to do', () => {
     expect(rules.map(({ alert }) => alert)).toEqual([...new Set(rules.map(({ alert }) => alert))]);
     for (const { alert, labels, annotations } of rules) {
       expect(alert).toMatch(/^Agentd[A-Z]\w+$/);
@@ -291,7 +292,7 @@ describe.skipIf(!promtool && process.env.CI !== 'true')('promtool', () => {
     expect(run('check', 'rules', join(ROOT, 'config/alerts.yaml'))).toMatchObject({ status: 0 });
   });
 
-  it('fires each alert rule when it should, and none of them on a quiet day', () => {
+  it('fires each alert when it should, and no alert on a quiet day or at a busy start', () => {
     const folder = mkdtempSync(join(tmpdir(), 'agentd-alerts-'));
     // Each rule is evaluated at each interval, so a day in steps of a minute would take too long.
     const isLong = ({ at }: AlertTest) => Number.parseInt(at, 10) > 120;

@@ -62,7 +62,7 @@ describe('settings', () => {
   });
 });
 
-/** Words that look like the name of a setting but are not one, without the shell variables of examples. */
+/** Words that look like names of settings but are not, without the shell variables of examples. */
 function strangersIn(file: string, text: string): string[] {
   const words = [...text.matchAll(/(?<![\w$])[A-Z]+(?:_[A-Z]+)+\b/g)].map(([word]) => word);
   const strangers = words.filter(

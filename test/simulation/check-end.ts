@@ -92,7 +92,7 @@ function checkDelivered(world: World, { label, agent, presses }: PlannedMessage,
   if (!mayFail) report(`${label} failed: ${message.failure}`);
 }
 
-/** Whether this fault can leave the daemon without knowing if a text was sent. It then sends the text again. */
+/** Whether this fault can prevent the daemon from knowing that a text was sent. The daemon then sends it again. */
 function mayRepeatSends(trouble: string): boolean {
   return !trouble.startsWith('delay') && !/^error (?:before|after) (?!platform\.send|inbox\.)/.test(trouble);
 }

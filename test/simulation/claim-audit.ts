@@ -53,7 +53,7 @@ export class ClaimAudit {
     if (was && holder) holder.valid_until = this.#now() + CLAIM_MS;
   }
 
-  /** Records that a write under a claim was made or refused. */
+  /** Reports a problem if a write was made without its claim, or was refused although the claim was held. */
   wrote(kind: ClaimKind, name: string, owner: string, was: boolean): void {
     this.#expect(kind, name, owner, was, 'written');
   }

@@ -27,7 +27,7 @@ import type { World } from './world.ts';
 export type Response<T> =
   | { is: 'answered'; value: T }
   | { is: 'problem'; error: AgentdError }
-  /** No daemon accepted it. */
+  /** The daemon was not running, or did not accept it. */
   | { is: 'refused' }
   /** The connection broke, so the outcome is unknown. */
   | { is: 'lost' };

@@ -14,8 +14,8 @@ export interface AgentRun {
   label: string;
   history: AgentTurn['history'];
   /**
-   * A problem that is reported only if the run is stored. A run that has lost its session may get outdated data, but it
-   * cannot be stored.
+   * A problem that is reported only if the turn of the run is stored. A run that has lost its session may get outdated
+   * data, but its turn cannot be stored.
    */
   doubt?: string;
 }
@@ -35,7 +35,7 @@ export interface Commit {
 /** A message of the channel `chat` that reached a daemon in a known thread. */
 export interface Arrival {
   request_id: string;
-  /** The daemon run that it reached. */
+  /** The actor of the daemon that it reached. */
   at: Actor;
   thread: string;
 }
@@ -45,7 +45,7 @@ export class RunRecord {
   readonly runs: AgentRun[] = [];
   readonly commits: Commit[] = [];
   readonly arrivals: Arrival[] = [];
-  /** Turns that the guard counts, by the tag of the session. */
+  /** How many turns the guard counts, by the tag of the session. */
   readonly counted = new Map<string, number>();
   readonly #world: World;
 

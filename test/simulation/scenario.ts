@@ -51,7 +51,7 @@ export interface WritePlan {
   idempotent: boolean;
   /** How many equal calls the agent makes on purpose. */
   times: 1 | 2;
-  /** Whether the agent calls the tool only after most of the reply has been sent. */
+  /** Whether the agent calls the tool only after it has written most of the reply. */
   late: boolean;
   /** Whether the person must confirm calls of the tool. */
   confirmed: boolean;
@@ -77,8 +77,8 @@ export interface PlannedMessage {
   /** What the agent writes through the API; null if it writes nothing. */
   writes: WritePlan | null;
   /**
-   * The button that the message presses, which is in the answer to the message `label`. Null if the message presses
-   * none.
+   * The button that the message presses. The button is in the answer to the message `label`. Null if the message is
+   * not a press of a button.
    */
   presses: { label: string; approve: boolean } | null;
   /** feed: number of readers of its stream. post: minimum number of deliveries by the platform. */
@@ -87,7 +87,10 @@ export interface PlannedMessage {
   stops: number | null;
   /** Whether it is sent over the other web channel as well, at the same time and with the same key. */
   both: boolean;
-  /** The client disconnects after this many ms, and sends the message again; null for never. */
+  /**
+   * The client disconnects after this many ms, and sends the message again if that is safe. Null if it does not
+   * disconnect.
+   */
   leaves: number | null;
 }
 

@@ -23,8 +23,8 @@ interface Task {
 }
 
 /**
- * Runs everything that is asynchronous in a simulation, one task at a time. It picks the next task at random among
- * those that are due. If none is due, the clock moves to the time of the next one. All promise jobs run between two
+ * Runs everything that is asynchronous in a simulation, one task at a time. It picks the next task at random from the
+ * tasks that are due. If no task is due, the clock moves to the time of the next task. All promise jobs run between two
  * tasks, so the same random numbers produce the same run.
  */
 export class Scheduler {

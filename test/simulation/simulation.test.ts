@@ -19,8 +19,8 @@ const SOME_BUGS = [
 ] as const;
 
 /**
- * Runs the simulation in its own process, because it replaces random numbers and time, and inserts bugs while the
- * sources load.
+ * Runs the simulation in a separate process, because the simulation replaces random numbers and time, and inserts bugs
+ * while the sources load.
  */
 function simulate(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((done) => {
@@ -36,7 +36,7 @@ function simulate(...options: string[]): Promise<{ code: number | null; stdout: 
 }
 
 describe('two daemons on one store', () => {
-  it('answer every message once, whatever fails, in 2,000 random runs', { timeout: 600_000 }, async () => {
+  it('answer each message once or report a failure, in 2,000 runs', { timeout: 600_000 }, async () => {
     const { code, stdout, stderr } = await simulate('--seeds', '2000');
     expect([stdout, code], stderr).toEqual(['2000 seeds passed\n', 0]);
   });
@@ -51,7 +51,7 @@ describe('two daemons on one store', () => {
   });
 
   it.each(Object.entries(BUGS))(
-    'have sources in which each text that the bug %s replaces occurs exactly once',
+    'run from sources that still fit the bug %s: each text that it replaces occurs exactly once',
     (_name, { changes }) => {
       for (const { file, from } of changes)
         expect(readFileSync(resolve(ROOT, file), 'utf8').split(from), `${file}: ${from}`).toHaveLength(2);

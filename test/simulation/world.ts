@@ -119,7 +119,7 @@ export class World {
     return `request-${this.#requests}`;
   }
 
-  /** In traces, attributes everything that the work does to this message. */
+  /** While the work runs, this message counts as the message that is being processed (`label`). */
   about<T>(label: string, work: () => T): T {
     return this.#labels.run(label, work);
   }
@@ -157,7 +157,7 @@ export class World {
     return this.#background.size > 0;
   }
 
-  /** Makes every call of the platform, or of the store, fail for this time. */
+  /** Makes every call to the platform, or to the store, fail for this time. */
   beginOutage(what: 'platform-outage' | 'store-outage', ms: number): void {
     this.struck.push(what);
     this.trace.note('—', () => `${what.toUpperCase()} for ${ms} ms`);

@@ -1,6 +1,6 @@
 /**
- * Browsers that the tests can use. They use the first one in this list that is installed. The headless shell uses a
- * third less CPU time than the others.
+ * Browsers for the tests, which use the first of them that is installed. The headless shell uses a third less CPU time
+ * than the others.
  */
 export const BROWSERS = [
   'chromium-headless-shell',

@@ -6,7 +6,7 @@ import type { ChannelScope, ChannelSettings, LinkAnswer } from '../../src/channe
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { DeliveryFailed } from '../../src/daemon/message/delivery-failed.ts';
 
-/** The scope of the conformance suite, in which users can also be linked, and which throws the daemon's errors. */
+/** The scope of the conformance suite, with two changes: users can be linked, and it makes the errors of the daemon. */
 export interface RecordingScope extends Recording {
   linked: Map<string, string>;
 }

@@ -24,7 +24,7 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs one command of the built agentd to its end, like the function `agentd` in daemon.ts, but within this process.
- * Tests that run many commands use it, because a separate program would spend most of its time on its start. Only one
+ * Tests that run many commands use it, because a separate process would spend most of its time starting. Only one
  * command runs at a time, because commands share the environment, the directory and the standard input of this process.
  */
 export function command(args: string[], options: CommandOptions = {}): Promise<Ended> {

@@ -48,8 +48,8 @@ export interface WebMessage {
 }
 
 /**
- * The whole path of a message on the reference store and a virtual clock, with a tool `cancel_order` that needs the
- * confirmation of its person, and an agent that follows instructions: "cancel 1004 because late" calls the tool.
+ * The whole path of a message on the reference store and a virtual clock. The person must confirm calls of the tool
+ * `cancel_order`. The agent follows instructions: "cancel 1004 because late" makes it call the tool.
  */
 export class ConfirmationWorld {
   readonly clock: VirtualClock;
@@ -60,7 +60,7 @@ export class ConfirmationWorld {
   readonly calls: ReceivedCall[] = [];
   /** Replies that the platform accepted. */
   readonly sent: OutgoingReply[] = [];
-  /** The input of the agent. */
+  /** The input of each run of the agent. */
   readonly turns: AgentTurn[] = [];
   /** The answer of the API to each call. */
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });

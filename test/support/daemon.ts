@@ -19,8 +19,9 @@ export interface Agentd {
   url: string;
   pid: number;
   directory: string;
-  /** The output so far: banner, and log lines as JSON. */
+  /** The standard output so far: the banner. */
   stdout(): string;
+  /** The standard error so far: the log lines, as JSON. */
   stderr(): string;
   log(): Record<string, unknown>[];
   /** Resolves with the first log line, past or future, that matches. */
@@ -28,7 +29,7 @@ export interface Agentd {
   /** Forgets the output so far, for the next test. */
   forget(): void;
   signal(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM (or the signal) and resolves to the exit code. */
+  /** Sends SIGTERM or the given signal, and resolves to the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
   exited: Promise<number | null>;
 }
@@ -36,7 +37,7 @@ export interface Agentd {
 export interface StartOptions {
   env?: Record<string, string>;
   args?: string[];
-  /** The state directory of an earlier run. Default: a new directory, which `stop` removes. */
+  /** The working directory, with the state in `state`. Default: a new directory, which `stop` removes. */
   directory?: string;
   /** A command that runs the daemon under changed conditions, such as a limit. */
   under?: readonly string[];

@@ -8,7 +8,10 @@ export interface Seen {
   data: any;
 }
 
-/** The complete blocks of an event stream. An incomplete block is ignored, as the standard requires. */
+/**
+ * The events in a stream. Blocks without an id, such as comments, are skipped. An incomplete block at the end is
+ * ignored, as the standard requires.
+ */
 export function eventsIn(text: string): Seen[] {
   return text
     .split('\n\n')

@@ -52,7 +52,7 @@ export class FakeModel {
   key: string | null = null;
   /** Number of requests whose client disconnected before the end. */
   aborted = 0;
-  /** Resolves when a request has arrived that is never answered. */
+  /** Resolves when a request has arrived that gets no answer (`hang`). */
   readonly hanging: Promise<void>;
   #script: (request: CompletionRequest, index: number) => ModelAnswer = () => ({ text: ['Hello.'] });
   #onHang: () => void = () => {};

@@ -54,7 +54,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
   readonly simulator: PlatformSimulator;
   /** Settings of a daemon with the channel, which calls this platform. */
   readonly env: Readonly<Record<string, string>>;
-  /** The same settings as the channel gets them. */
+  /** The same settings, in the form in which the channel gets them. */
   readonly settings: ChannelSettings;
   readonly #server: Server;
   readonly #api: SimulatedApi;

@@ -15,10 +15,11 @@ import type { VirtualPlatform } from './virtual-platform.ts';
 /** Ports of the store. Their calls never return after the process has died. */
 const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
 /**
- * Calls that only read. If the process dies at one of them, this is the same as if it dies after the previous write.
+ * Calls that only read, or only renew a claim. They are not counted as writes: a process that dies at one of them has
+ * done no more than a process that dies after the previous write.
  */
 const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
-/** Maximum step of the clock while nothing is known to be due, ms. */
+/** Maximum step of the clock, ms. */
 const STEP_MS = 60 * 60 * 1000;
 
 export interface InboxProcessOptions {

@@ -2,7 +2,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
  * Starts the longest files first, so that no long file runs alone at the end. The files of `principals` and
- * `simulation` need a processor each. The files between them mostly wait for time to pass, and run beside them.
+ * `simulation` need a processor each. The files between them in this list mostly wait for time to pass, so they run at
+ * the same time.
  */
 const LONGEST = [
   /\/principals\//,

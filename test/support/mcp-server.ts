@@ -30,7 +30,7 @@ export interface McpCall {
   session: string | null;
 }
 
-/** Answers a request instead of the server. @returns false if the server should answer it */
+/** May answer a request instead of the server. @returns false if the server should answer it */
 export type Intercept = (
   request: McpRequest,
   http: { request: IncomingMessage; response: ServerResponse; body: string },

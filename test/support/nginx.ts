@@ -13,7 +13,7 @@ const SAMPLE = resolve(import.meta.dirname, '../../config/nginx.conf');
 /** nginx may be in a directory that is only in the PATH of root. */
 const PATH = `${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
 
-/** If nginx is missing, the tests are skipped; with CI=true, they fail. */
+/** Whether tests are skipped because nginx is missing. Always false with CI=true, so that the tests fail there. */
 export const withoutNginx =
   execaSync('sh', ['-c', 'command -v nginx'], { env: { PATH }, reject: false }).failed &&
   process.env.CI !== 'true';

@@ -9,7 +9,7 @@ import { freePort } from './free-ports.ts';
 const FOLDERS = [...globSync('/usr/lib/postgresql/*/bin').toReversed(), process.env.PATH ?? ''];
 const PATH = FOLDERS.join(delimiter);
 
-/** If Postgres is missing, the tests are skipped; with CI=true, they fail. */
+/** Whether tests are skipped because Postgres is missing. Always false with CI=true, so that the tests fail there. */
 export const withoutPostgres = isMissing() && process.env.CI !== 'true';
 
 function isMissing(): boolean {

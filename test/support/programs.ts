@@ -1,14 +1,14 @@
 /**
  * Checks that the system programs that tests need are installed. As root on a machine with apt, it installs missing
- * ones; otherwise it names their packages. With CI=true, a missing program is a failure, so that no suite is silently
- * skipped.
+ * programs. It prints the packages of programs that are still missing. With CI=true, a missing program is a failure, so
+ * that no suite is silently skipped.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { BROWSERS } from './browsers.ts';
 
 interface Program {
   program: string;
-  /** Other programs, any of which can replace it. */
+  /** Programs that can replace it. */
   or?: readonly string[];
   /** The package in Debian. */
   package: string;

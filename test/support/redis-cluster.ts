@@ -21,7 +21,7 @@ export interface RedisServers {
 
 /** A slot that is being moved from one master of a Cluster to another. */
 export interface SlotMove {
-  /** Moves keys of the slot. If `isMoved` is absent, all of them. */
+  /** Moves the keys of the slot that `isMoved` accepts, or all keys if it is absent. */
   keys(isMoved?: (key: string) => boolean): Promise<void>;
   /** Moves the remaining keys, and gives the slot to its new master. */
   finish(): Promise<void>;
@@ -41,7 +41,7 @@ const SLOTS = 16_384;
 /** Number of keys that `MIGRATE` moves in one step, and its time limit, ms. */
 const [MIGRATED, MIGRATE_MS] = [50, 5000];
 
-/** Starts a Cluster. The masters are the first servers. On request, one replica of each master follows them. */
+/** Starts a Cluster. The first servers are the masters. On request, each of them has a replica. */
 export async function startCluster(
   size: number,
   { replicas = false, options = [] }: { replicas?: boolean; options?: readonly string[] } = {},
@@ -81,7 +81,7 @@ export async function startCluster(
     const ranges = (await client.call('CLUSTER', 'SLOTS')) as [number, number, [string, number, string]][];
     return ranges.find(([from, to]) => from <= slot && slot <= to)?.[2][2];
   };
-  // Nodes that do not know the same epoch could later disagree about who has a slot.
+  // Nodes that do not know the same epoch could later disagree about which node has a slot.
   const epochOf = async (client: Redis) =>
     /cluster_current_epoch:(\d+)/.exec(String(await client.cluster('INFO')))?.[1];
   const slotOf = async (key: string) => Number(await clients[0]?.call('CLUSTER', 'KEYSLOT', key));
@@ -107,7 +107,7 @@ export async function startCluster(
       keys,
       async finish() {
         while (Number(await source.call('CLUSTER', 'COUNTKEYSINSLOT', slot)) > 0) await keys();
-        // The new master first: otherwise it would still refuse what the other one sends to it.
+        // The new master is informed first. Otherwise it would refuse the clients that the old master redirects to it.
         const nodes = [target, source, ...clients.filter((node) => node !== target && node !== source)];
         await until(async () => {
           // A late message of the old master can take the slot back.

@@ -14,7 +14,7 @@ export interface Change {
 /**
  * Changes sources while they are loaded. The files themselves do not change. Call it before any of the sources is
  * imported.
- * @throws while they are loaded, if the text of a change is not found exactly once
+ * @throws while the sources are loaded, if the text of a change is not found exactly once
  */
 export function rewriteSources(all: readonly Change[]): void {
   const changes = new Map(Map.groupBy(all, ({ file }) => pathToFileURL(resolve(ROOT, file)).href));

@@ -14,8 +14,8 @@ export interface UnitDirectories {
 }
 
 /**
- * A running service, started from a unit file. It applies only the lines on which agentd depends. Unlike systemd, it
- * has no sandbox and does not change the user.
+ * Runs the service of a unit file, but applies only the lines on which agentd depends. Unlike systemd, it has no
+ * sandbox and does not change the user.
  */
 export class ServiceUnit {
   readonly #values: ReadonlyMap<string, readonly string[]>;

@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** Tests that run agentd as a program, or in a browser. They need `npm run build`. */
+/** Tests that run agentd as a program or use a browser, and `principals`. Most of them need `npm run build`. */
 export const E2E = ['test/{e2e,browser,principals}/**/*.test.ts'];
 
 /** Tests that run in the process of the test. They need no build. */
 const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/rules/**/*.test.ts'];
 
 /**
- * Tests that inject every fault into every call, start many processes, or wait for real time to pass. Each file takes
- * more than two seconds of CPU time. `npm test` runs them, `npm run test:unit` does not.
+ * Test files that take more than two seconds of CPU time each, for example because they inject every fault into every
+ * call, or start many processes. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
   'test/contract/postgres.test.ts',

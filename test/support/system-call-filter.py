@@ -1,6 +1,7 @@
 """Runs a command under the system call filter of a unit: system-call-filter.py UNIT COMMAND [ARGUMENT ...]
 
-systemd-analyze lists the calls of each set (@system-service), and libseccomp, which systemd itself uses, loads the filter.
+systemd-analyze lists the calls of each set, such as @system-service. libseccomp, which systemd also uses, loads the
+filter.
 """
 
 import ctypes

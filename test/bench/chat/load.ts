@@ -22,7 +22,10 @@ process.once('message', async (order: ChatOrder) => {
   process.disconnect();
 });
 
-/** No two messages are alike, and nobody writes often enough to reach a limit, so nothing is refused. */
+/**
+ * Returns a function that makes the next request. No two messages are alike, and nobody writes often enough to reach a
+ * limit, so nothing is refused.
+ */
 function requests({ people, exp }: ChatOrder): () => string {
   const parts = Array.from({ length: people }, (_, person) => partsOf(person, exp));
   let count = 0;
