@@ -29,7 +29,7 @@ test('a daemon is ready while it serves, until it stops, and only while its stor
   const ready = { status: 'ok', reason: null, checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } };
   expect(readiness.report()).toEqual(ready);
 
-  // Probes cause a write to the store only now and then, not each time.
+  // Probes cause at most one test write to the store per second.
   expect(checks).toBe(1);
 
   const detail = 'The volume of STATE_DIR is full.';
