@@ -198,10 +198,10 @@ describe('the division of a reply into messages', () => {
   const split = (text: string, limit: number) => renderMarkdown(text, { ...TAGS, limit });
 
   it.each([
-    ['between paragraphs, not sentences', 'one two. three\n\nfour five six', 20, ['one two. three', 'four five six']],
-    ['between lines, not sentences', 'one. two\nthree. four five', 18, ['one. two', 'three. four five']],
-    ['between sentences, not words', 'one two. three four five', 18, ['one two.', 'three four five']],
-    ['between words, not within a word', 'one two three four', 12, ['one two', 'three four']],
+    ['first at paragraph ends', 'one two. three\n\nfour five six', 20, ['one two. three', 'four five six']],
+    ['otherwise at line ends', 'one. two\nthree. four five', 18, ['one. two', 'three. four five']],
+    ['otherwise at sentence ends', 'one two. three four five', 18, ['one two.', 'three four five']],
+    ['otherwise between words', 'one two three four', 12, ['one two', 'three four']],
     ['within a word that is longer than a message', 'abcdefghijkl mn', 5, ['abcde', 'fghij', 'kl mn']],
     [
       'between sentences of scripts without spaces',

@@ -22,7 +22,7 @@ const settings = {
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
-// The locations of settings have their own tests.
+// Finding and reading the settings has its own tests.
 vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
 
 const HOUR = 3_600_000;

@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 const BIN = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 let installed: string;
 
-/** A separate installation, whose program prints its arguments and environment. */
+/** A separate installation with a program that prints its arguments and the variable AGENTD_HANDED_OVER. */
 beforeEach(() => {
   installed = mkdtempSync(join(tmpdir(), 'agentd-bin-'));
   write('package.json', '{"type":"module"}');

@@ -25,7 +25,7 @@ const settings = {
   TRACE_RETENTION_DAYS: 7,
 } satisfies Partial<Settings>;
 
-// The locations of settings have their own tests.
+// Finding and reading the settings has its own tests.
 vi.mock('../../../src/cli/core-settings.ts', () => ({ coreSettings: async () => settings }));
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiIsImVtYWlsIjoiYUBiLmMifQ.c2lnbmF0dXJl';
@@ -279,7 +279,7 @@ describe('status', () => {
     );
   });
 
-  it('prints the answer of the daemon as JSON, even if --url names another address', async () => {
+  it('with --json, prints the answer of the daemon at the address in --url', async () => {
     const url = await answering(200, JSON.stringify(health));
     settings.PORT = 0;
     expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({

@@ -77,7 +77,7 @@ describe('agentd help', () => {
     expect(without).toEqual(['completion']);
   });
 
-  it('still shows the help of commands and groups', async () => {
+  it('also shows the help of commands and groups', async () => {
     expect((await run('help', 'token', 'verify')).stdout).toBe(
       (await run('token', 'verify', '--help')).stdout,
     );

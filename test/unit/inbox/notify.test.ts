@@ -57,7 +57,7 @@ describe('notify', () => {
     expect(third?.queue).not.toBe(first?.queue);
   });
 
-  it('answers a repeated message only once, even if the message was accepted earlier', async () => {
+  it('stores only one text for a repeated message, and none for a message that is already in the inbox', async () => {
     const answering = (message_id: string, text: string) =>
       notify(notifier, { to: 'c1' }, text, { message_id });
     await answering('m1', 'first');
