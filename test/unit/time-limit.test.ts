@@ -32,7 +32,7 @@ it('a time limit also ends work when the first of its signals aborts, with the r
   }
 });
 
-it('a time limit calls each listener once, at once if the limit has already ended, but no removed listener', () => {
+it('a time limit calls each listener once, even a listener that is added later, but no removed listener', () => {
   const clock = new VirtualClock(0);
   const limit = new TimeLimit(clock, 100);
   const reasons: unknown[] = [];
@@ -69,7 +69,7 @@ it('a wait ends early when its signal aborts', async () => {
   await waits[0];
 });
 
-it('work that is repeated at an interval does not start before its last run has ended, or after a stop', async () => {
+it('repeated work does not start before its previous run has ended, and never after it was stopped', async () => {
   const clock = new VirtualClock(0);
   const at: number[] = [];
   let end = () => {};

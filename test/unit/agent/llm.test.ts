@@ -114,7 +114,7 @@ describe('the model runtime', () => {
     });
   });
 
-  test('runs both calls if the model makes two in one step', async () => {
+  test('runs both calls if the model makes two calls in one step', async () => {
     const tools = ['a@example.com', 'b@example.com'].map((email) => ({ name: 'get_user', args: { email } }));
     model.script([{ tools }, { text: ['Done.'] }]);
     const tool = fakeTool({ ok: true, result: {} });
@@ -196,7 +196,7 @@ describe('a failed model call', () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test('makes the run fail at once, with the wait in the error, if the run ends before Retry-After', async () => {
+  test('is not retried if Retry-After is longer than the rest of the run: the error has the wait', async () => {
     model.script([{ status: 429, headers: { 'retry-after': '90' } }]);
     const error = await replyOf(await run({ deadline: Date.now() + 60_000 })).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AgentFailure);

@@ -212,7 +212,7 @@ describe('forget', () => {
 });
 
 describe('the memories that a run gets at its beginning', () => {
-  it('are the five best matches for the message, with dates, but never tainted or about other people', async () => {
+  it('are the five best matches for the message, with dates, and are neither tainted nor of other people', async () => {
     for (const n of [1, 2, 3, 4, 5, 6]) await add(`tea number ${n}`);
     await add('tea number 7', true);
     await add('tea of Bob', false, BOB);

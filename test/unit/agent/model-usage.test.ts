@@ -158,7 +158,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(model.requests.length * 500).toBeLessThanOrEqual(2100);
   });
 
-  test('does not include the tokens that a failed call had reserved', async () => {
+  test('does not count the tokens that a failed call had reserved', async () => {
     model.script([{ status: 400 }, { status: 400 }, { status: 400 }, answer]);
     const { meter } = meteredRun({ max: 1000 });
     for (let times = 0; times < 3; times++)

@@ -59,7 +59,7 @@ function solid(text: string): string {
 
 const FAMILY = '👨‍👩‍👧‍👦';
 
-/** Markdown with all of its elements, in any order; the words are w0, w1, w2, … */
+/** Markdown with all of its elements, in any order. The words are w0, w1, w2, … */
 const markdown = fc
   .array(
     fc.constantFrom(

@@ -95,7 +95,7 @@ describe('the parts of a reply', () => {
       };
     }
 
-    it('are sent from the failed part on in another process', async () => {
+    it('are sent in another process, beginning with the part that failed', async () => {
       const { taken, refusing, take } = platform();
       const remembered = memory();
       refusing.add('three');

@@ -86,7 +86,7 @@ describe('agentd help', () => {
     expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
   });
 
-  it('refuses any other word, and suggests a similar one', async () => {
+  it('refuses an unknown word, and suggests a similar word', async () => {
     expect(await run('help', 'operat')).toEqual({
       code: 2,
       stdout: '',

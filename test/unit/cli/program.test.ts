@@ -49,7 +49,7 @@ describe('a command that reads settings', () => {
     expect((await runIn(...check, '--env-file', env)).stderr).not.toContain('was not read');
   });
 
-  it('if a required setting is missing, prints a hint about the settings of `serve --dev`', async () => {
+  it('if a setting is missing, prints a hint about the settings that `serve --dev` wrote', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));
     await writeFile(join(cwd, '.agentd/env'), '');

@@ -383,7 +383,7 @@ describe('settings that depend on each other', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('cause a warning if one of them has no effect', async () => {
+  it('cause a warning if a setting has no effect', async () => {
     const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
     expect((await configure(placeWith(env))).warnings).toEqual([
       'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',

@@ -179,7 +179,7 @@ export async function problem(response: Response): Promise<ProblemDocument> {
   return (await response.json()) as ProblemDocument;
 }
 
-/** Resolves when the condition is true; for effects that occur after an answer was sent. */
+/** Resolves when the condition is true. For effects that occur after an answer was sent. */
 export async function until(ask: () => boolean): Promise<void> {
   while (!ask()) await new Promise((resolve) => setImmediate(resolve));
 }

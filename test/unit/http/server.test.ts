@@ -116,7 +116,7 @@ describe('the answer of a route', () => {
     expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
   });
 
-  test('has the headers of the route, which replace equal headers but extend Vary, and a header per cookie', async () => {
+  test('has the headers of the route, which replace other headers but extend Vary, and every cookie', async () => {
     const headers = {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Set-Cookie': ['a=1', 'b=2'],

@@ -31,8 +31,8 @@ const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
 /**
- * Times of the messages during the outage, as fractions of its length. One more message is sent before the outage, and
- * one after it.
+ * Times of the messages during the outage, as fractions of its length. Another message is sent before the outage, and
+ * another after it.
  */
 const MOMENTS = [0, 0.3, 0.6, 0.95];
 
@@ -133,7 +133,7 @@ class World {
   }
 }
 
-/** Answers `re: <text>`; a text that begins with `long` gets numbered words that fill several messages. */
+/** Answers `re: <text>`. A text that begins with `long` also gets numbered words, which fill several messages. */
 const echo = (isAway: () => Error | null): AgentRuntime => ({
   apiVersion: 1,
   async *run({ text }) {

@@ -71,7 +71,7 @@ describe('the questions of agentd init', () => {
     [{ api: 'ftp://x' }, 'API_BASE_URL=ftp://x is not an http or https address'],
     [{ origins: '*' }, 'WEBCHAT_ALLOWED_ORIGINS=* contains * although'],
     [{ channels: 'telex' }, "there is no channel 'telex'"],
-  ])('are not needed to refuse the option %j', async (options, problem) => {
+  ])('can be answered by options, which are checked, too: %j is refused', async (options, problem) => {
     await expect(interview(options, null)).rejects.toThrow(problem);
   });
 });
