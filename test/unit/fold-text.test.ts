@@ -14,7 +14,7 @@ it.each([
   expect(foldText(text)).toBe(folded);
 });
 
-it('foldText folds ASCII text in the same way whether or not other characters are next to it', () => {
+it('foldText folds ASCII text in the same way whether or not it is next to other characters', () => {
   const random = randomFrom(1);
   const signs = ['a', 'Z', '9', '!', '~', ' ', '  ', '\t', '\n', 'I', 'K'];
   for (let times = 0; times < 2_000; times++) {

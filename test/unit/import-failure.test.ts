@@ -80,7 +80,7 @@ test.each<[what: string, files: Record<string, string>, failure: string | RegExp
     { 'p.mjs': "throw 'no luck';\n" },
     'it threw "no luck" (at /p.mjs)',
   ],
-])('the report of %s has the file and the line', async (_what, files, failure) => {
+])('the report of %s names the file, and the line if there is one', async (_what, files, failure) => {
   expect(await failureOf(files)).toEqual(
     typeof failure === 'string' ? failure : expect.stringMatching(failure),
   );

@@ -18,7 +18,7 @@ function makePipe(): string {
   return path;
 }
 
-test('a log file contains each line as soon as the call returns', () => {
+test('a log file contains a line as soon as the call that writes it returns', () => {
   const path = join(folder(), 'agentd.log');
   const file = new LogFile(path, () => expect.unreachable());
   for (const line of ['one\n', 'two\n']) file.write(line);

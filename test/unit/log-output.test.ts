@@ -39,7 +39,7 @@ const LINE = `${'x'.repeat(1023)}\n`;
 const FITTING = QUEUE_MAX / LINE.length;
 
 describe('the output of the log', () => {
-  test('has written a line as soon as the call returns', () => {
+  test('has written a line by the time that the call returns', () => {
     output.write('one\n');
     expect(reader.text).toBe('one\n');
   });
@@ -115,7 +115,7 @@ describe('the output of the log', () => {
 describe('the last lines of a process that ends', () => {
   beforeEach(() => void vi.useRealTimers());
 
-  /** A reader that accepts nothing until `back` returns true, and then a few bytes at a time. */
+  /** Gives the output a reader that accepts `atOnce` bytes while `back` returns true, and otherwise nothing. */
   function readBy(back: () => boolean, atOnce: number): void {
     output = new LogOutput(
       (bytes) => {
@@ -126,7 +126,7 @@ describe('the last lines of a process that ends', () => {
     );
   }
 
-  test('wait for a slow reader, after all earlier lines', () => {
+  test('wait for a slow reader, and are written after all earlier lines', () => {
     let asked = 0;
     readBy(() => asked++ % 3 === 2, 4);
     output.write('before\n');

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { onAbort } from '../../src/daemon/on-abort.ts';
 
-it('onAbort calls each waiting function once, with only one listener on the signal', () => {
+it('onAbort calls a function once for each time that it was added, with only one listener on the signal', () => {
   const stopping = new AbortController();
   const called: string[] = [];
   const listener = () => called.push('twice given');

@@ -3,7 +3,7 @@ import { Readiness } from '../../src/daemon/readiness.ts';
 import type { ReplicaStore } from '../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../src/daemon/store/store.ts';
 
-test('a daemon is ready while it serves, until it stops, and only while its store can be written', () => {
+test('a daemon is ready only while it serves and while its store can be written', () => {
   const readiness = new Readiness();
   let condition: StoreCondition = { writable: true, detail: null };
   readiness.starting('opening the store');
@@ -29,7 +29,7 @@ test('a daemon is ready while it serves, until it stops, and only while its stor
   const ready = { status: 'ok', reason: null, checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } };
   expect(readiness.report()).toEqual(ready);
 
-  // Probes cause a write to the store only now and then, not each time.
+  // Probes cause at most one test write to the store per second.
   expect(checks).toBe(1);
 
   const detail = 'The volume of STATE_DIR is full.';

@@ -18,7 +18,7 @@ const [OLD, NEW] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'
 const old = createSeal(new Secret(OLD));
 const next = createSeal(new Secret(NEW));
 
-/** Keys that a test changes while the daemon runs. */
+/** Keys that a test changes while resealing is on. */
 class Keys {
   #keys = new Secret(OLD);
   set(...keys: string[]) {
@@ -82,7 +82,7 @@ describe('resealing', () => {
     return { session_id: session.session_id, action_id };
   }
 
-  it('reseals with the first key everything that an earlier key sealed, as soon as the keys have changed', async () => {
+  it('reseals everything with a new key after the key has been put first in the list', async () => {
     const { session_id, action_id } = await storeEverything(old);
     start();
     await settled();
@@ -100,7 +100,7 @@ describe('resealing', () => {
     expect(action && openActionText(next, action, 'summary')).toBe('Cancel order 7');
   });
 
-  it('runs again later, because a turn in progress may have stored a token that the earlier key sealed', async () => {
+  it('runs again later, because a turn in progress may have stored a token that the previous key sealed', async () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
     start();
@@ -114,7 +114,7 @@ describe('resealing', () => {
     expect((await store.links.get('late'))?.token.startsWith(ofNew)).toBe(true);
   });
 
-  it('continues after a crash in the middle, without loss', async () => {
+  it('can be continued after it failed in the middle, and loses no token', async () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
     let left = 2;
@@ -148,7 +148,7 @@ describe('resealing', () => {
     expect(await byKey()).toEqual({ [ofNew]: 4 });
   });
 
-  it('does not replace a token that was stored in the meantime, and ignores tokens that no key opens', async () => {
+  it('does not replace a token that was stored in the meantime, and ignores tokens that no key can open', async () => {
     keys.set(NEW, OLD);
     const lost = createSeal(new Secret(Buffer.alloc(32, 3).toString('base64'))).close('lost', 'lost');
     await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR }, null);

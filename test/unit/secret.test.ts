@@ -10,7 +10,7 @@ const PAYLOAD = '{"sub":"ada","email":"ada@example.com"}';
 const SPACED = `${part('{ "alg":"HS256" }')}.${part(PAYLOAD)}.c2lnbmF0dXJl`;
 
 describe('a secret', () => {
-  it('is printed as [secret] everywhere', () => {
+  it('is not visible in text, JSON or inspected objects, and its hint shows only a part of it', () => {
     const secret = new Secret(TOKEN);
     expect(
       [`${secret}`, JSON.stringify({ secret }), inspect(secret), String(secret)].join('\n'),
@@ -66,7 +66,7 @@ describe('the mask for tokens', () => {
     );
   });
 
-  it('buffers a limited amount of text', () => {
+  it('buffers only a limited amount of text', () => {
     const mask = new StreamMask();
     const shown = mask.push(`eyJ${'a'.repeat(20_000)}`) + mask.push('b') + mask.end();
     expect(shown.length).toBeGreaterThan(20_000);

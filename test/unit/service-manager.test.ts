@@ -108,7 +108,7 @@ describe('the service manager', () => {
     expect(logged).toEqual([]);
   });
 
-  it('is known only to the daemon, which removes the variables from the environment', () => {
+  it('is hidden from child processes: the daemon removes its variables from the environment', () => {
     const env = { NOTIFY_SOCKET: SOCKET, WATCHDOG_USEC: '1', WATCHDOG_PID: '1', PATH: '/usr/bin' };
     serviceManager(log, env);
     expect(env).toEqual({ PATH: '/usr/bin' });

@@ -17,7 +17,7 @@ it('a time limit ends work after the time has passed, even if the work ignores t
   expect([limit.passed, limit.signal.aborted]).toEqual([true, true]);
 });
 
-it('a time limit ends work when the first of its other signals aborts, with the reason of that signal', async () => {
+it('a time limit also ends work when the first of its signals aborts, with the reason of that signal', async () => {
   const [one, other] = [new AbortController(), new AbortController()];
   const limit = new TimeLimit(new VirtualClock(0), 100, [one.signal], [other.signal]);
   const work = limit.within(never());
@@ -32,7 +32,7 @@ it('a time limit ends work when the first of its other signals aborts, with the 
   }
 });
 
-it('a time limit calls a listener once, or immediately if it has already ended, but not after the listener was removed', () => {
+it('a time limit calls each listener once, even a listener that is added later, but no removed listener', () => {
   const clock = new VirtualClock(0);
   const limit = new TimeLimit(clock, 100);
   const reasons: unknown[] = [];
@@ -69,7 +69,7 @@ it('a wait ends early when its signal aborts', async () => {
   await waits[0];
 });
 
-it('work that is repeated at an interval starts again only after it has ended, until it is stopped', async () => {
+it('repeated work does not start before its previous run has ended, and never after it was stopped', async () => {
   const clock = new VirtualClock(0);
   const at: number[] = [];
   let end = () => {};

@@ -31,7 +31,7 @@ describe('the tool that the builtin agent calls', () => {
   );
 
   test.each(['What are their orders?', 'myorders', 'my order'])(
-    'is not a tool with a title that has other words: %j',
+    'is not a tool with words in its title that are not in the message: %j',
     async (text) => {
       const tool = aTool('My orders');
       await say(text, [tool]);
@@ -57,7 +57,7 @@ describe('the tool that the builtin agent calls', () => {
     expect([user.calls.length, mine.calls.length]).toEqual([0, 1]);
   });
 
-  test('is never get_user because of its name', async () => {
+  test('is not get_user just because the message contains the words of its name', async () => {
     const user = fakeTool(FOUND);
     expect(await say('please get the user', [user])).toMatch(/^I cannot answer that/);
   });
@@ -164,7 +164,7 @@ describe('the result of a tool is shown as Markdown:', () => {
     expect(await say('mine', [aTool('Mine', {}, { ok: true, result })])).toBe(reply);
   });
 
-  test('a result that needs sign-in is shown as a request to sign in', async () => {
+  test('a call that needs sign-in is answered with a request to sign in', async () => {
     const message = 'Sign-in is needed for this: nothing was done.';
     expect(await say('mine', [aTool('Mine', {}, { ok: false, message })])).toBe(
       'Sign in first, and ask me again.',

@@ -114,7 +114,7 @@ describe('a visitor', () => {
     expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
-  test('is first told about the writes of an interrupted run of the same message', async () => {
+  test('is first told which writes an interrupted run of the same message did, and which failed', async () => {
     const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
       ...{ tool: 'cancel', summary, outcome, status: null },
     });

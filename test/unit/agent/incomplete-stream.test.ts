@@ -56,7 +56,7 @@ it.each([
   await expect(reply()).rejects.toMatchObject({ reason: 'model_broken_stream' });
 });
 
-it('an answer that ended for a provider-specific reason is a reply', async () => {
+it('an answer that ended for a provider-specific reason is used as the reply', async () => {
   parts = [...TEXT, finish('eos_token')];
   expect(await reply()).toBe('Half a ');
 });

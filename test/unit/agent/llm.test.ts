@@ -72,7 +72,7 @@ describe('a model server that does not stream', () => {
       function: { name: 'get_user', arguments: JSON.stringify({ email }) },
     }));
 
-  test('returns its whole completion as the answer', async () => {
+  test('sends one whole completion, which becomes the reply', async () => {
     model.script([completion({ content: 'Hello there.' }, 'stop')]);
     expect(await replyOf(await run())).toBe('Hello there.');
   });
@@ -114,7 +114,7 @@ describe('the model runtime', () => {
     });
   });
 
-  test('runs both of two simultaneous calls', async () => {
+  test('runs both calls if the model makes two calls in one step', async () => {
     const tools = ['a@example.com', 'b@example.com'].map((email) => ({ name: 'get_user', args: { email } }));
     model.script([{ tools }, { text: ['Done.'] }]);
     const tool = fakeTool({ ok: true, result: {} });
@@ -169,7 +169,7 @@ describe('the model runtime', () => {
     expect(reportWrites).toHaveBeenCalledOnce();
   });
 
-  test('ends a run that calls tools endlessly after AGENT_MAX_STEPS, with an explanation', async () => {
+  test('after AGENT_MAX_STEPS steps, ends a run that keeps calling tools, with an explanation', async () => {
     model.script([{ tools: [{ name: 'get_user', args: {} }] }]);
     const tool = fakeTool({ ok: true, result: {} });
     expect(await replyOf(await run({ tools: [tool] }))).toBe(
@@ -196,7 +196,7 @@ describe('a failed model call', () => {
     expect(model.requests).toHaveLength(2);
   });
 
-  test('makes the run fail at once, with the wait, if Retry-After is longer than the rest of the run', async () => {
+  test('is not retried if Retry-After is longer than the rest of the run: the error has the wait', async () => {
     model.script([{ status: 429, headers: { 'retry-after': '90' } }]);
     const error = await replyOf(await run({ deadline: Date.now() + 60_000 })).catch((thrown) => thrown);
     expect(error).toBeInstanceOf(AgentFailure);
@@ -265,7 +265,7 @@ describe('a failed model call', () => {
     );
   });
 
-  test('ends at once if the run is aborted, and the run has the reason of the abort', async () => {
+  test('ends at once if the run is aborted, and the run fails with the reason of the abort', async () => {
     model.script(['hang']);
     const controller = new AbortController();
     const work = replyOf(await run({ signal: controller.signal }));
@@ -316,7 +316,7 @@ describe('the configuration of the model runtime', () => {
     );
   };
 
-  test('names a missing provider package, and the command to install it', async () => {
+  test('is refused if the provider package is missing, and the error has the command to install it', async () => {
     expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'nobody-offers:m-1' })).toEqual([
       'AGENT_MODEL names the provider `nobody-offers`, which is not installed: run `npm install @ai-sdk/nobody-offers`, or set AGENT_BASE_URL to an OpenAI-compatible server',
     ]);

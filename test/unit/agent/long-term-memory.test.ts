@@ -17,7 +17,7 @@ const DOWN = new StoreUnavailable(new Error('refused'));
 
 let clock: VirtualClock;
 let store: MemoryStore;
-/** If set, every method of the backend does this instead of its work. */
+/** If set, the backend calls this function instead of each of its methods. */
 let instead: (() => Promise<never>) | null;
 let memory: LongTermMemory;
 let lines: LogLine[];
@@ -40,7 +40,7 @@ beforeEach(() => {
   isRunLost = false;
 });
 
-/** The memories. While `instead` is set, it replaces each method. */
+/** These memories behind a proxy: while `instead` is set, it is called instead of each method. */
 function sabotaged(memories: MemoryStore): MemoryStore {
   return new Proxy(memories, {
     get(target, name) {
@@ -141,7 +141,7 @@ describe('a run whose claim is lost', () => {
 });
 
 describe('recall', () => {
-  it('returns matches with their dates, and marks the tainted ones', async () => {
+  it('returns matches with their dates, and marks tainted matches', async () => {
     await add('I like tea');
     await add('tea is at account 7', true);
     await add('of Bob: tea', false, BOB);
@@ -181,7 +181,7 @@ describe('recall', () => {
 });
 
 describe('forget', () => {
-  it('deletes the memories that have every word, and lists them', async () => {
+  it('deletes the memories that contain every word of the query, and lists them', async () => {
     await add('I like green tea');
     await add('I like black tea');
     await add('of Bob: green tea', false, BOB);
@@ -193,7 +193,7 @@ describe('forget', () => {
     expect(await stored(BOB)).toHaveLength(1);
   });
 
-  it('deletes nothing if no memory has every word, and shows similar ones', async () => {
+  it('deletes nothing if no memory contains every word of the query, and lists similar memories', async () => {
     await add('I like green tea');
     const answer = await runOf().forget('green milk');
     expect(answer).toMatchObject({
@@ -212,7 +212,7 @@ describe('forget', () => {
 });
 
 describe('the memories that a run gets at its beginning', () => {
-  it('are the five best matches for the message, with dates, and never tainted or of other people', async () => {
+  it('are the five best matches for the message, with dates, and are neither tainted nor of other people', async () => {
     for (const n of [1, 2, 3, 4, 5, 6]) await add(`tea number ${n}`);
     await add('tea number 7', true);
     await add('tea of Bob', false, BOB);
@@ -224,7 +224,7 @@ describe('the memories that a run gets at its beginning', () => {
     expect(JSON.stringify(trace.lines)).not.toContain('tea');
   });
 
-  it('have at most 1,000 tokens, and a shorter memory replaces a memory that does not fit', async () => {
+  it('have at most 1,000 tokens together: memories that do not fit are left out', async () => {
     for (const n of [1, 2, 3, 4, 5]) await add(`tea ${n} ${'x'.repeat(990)}`);
     const given = await runOf().given('tea');
     expect(given).toHaveLength(4);

@@ -105,7 +105,7 @@ describe('a fallback model', () => {
     expect([first.requests.length, second.requests.length]).toEqual([4, 2]);
   });
 
-  test('fails like the first model if it is down as well', async () => {
+  test('that is down as well makes the run fail', async () => {
     scripts([DOWN], [DOWN]);
     expect((await run(toSecond())).reply).toBe('model_overloaded');
     expect([first.requests.length, second.requests.length]).toEqual([4, 4]);

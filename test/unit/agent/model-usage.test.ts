@@ -79,7 +79,7 @@ describe('the usage of a run', () => {
     expect(meter.usage?.input_tokens).toBeLessThan(1500);
   });
 
-  test('is 0 in the trace line of a failed attempt', async () => {
+  test('is 0 in the trace line of an attempt that failed before any text arrived', async () => {
     model.script([{ status: 503, headers: { 'retry-after': '0' } }, { text: ['Hi.'] }]);
     const { meter, lines } = meteredRun();
     await replyOf(await run(meter));
@@ -147,7 +147,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test('is exact: simultaneous calls that together would exceed it are not made', async () => {
+  test('is not exceeded by simultaneous calls: a call for which too few tokens are left is not made', async () => {
     model.script([answer]);
     const { meter } = meteredRun({ max: 2100 });
     const replies = await Promise.all(
@@ -158,7 +158,7 @@ describe('AGENT_DAILY_TOKENS', () => {
     expect(model.requests.length * 500).toBeLessThanOrEqual(2100);
   });
 
-  test('gets back the tokens that a failed call had reserved', async () => {
+  test('does not count the tokens that a failed call had reserved', async () => {
     model.script([{ status: 400 }, { status: 400 }, { status: 400 }, answer]);
     const { meter } = meteredRun({ max: 1000 });
     for (let times = 0; times < 3; times++)
@@ -169,7 +169,7 @@ describe('AGENT_DAILY_TOKENS', () => {
   test.each([
     ['before its first call', 0],
     ['during a call', 1],
-  ])('does not count usage after the run has lost its claim %s', async (_, lost_from) => {
+  ])('does not count usage if the run has lost its claim %s', async (_, lost_from) => {
     model.script([answer]);
     const { store } = meteredRun();
     let asked = 0;

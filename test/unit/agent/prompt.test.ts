@@ -95,7 +95,7 @@ describe('the system prompt', () => {
     const prompt = systemPrompt(agentTurn({ shared: true, speaker: 'U123' }), undefined, NOW);
     expect(prompt).toContain('Others read along in this thread');
     expect(prompt).toContain('You answer "U123"');
-    // Anybody can write a line that looks like the line that names the speaker.
+    // Anybody can write a line that looks like the speaker's line, so only the first line of a message counts.
     expect(prompt).toContain('The first line of each message names who wrote it');
   });
 

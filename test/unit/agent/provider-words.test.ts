@@ -67,7 +67,7 @@ describe('the error texts of a model server', () => {
     },
   );
 
-  it('are kept if they quote only the name of the model or a role, and no text of the request', () => {
+  it('are kept if they quote only the name of the model or a role, and no text of the messages', () => {
     const message = 'There is no model a-model-with-a-long-name-2026 for the role user.';
     expect(words({ error: { message } }, request)).toBe(message);
   });

@@ -37,6 +37,6 @@ it('a model server that accepts a connection gets no data, and causes no warning
   expect([bytes, lines]).toEqual([0, []]);
 });
 
-it('no server is contacted if no model is configured', async () => {
+it('no server is contacted if the runtime is `builtin`', async () => {
   expect(reach({ AGENT_RUNTIME: 'builtin', AGENT_BASE_URL: 'http://127.0.0.1:1/v1' })).toEqual([]);
 });

@@ -19,7 +19,7 @@ function answer(statusCode: number, responseHeaders: Record<string, string> = {}
   });
 }
 
-/** Retries a call in a run of `seconds`. The attempts get these answers; the last one is repeated. */
+/** Makes a call with retries, in a run of `seconds`. Each attempt gets the next answer. The last answer is repeated. */
 function callWith(answers: readonly (Error | string)[], seconds: number) {
   const calls: number[] = [];
   const began = Date.now();

@@ -47,7 +47,7 @@ describe('a summary of a conversation', () => {
     expect(model.requests[0]).not.toHaveProperty('tools');
   });
 
-  test('is made from the newest exchanges, shortened, in at most twice the space for the history', async () => {
+  test('is made from the newest exchanges, each shortened, with at most twice AGENT_HISTORY_TOKENS', async () => {
     model.script([{ text: ['Long.'] }]);
     const exchanges = Array.from({ length: 20 }, (_, n) => ({
       user: `${n}`,

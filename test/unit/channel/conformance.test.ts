@@ -53,7 +53,7 @@ function taking(
   });
 }
 
-/** The sample channel, which enqueues each message with these changes. */
+/** The sample channel, but it enqueues each message with these changes. */
 const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
     enqueue: (messages, request) =>
@@ -91,7 +91,7 @@ function letters(request: ChannelRequest): { id: string; text: string }[] {
   return request.json().letters as { id: string; text: string }[];
 }
 
-/** The replies that any instance of a channel has sent. */
+/** The ids of replies and messages that a defective channel remembers, across all of its instances. */
 const sent = new Set<string>();
 let number = 0;
 
@@ -135,7 +135,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     ['does not answer a hostile signed body with an internal error'],
   ],
   [
-    'fails at a delivery without a message',
+    'throws for a delivery without a message',
     taking(async (request, right) => {
       await right(request);
       if (letters(request).length === 0) throw new Error('no letters');
@@ -328,7 +328,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     ],
   ],
   [
-    'waits forever',
+    'waits forever for its platform',
     inScope((scope) => ({
       fetch: (input, init) => scope.fetch(input, { ...init, signal: new AbortController().signal }),
     })),
@@ -340,7 +340,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     ['does not follow a redirect to another address'],
   ],
   [
-    'never recovers',
+    'never reports that it has recovered',
     broken((channel) => {
       let latest = channel.health?.() ?? { status: 'ok' };
       const health = () => {
@@ -443,7 +443,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     ['sends the reply, whether typing works or fails'],
   ],
   [
-    'does not stop',
+    'throws when it is stopped',
     broken(() => ({ stop: () => Promise.reject(new Error('it was never started')) })),
     ['stops, whether it was started or not'],
   ],
@@ -567,7 +567,7 @@ describe('the suite finds a channel that', () => {
     expect(await failing({ ...options, plugin }, [name])).toEqual([name]);
   });
 
-  it('hides the problems of the daemon', async () => {
+  it('replaces the problem documents of the daemon with a reply', async () => {
     const plugin: ChannelPlugin = {
       ...webchat,
       create: (scope) =>

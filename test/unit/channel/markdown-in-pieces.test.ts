@@ -109,7 +109,7 @@ it.each([
   },
 );
 
-it('a short text is rendered in a few ticks', () => {
+it('a short text is rendered in a few steps', () => {
   const steps = [...convert('**a**', PLAIN)];
   expect(steps.length).toBeLessThan(6);
 });

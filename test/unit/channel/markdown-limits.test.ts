@@ -97,7 +97,7 @@ describe('limitNesting', () => {
 });
 
 describe('the parts of a long text', () => {
-  it('are split before a paragraph, and lose nothing', () => {
+  it('begin at paragraphs, and together contain the whole text', () => {
     const paragraph = `${'word '.repeat(300).trim()}\n\n`;
     const parts = splitSource(paragraph.repeat(30));
     expect(parts.length).toBeGreaterThan(1);
@@ -115,7 +115,7 @@ describe('the parts of a long text', () => {
     expect(shown.match(/a \(https:\/\/x\.example\) and more words\[n\]/g)?.length).toBe(1500);
   });
 
-  it('keep the parts of a split code block as code', () => {
+  it('show each part of a split code block as code', () => {
     const code = Array.from({ length: 3000 }, (_, index) => `    line *${index}*;`);
     const messages = renderMarkdown(`\`\`\`ts\n${code.join('\n')}\n\`\`\`\n\nend`, PLAIN);
     const lines = messages.flatMap((message) => message.split('\n')).filter((line) => line.includes('line'));

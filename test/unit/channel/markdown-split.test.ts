@@ -59,7 +59,7 @@ function solid(text: string): string {
 
 const FAMILY = '👨‍👩‍👧‍👦';
 
-/** Markdown with all of its elements, in any order; the words are w0, w1, w2, … */
+/** Markdown with all of its elements, in any order. The words are w0, w1, w2, … */
 const markdown = fc
   .array(
     fc.constantFrom(
@@ -198,10 +198,10 @@ describe('the division of a reply into messages', () => {
   const split = (text: string, limit: number) => renderMarkdown(text, { ...TAGS, limit });
 
   it.each([
-    ['between paragraphs first', 'one two. three\n\nfour five six', 20, ['one two. three', 'four five six']],
-    ['then between lines', 'one. two\nthree. four five', 18, ['one. two', 'three. four five']],
-    ['then between sentences', 'one two. three four five', 18, ['one two.', 'three four five']],
-    ['then between words', 'one two three four', 12, ['one two', 'three four']],
+    ['first at paragraph ends', 'one two. three\n\nfour five six', 20, ['one two. three', 'four five six']],
+    ['otherwise at line ends', 'one. two\nthree. four five', 18, ['one. two', 'three. four five']],
+    ['otherwise at sentence ends', 'one two. three four five', 18, ['one two.', 'three four five']],
+    ['otherwise between words', 'one two three four', 12, ['one two', 'three four']],
     ['within a word that is longer than a message', 'abcdefghijkl mn', 5, ['abcde', 'fghij', 'kl mn']],
     [
       'between sentences of scripts without spaces',
@@ -250,7 +250,7 @@ describe('the division of a reply into messages', () => {
     expect(renderMarkdown('**word**', { ...dialect, limit: 20 })).toEqual(['word']);
   });
 
-  it('starts a new message at the limit of markup that the platform reads', () => {
+  it('starts a new message when a message has as much markup as the platform reads', () => {
     const text = Array.from({ length: 7 }, (_, index) => `**b${index}** x`).join(' ');
     const messages = renderMarkdown(text, { ...TAGS, limit: 1000, markLimit: 3 });
     expect(messages.map((message) => message.match(/<b>/g)?.length)).toEqual([3, 3, 1]);

@@ -32,7 +32,7 @@ describe('the sources of the token', () => {
     expect(tokenOf(request({}))).toBeUndefined();
   });
 
-  it('have no token if the token is an empty string or the scheme is not Bearer', () => {
+  it('are skipped if the token is an empty string or the scheme is not Bearer', () => {
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Basic abc' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: 'body' }, { authorization: 'Bearer ' }))).toBe('body');
     expect(tokenOf(request({ jwt_token: '' }))).toBeUndefined();
@@ -123,7 +123,7 @@ describe('the fields of a message', () => {
     ]);
   });
 
-  it('are read: the text is trimmed, a null session counts as missing, and unknown fields are ignored', () => {
+  it('become a message: the text is trimmed, a null session counts as missing, and unknown fields are ignored', () => {
     const message = parseMessage(request({ ...fine, message: ' hi ', session_id: null, what: 1 }));
     expect(message).toEqual({
       platform: 'webchat',
@@ -140,7 +140,7 @@ describe('the fields of a message', () => {
     expect(parseMessage(request({ ...fine, metadata })).metadata).toEqual({ user_name: 'Ada' });
   });
 
-  it('keep up to 4 KiB of other metadata as `other`; larger metadata is left out, and its size is reported', () => {
+  it('include other metadata of up to 4 KiB as `other`: if it is larger, only its size is reported', () => {
     const noted: number[] = [];
     const otherOf = (metadata: object) =>
       readMessage('webchat', request({ ...fine, metadata }), EVERYWHERE, problem, (bytes) =>

@@ -95,7 +95,7 @@ describe('the parts of a reply', () => {
       };
     }
 
-    it('continue at the failed part in another process', async () => {
+    it('are sent in another process, beginning with the part that failed', async () => {
       const { taken, refusing, take } = platform();
       const remembered = memory();
       refusing.add('three');

@@ -19,8 +19,8 @@ import { saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
-// agentd-audit(1): each command that changes something adds a line to the audit log. The lines of `person`, `keys`,
-// `memory` and `tools` are tested with these commands.
+// agentd-audit(1) lists the commands that add a line to the audit log. The lines of `person`, `keys`, `memory` and
+// `tools` are tested with these commands.
 
 let directory: string;
 let store: Store;
@@ -52,12 +52,12 @@ async function linesOf(...who: string[]) {
   return JSON.parse(await run(audit, who, { limit: 10 })) as Record<string, unknown>[];
 }
 
-it('refuses a channel that does not exist', async () => {
+it('`agentd audit` refuses a channel that does not exist', async () => {
   await expect(linesOf('teamchatt:U1')).rejects.toThrow("there is no channel 'teamchatt'");
   expect(await linesOf('teamchat:U1')).toEqual([]);
 });
 
-it('the audit log records the command, the system user, the time and the subject, without personal data', async () => {
+it('the audit log records the command, the system user and the time, but no session id', async () => {
   const session = aSession(Date.now(), { session_id: 'webchat_ada_0123456789abcdefghijkl' });
   await saveSession(store, session);
   const [first, second] = [anInboxMessage(), anInboxMessage()];

@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 const BIN = fileURLToPath(new URL('../../../bin/agentd.js', import.meta.url));
 let installed: string;
 
-/** A separate installation, whose program prints its arguments and environment. */
+/** A separate installation with a program that prints its arguments and the variable AGENTD_HANDED_OVER. */
 beforeEach(() => {
   installed = mkdtempSync(join(tmpdir(), 'agentd-bin-'));
   write('package.json', '{"type":"module"}');
@@ -107,7 +107,7 @@ describe('bin/agentd.js', () => {
     expect(stderr).toMatch(/^agentd: not built yet: .*main\.js is missing\. Run `npm ci` in .*\n$/);
   });
 
-  it('on an old Node.js, names the required version and the actual one', () => {
+  it('on an old Node.js, names the required version and the actual version', () => {
     const { status, stderr } = run(OLD);
     expect(status).toBe(78);
     expect(stderr).toMatch(/^agentd: needs Node\.js >= 22\.18, but this is v20\.11\.1 \(.*\)\n$/);

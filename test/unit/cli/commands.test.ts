@@ -277,7 +277,7 @@ describe('status', () => {
     );
   });
 
-  it('prints the answer of the daemon as JSON, even if --url names another address', async () => {
+  it('with --json, prints the answer of the daemon at the address in --url', async () => {
     const url = await answering(200, JSON.stringify(health));
     stubSettings({ PORT: 0 });
     expect(JSON.parse((await agentd('status', '--json', '--url', url)).stdout)).toEqual({

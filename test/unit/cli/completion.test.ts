@@ -190,7 +190,7 @@ describe('the vocabulary of the completion', () => {
     expect(words.filter((word) => !/^[A-Za-z0-9_.-]+$/.test(word))).toEqual([]);
   });
 
-  // The scripts know from the option alone whether a value follows, without its command.
+  // The scripts decide by the option alone whether a value follows. They do not look at the command.
   it('has only options that take a value in all commands or in none', async () => {
     const { commands, valued } = await readVocabulary();
     const plain = commands.flatMap(({ options }) => options).filter(({ value }) => value === null);

@@ -64,7 +64,7 @@ describe('a check of another server', () => {
     ['null', 'warning'],
     ['{"data":[null,{"id":1},{"id":"small"}]}', 'ok'],
     ['x'.repeat(2_000_000), 'warning'],
-  ])('can read a list of models in any form (%.20s)', async (body, outcome) => {
+  ])('does not fail, whatever the server returns as its list of models (%.20s)', async (body, outcome) => {
     answer = (_request, response) => response.end(body);
     expect(await checkModel(model(url), new ProbeClient())).toMatchObject([{ outcome }]);
   });
@@ -205,7 +205,7 @@ describe('the check of the clock', () => {
 
 describe('the check of the state directory', () => {
   // Nothing can be created in /proc, whatever its permissions are.
-  it('tries to create the directory in the same way as the daemon', async () => {
+  it('fails if the directory is missing and the daemon could not create it', async () => {
     expect(await checkStateDirectory('/proc/agentd/state')).toMatchObject([
       { outcome: 'failed', detail: expect.stringMatching(/cannot be created in \/proc: ENOENT$/) },
     ]);

@@ -77,7 +77,7 @@ describe('agentd help', () => {
     expect(without).toEqual(['completion']);
   });
 
-  it('still shows the help of commands and groups', async () => {
+  it('also shows the help of commands and groups', async () => {
     expect((await run('help', 'token', 'verify')).stdout).toBe(
       (await run('token', 'verify', '--help')).stdout,
     );
@@ -86,7 +86,7 @@ describe('agentd help', () => {
     expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
   });
 
-  it('refuses any other word, and suggests a similar one', async () => {
+  it('refuses an unknown word, and suggests a similar word', async () => {
     expect(await run('help', 'operat')).toEqual({
       code: 2,
       stdout: '',

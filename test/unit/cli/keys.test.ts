@@ -106,7 +106,7 @@ describe('agentd keys', () => {
     const refused = remove.run({ args: ['x'], options: {}, out: capturedOutput().out });
     await expect(refused).rejects.toThrow(/there is no key x in TOKEN_ENCRYPTION_KEY$/);
     writeFileSync(file, `${key(1)}\n`);
-    // From now on, the key in the file is used only to open texts.
+    // While TOKEN_ENCRYPTION_KEY is set, the key in the file is used only to open texts.
     expect((await call(list)).printed.map(({ role }: { role: string }) => role)).toEqual([
       'seals',
       'opens',

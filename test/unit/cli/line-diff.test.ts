@@ -27,7 +27,7 @@ it('the lines of lineDiff contain both texts completely, and common lines only o
   }
 });
 
-it('lineDiff prints texts with too many lines one after the other', () => {
+it('lineDiff shows all old lines and then all new lines if there are too many lines to compare', () => {
   const [before, after] = ['a', 'b'].map((line) => Array(1_500).fill(line).join('\n')) as [string, string];
   expect(lineDiff(before, after)).toHaveLength(3_000);
 });

@@ -27,7 +27,7 @@ describe('tail', () => {
     expect(await tail(path, { ...all, count: 50 })).toEqual({ lines: [], more: false, end: 0 });
   });
 
-  it('returns an unfinished last line if requested, and its `end` is before that line', async () => {
+  it('returns an unfinished last line if requested, and an `end` before that line', async () => {
     writeFileSync(path, 'one\ntw');
     expect(await tail(path, { ...all, count: 9 })).toEqual({ lines: ['one', 'tw'], more: false, end: 4 });
     expect(await tail(path, { ...all, unfinished: false, count: 9 })).toEqual({

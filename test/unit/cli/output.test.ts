@@ -111,7 +111,7 @@ describe('the output of a command', () => {
 
   const WORDS = 'a reason that is much too long for the line';
 
-  it('wraps and cuts nothing if stdout is not a terminal', () => {
+  it('neither wraps nor cuts text if stdout is not a terminal', () => {
     expect(capturedOutput().out.table(COLUMNS, [{ ...ITEM, why: WORDS.repeat(9) }])).toContain(
       WORDS.repeat(9),
     );

@@ -50,7 +50,7 @@ describe('agentd person, while a daemon runs,', () => {
       await fillAsPerson(store, clock.now(), one);
       await fillAsUser(store, clock.now(), one);
     }
-    // The token in a link determines to whom the link belongs.
+    // A link belongs to the person in its token.
     const key = `${PLATFORM}:jwt:U7`;
     const linked = await token({ sub: ada.canary });
     await store.links.put({ key, token: linked, person: personKey({ sub: ada.canary }), ttl_ms: 1e9 }, null);
@@ -90,7 +90,7 @@ describe('agentd person, while a daemon runs,', () => {
     expect(user.memories).toHaveLength(1);
   });
 
-  it('shows the state of an action that was never sent, and does not show the action as confirmed', async () => {
+  it('shows the state of each action, and does not show an action as confirmed if it was never sent', async () => {
     const now = Date.now();
     const expiring = { asked_by: null, answer_ms: 0 };
     const asked = { pending: {}, declined: {}, withdrawn: {}, expired: expiring, started: {}, done: {} };

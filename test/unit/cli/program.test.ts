@@ -13,7 +13,7 @@ async function run(...argv: string[]) {
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-describe('a command in a directory where `serve --dev` has run', () => {
+describe('a command that reads settings', () => {
   let cwd: string;
   beforeEach(async () => {
     cwd = await mkdtemp(join(tmpdir(), 'agentd-program-'));
@@ -49,7 +49,7 @@ describe('a command in a directory where `serve --dev` has run', () => {
     expect((await runIn(...check, '--env-file', env)).stderr).not.toContain('was not read');
   });
 
-  it('prints a hint about the settings of `serve --dev` if its own settings are missing', async () => {
+  it('if a setting is missing, prints a hint about the settings that `serve --dev` wrote', async () => {
     expect((await runIn('logs')).stderr).not.toContain('serve --dev');
     await mkdir(join(cwd, '.agentd'));
     await writeFile(join(cwd, '.agentd/env'), '');

@@ -111,7 +111,7 @@ describe('report-error', () => {
     expect(stderr.text).toContain('[token]');
   });
 
-  it('prints no control character of a terminal, from any part of the error', () => {
+  it('prints no control characters from any part of the error', () => {
     const stderr = capture();
     reportError(new CliError(2, 'no \u001b[31mred\u009b0m \u202e\r', 'a\u0007b\n\tc'), stderr);
     expect(stderr.text).toBe('agentd: no �[31mred�0m ��\na�b\n\tc\n');

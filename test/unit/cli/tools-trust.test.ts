@@ -85,7 +85,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
   });
 
   it('does nothing for a tool that has not changed', async () => {
-    // The command reads the sources of tools, in case a server has changed while no daemon runs.
+    // The command reads the sources of tools, in case a server changed its tools while no daemon was running.
     vi.stubEnv('JWT_ALGORITHM', 'HS256');
     vi.stubEnv('JWT_SECRET_KEY', 'a secret of more than thirty-two bytes');
     onTestFinished(() => void vi.unstubAllEnvs());

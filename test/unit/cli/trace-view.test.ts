@@ -117,7 +117,7 @@ describe('the timeline of a message', () => {
     );
   });
 
-  it('explains every status of the business API', () => {
+  it('explains a failure status of the business API', () => {
     const record = trace('answered', [{ step: 'downstream', verdict: 'failed', reason: 'http_503' }]);
     expect(findingsOf(record)).toMatchObject([{ reason: 'http_503', happened: 'The business API failed.' }]);
   });
@@ -131,7 +131,7 @@ describe('the timeline of a message', () => {
     });
   });
 
-  it('replaces control characters of a client', () => {
+  it('replaces control characters that a client sent', () => {
     const record = { ...trace('answered', []), user_id: 'eve\x1b[2J' };
     expect(words(record)).not.toContain('\x1b');
   });

@@ -8,7 +8,7 @@ function check(value: unknown) {
 }
 
 describe('texts in the configuration file', () => {
-  it('replace the default of the same language and name', () => {
+  it('replace the default texts with the same language and name', () => {
     const { replaced, problems } = check({
       de: { confirm: ['ja', ' gerne '], decline: 'nein', confirm_not_done: ' Nicht getan: {action} ' },
       pt_BR: { confirm_button: 'Sim' },

@@ -96,7 +96,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  it('uses the state directory of systemd unless another one is set', async () => {
+  it('uses the state directory of systemd unless STATE_DIR is set', async () => {
     const env = { ...VALID, STATE_DIRECTORY: '/var/lib/agentd:/var/lib/other' };
     expect((await configure(placeWith(env))).settings.STATE_DIR).toBe('/var/lib/agentd');
     expect((await configure(placeWith({ ...env, STATE_DIR: '/srv' }))).settings.STATE_DIR).toBe('/srv');
@@ -318,7 +318,7 @@ describe('limits', () => {
     expect(await refused(placeWith({ ...VALID, [name]: '1000000001' }))).toHaveLength(1);
   });
 
-  it('BODY_LIMIT_BYTES can be arbitrarily small', async () => {
+  it('BODY_LIMIT_BYTES can be very small', async () => {
     expect(
       (await configure(placeWith({ ...VALID, BODY_LIMIT_BYTES: '100' }))).settings.BODY_LIMIT_BYTES,
     ).toBe(100);
@@ -383,7 +383,7 @@ describe('settings that depend on each other', () => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
 
-  it('cause a warning if one of them has no effect', async () => {
+  it('cause a warning if a setting has no effect', async () => {
     const env = { ...VALID, API_EMAIL: 'a@example.com', API_PASSWORD: 'p' };
     expect((await configure(placeWith(env))).warnings).toEqual([
       'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',
@@ -550,7 +550,7 @@ describe('the active channels', () => {
     ]);
   });
 
-  it('are exactly those of MESSAGING_PLATFORMS, in its order, if it is set', async () => {
+  it('are exactly the channels that MESSAGING_PLATFORMS lists, in its order, if it is set', async () => {
     const env = { ...VALID, TELEX_TOKEN: 't', TELEX_NUMBER: '1' };
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex, webchat,telex' }, files))).toEqual([
       'telex',
@@ -559,7 +559,7 @@ describe('the active channels', () => {
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'telex' }, files))).toEqual(['telex']);
   });
 
-  it('need no setting to enable them if they are listed', async () => {
+  it('need no setting that enables them if MESSAGING_PLATFORMS lists them', async () => {
     const { WEBCHAT_ENABLED: _, ...env } = VALID;
     expect(await names(placeWith({ ...env, MESSAGING_PLATFORMS: 'webchat' }))).toEqual(['webchat']);
   });
@@ -588,7 +588,7 @@ describe('the active channels', () => {
     ]);
   });
 
-  it('do not include a channel with only some of the settings that detect it, which causes a warning', async () => {
+  it('do not include a channel if only some of the settings that detect it are set: a warning says so', async () => {
     const half = telex.replace(
       'settings.TELEX_TOKEN !==',
       'settings.TELEX_NUMBER && settings.TELEX_TOKEN !==',
@@ -682,7 +682,7 @@ describe('the configuration of a command', () => {
     await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
   });
 
-  it('is read although .env cannot be read, if the configuration file is in another directory', async () => {
+  it('is read even if .env cannot be read, as long as the configuration file is in another directory', async () => {
     const files = {
       '.env/not-a-file': '',
       'etc/agentd.yaml': 'LOG_FILE: /var/log/agentd.log',

@@ -75,7 +75,7 @@ describe('the settings of OpenTelemetry', () => {
     expect(Object.fromEntries(revealed)).toEqual({ 'x-api-key': 'traces', 'x-tenant': 'a,b' });
   });
 
-  it('name the service by its own setting, otherwise by an attribute, otherwise as agentd', async () => {
+  it('name the service by OTEL_SERVICE_NAME, or otherwise by the attribute service.name', async () => {
     const attributes = { OTEL_RESOURCE_ATTRIBUTES: 'service.name=of-attributes,team=a%20b' };
     expect((await optionsOf(attributes)).resource).toMatchObject({
       'service.name': 'of-attributes',
@@ -85,7 +85,7 @@ describe('the settings of OpenTelemetry', () => {
     expect(resource).toMatchObject({ 'service.name': 'shop', team: 'a b' });
   });
 
-  it('turn propagation off if they do not include tracecontext', async () => {
+  it('turn propagation off if OTEL_PROPAGATORS does not include tracecontext', async () => {
     expect((await optionsOf({ OTEL_PROPAGATORS: 'b3,baggage' })).propagates).toBe(false);
     expect((await optionsOf({ OTEL_PROPAGATORS: 'baggage,tracecontext' })).propagates).toBe(true);
   });
@@ -108,7 +108,7 @@ describe('the settings of OpenTelemetry', () => {
     ],
   ])('are refused if agentd cannot apply them: %o', async (env, problem) => {
     expect(await refused({ ...ON, ...env })).toEqual([problem]);
-    // Without traces, the variables are accepted: they may be meant for another program.
+    // If traces are not exported, the variables are accepted: they may be meant for another program.
     await configured(env);
   });
 

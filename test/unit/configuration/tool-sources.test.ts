@@ -324,7 +324,7 @@ describe('the examples of the manual', () => {
   const schema = settingsSchema(settingGroups([])) as { properties: { tools: object } };
   const isValid = new Ajv2020({ strict: false, validateFormats: false }).compile(schema.properties.tools);
 
-  it.each(EXAMPLES)('are valid in %s, even according to the JSON Schema for editors', async (_page, text) => {
+  it.each(EXAMPLES)('are valid, also according to the JSON Schema for editors: %s', async (_page, text) => {
     const tools = text.slice(text.search(/^tools:/m));
     const secrets = [...tools.matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => [name, 'x']);
     const { problems, tools: entries } = await inspectConfiguration(
@@ -376,7 +376,7 @@ describe('the address of an OpenAPI source', () => {
 describe('the credentials of a source', () => {
   const FOREIGN = 'base_url: https://other.example.org';
 
-  it.each(['user-or-default', 'default'])('%s are refused for another origin', async (policy) => {
+  it.each(['user-or-default', 'default'])('may not be %s for another origin', async (policy) => {
     const problem = 'sends the default credentials, which are only for the origin of API_BASE_URL, and';
     expect(await openApiProblems(`${FOREIGN}\ncredentials: ${policy}\n${OPERATIONS}`)).toEqual([
       `tools[0].credentials ${problem} this source has another origin`,
@@ -464,7 +464,7 @@ describe('the token exchange of a source', () => {
 describe('the secrets and headers of a source', () => {
   const USE = `headers: { X-Key: '\${SHOP_KEY}' }`;
 
-  it('must be in the environment, in .env or in a file that one of these names', async () => {
+  it('may not be in the configuration file, whether or not the environment has the secret as well', async () => {
     const text = `SHOP_KEY: in-the-file\ntools:\n  - { mcp: https://x.example, name: x, secrets: [SHOP_KEY], ${USE}, tools: { a: } }`;
     const problems = await problemsOf(text, { SHOP_KEY: 'in-the-environment' });
     expect(problems).toEqual([
@@ -480,7 +480,7 @@ describe('the secrets and headers of a source', () => {
     expect(await problemsOf(text)).toEqual(problems);
   });
 
-  it('must be set if the entry lists them', async () => {
+  it('are refused if a secret that the entry lists is not set', async () => {
     expect(await openApiProblems(`secrets: [SHOP_KEY]\n${USE}\n${OPERATIONS}`)).toEqual([
       'SHOP_KEY is not set, but an entry under `tools` lists it as a secret',
     ]);
@@ -489,7 +489,7 @@ describe('the secrets and headers of a source', () => {
     ).toEqual(['SHOP_KEY_FILE is a file that cannot be read (ENOENT)']);
   });
 
-  it('must be listed if a header refers to them', async () => {
+  it('are refused if a header refers to a secret that the entry does not list', async () => {
     expect(await openApiProblems(`${USE}\n${OPERATIONS}`, { SHOP_KEY: 'x' })).toEqual([
       `tools[0].headers.X-Key refers to \${SHOP_KEY}, which the entry does not list`,
     ]);

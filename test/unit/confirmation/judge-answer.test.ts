@@ -115,7 +115,7 @@ describe('a message that does not answer the question', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'decline' })).toBe('declined');
   });
 
-  it('does not affect the action if the sender is unknown', () => {
+  it('does not affect the action if the sender is not signed in', () => {
     expect(judgeAnswer(OF_ANNA, { ...YES, ...NOBODY, says: 'other' })).toBe('left');
   });
 });

@@ -27,7 +27,7 @@ const HOSTILE = [
   'a\n\n# new paragraph\n---',
 ];
 
-/** A pair of markup characters between words, which Slack and WhatsApp read as markup. */
+/** Text between two equal markup characters, which Slack and WhatsApp read as markup. */
 const MARKS = /(?<![\p{L}\p{N}])([*_~`])\S.*\1(?![\p{L}\p{N}])/mu;
 
 const ARGS = Object.fromEntries(HOSTILE.map((value, index) => [`arg_${index}`, value]));
@@ -101,7 +101,10 @@ function shownLines(text: string): string[] {
     .map(withLookalikes);
 }
 
-/** Slack and WhatsApp have no escape: characters that would form a pair are replaced by similar ones. */
+/**
+ * Puts the original characters back. Slack and WhatsApp have no escapes, so agentd replaces characters that would
+ * form a pair by similar characters.
+ */
 function withLookalikes(line: string): string {
   return line.replaceAll('∗', '*').replaceAll('ˍ', '_').replaceAll('∼', '~').replaceAll('ˋ', '`');
 }

@@ -58,7 +58,7 @@ describe('the question about a call', () => {
     );
   });
 
-  it('shows an object that the summary names as JSON', () => {
+  it('shows an object as JSON if the summary names it', () => {
     expect(plain({ ...CANCEL, summary: 'Send {body}' }, { body: { a: 'x' } })).toBe(
       String.raw`Send "{\"a\":\"x\"}"`,
     );

@@ -124,7 +124,7 @@ describe('the tools that use the sample API', () => {
       structured: [sampleTools(folder, './shop.json')],
     });
 
-  it('read with any credentials, but write only as the person, who must confirm', async () => {
+  it('list products with any credentials and orders only as the person, who must confirm each write', async () => {
     const { tools } = await configured();
     const [entry] = tools;
     if (entry?.kind !== 'openapi') throw new Error('the entry is not an OpenAPI source');

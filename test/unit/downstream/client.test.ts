@@ -46,14 +46,14 @@ test('dot segments in a path cannot leave the path of the base URL', async () =>
   expect(api.requests).toEqual([]);
 });
 
-test('a failed call returns the status and the parsed body', async () => {
+test('a failed call returns the status, and the body if it is JSON', async () => {
   api.misbehave('/users', { status: 500, body: { error: 'x' } });
   expect(await client().send(look)).toEqual({ status: 500, body: { error: 'x' } });
   api.misbehave('/users', { status: 502, body: '<html>bad gateway</html>' });
   expect(await client().send(look)).toEqual({ status: 502, body: null });
 });
 
-test('a long number in an answer keeps its digits, because the rounded number would name another record', async () => {
+test('a long number in an answer keeps its digits, because rounding could turn an id into another id', async () => {
   api.misbehave('/users', { status: 200, body: '{"id":9007199254740993,"age":41}' });
   expect((await client().send(look)).body).toEqual({ id: '9007199254740993', age: 41 });
 });
@@ -66,7 +66,7 @@ test('an answer that is not JSON is a failure', async () => {
   });
 });
 
-test('an empty body is null', async () => {
+test('an empty body is returned as null', async () => {
   api.misbehave('/users', { status: 200, body: '' });
   expect(await client().send(look)).toEqual({ status: 200, body: null });
 });

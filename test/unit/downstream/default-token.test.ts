@@ -63,7 +63,7 @@ describe('the cache of the default token', () => {
   test.each([
     { body: { token: 'an-opaque-one' } },
     { body: { token: signToken({ sub: 'service' }, secret) } },
-  ])('keeps a token without `exp` for 24 hours: $body.token', async ({ body }) => {
+  ])('treats a token without `exp` as valid for 24 hours: $body.token', async ({ body }) => {
     api.misbehave('/authentication_token', { status: 200, body });
     const source = defaultToken();
     await source.get();

@@ -66,7 +66,7 @@ test('a read is sent once more if its kept connection was closed, but a write is
     answer = (_request, response) => response.end('ok');
     await send(method);
     const [kept] = sockets;
-    // The server closes the kept connection at this moment.
+    // The server closes the kept connection when the second request arrives over it.
     answer = ({ socket }, response) => (socket === kept ? socket.resetAndDestroy() : response.end('again'));
     const outcome = await send(method).then(
       ({ text }) => text,

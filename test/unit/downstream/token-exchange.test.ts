@@ -37,7 +37,7 @@ async function failureOf(work: Promise<unknown>): Promise<TokenExchangeFailure> 
   return error;
 }
 
-test('the exchange request has every parameter of RFC 8693, and the client authenticates in the header', async () => {
+test('the exchange request is complete according to RFC 8693, and the client authenticates in a header', async () => {
   const token = await create().exchange('shop', settings(), alice);
   expect(token.reveal()).toBe('exchanged-1-for-billing');
   expect(server.wrong).toEqual([]);

@@ -41,7 +41,7 @@ const circuit: Circuit = {
   blocked: 1,
 };
 
-/** A user who has sent these texts just before 110 s, in a session with this many turns. */
+/** The state of a user who sent these texts just before 110 s, in a session with this many turns. */
 function aState(has: { circuit?: Circuit; texts?: string[]; turns?: number } = {}): GuardState {
   const texts = has.texts ?? [];
   const messages = hitsOf(texts.map((text) => ({ at: 109_999, counted_at: 109_999, text })));
@@ -121,7 +121,7 @@ describe('judge', () => {
     [40_001, false],
     [129_999, false],
     [130_000, true],
-  ])('blocks only messages that were sent while the circuit was open: %d', (sent_at, allowed) => {
+  ])('blocks a late message only if the circuit covers the time when it was sent: %d', (sent_at, allowed) => {
     expect(verdictOf(aState({ circuit }), { sent_at }, 140_000).allowed).toBe(allowed);
   });
 
@@ -145,7 +145,7 @@ describe('judge', () => {
     expect(judged.state.user).toBe(state.user);
   });
 
-  it('stores the current name of the user', () => {
+  it('stores the user id of the latest message', () => {
     const named = { ...user, key: 'u1', user_id: 'another' };
     const { state, added } = judge(aState(), aMessage({ user: named }), limits, 110_000);
     expect(state.user?.user.user_id).toBe('another');
@@ -278,7 +278,7 @@ describe('judge, for any messages,', () => {
     expect(hitCount(state.user?.messages ?? hitsOf())).toBeLessThanOrEqual(7);
   });
 
-  it('stores no more messages of a user than the longest window allows', () => {
+  it('does not store messages that are older than the longest window', () => {
     let state: GuardState = { verdict: null, user: null, turns: null };
     const free = { ...limits, max_turns: 1_000_000 };
     for (let n = 0; n < 1000; n++) {

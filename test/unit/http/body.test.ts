@@ -8,7 +8,7 @@ describe('the body of a request', () => {
   let web: Served;
   beforeAll(async () => {
     web = await serve({
-      // The requests below contain X-Forwarded-For, which causes a warning while no proxy is trusted.
+      // Some requests below contain X-Forwarded-For, which causes a warning if no proxy is trusted.
       settings: { TRUST_PROXY: 1 },
       routes: [
         echo,
@@ -77,7 +77,7 @@ describe('the body of a request', () => {
     expect([list.status, (await problem(list)).code]).toEqual([400, 'malformed_json']);
   });
 
-  test('is accepted if its text only looks nested', () => {
+  test('is accepted if the brackets that look nested are in strings', () => {
     const text = `${'['.repeat(100)}"${'{'.repeat(100)}\\`;
     const body = JSON.stringify({ text, [text]: [[], [], {}], after: '}' });
     expect(parseJson(Buffer.from(body))).toEqual(JSON.parse(body));

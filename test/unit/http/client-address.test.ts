@@ -27,7 +27,7 @@ describe('the client address', () => {
   });
 
   test.each([
-    ['the address that the one proxy saw', '203.0.113.9, 192.0.2.1', 1, '192.0.2.1'],
+    ['the address that the proxy saw', '203.0.113.9, 192.0.2.1', 1, '192.0.2.1'],
     ['the address that the outer of two proxies saw', 'made-up, 192.0.2.1, 10.0.0.2', 2, '192.0.2.1'],
     ['the leftmost entry, if there are fewer entries than proxies', '192.0.2.1', 3, '192.0.2.1'],
     ['the entry without its port', '192.0.2.1:4711', 1, '192.0.2.1'],

@@ -6,7 +6,7 @@ import type { Route } from '../../../src/channel/index.ts';
 import { LARGE_AT_ONCE, LargeBodies } from '../../../src/daemon/http/large-bodies.ts';
 import { closeAll, echo, post, problem, type Served, sendRaw, serve, until } from './serve.ts';
 
-// A platform may send more than BODY_LIMIT_BYTES at once; the setting is 2,048 here.
+// A platform may send a body that is larger than BODY_LIMIT_BYTES, which is 2,048 here.
 
 let web: Served;
 let gate: PromiseWithResolvers<void>;
@@ -79,7 +79,7 @@ test('while 16 large bodies are received, another large body gets 503, but small
   expect(await statusOf('/large', 2048)).toBe(200);
   expect(await chunked(2048)).toMatch(/^HTTP\/1.1 200 /);
   expect(await chunked(2049)).toMatch(/^HTTP\/1.1 503 [\s\S]*\r\nRetry-After: 5\r\n/);
-  // A refused body occupies no slot.
+  // A body over the limit of its route gets 413 even now, because it needs no slot.
   expect(await statusOf('/large', 8193)).toBe(413);
 
   gate.resolve();
@@ -98,7 +98,7 @@ async function announce(): Promise<Socket> {
   return sender;
 }
 
-test('slow senders of large bodies lose their slots if other senders wait', async () => {
+test('a slow sender of a large body loses its slot to a sender that needs one', async () => {
   const slow = await Promise.all(Array.from({ length: LARGE_AT_ONCE }, announce));
   expect(await statusOf('/large', 8192)).toBe(503);
   now += 1000;
@@ -135,7 +135,7 @@ describe('the sender that loses its slot to another sender', () => {
     time += 1000;
     new Sender();
     expect(all.flatMap(({ destroyed }, index) => (destroyed ? [index] : []))).toEqual([7]);
-    // The refused sender has no slot to release: the new sender has it.
+    // The sender that lost its slot cannot release it: the slot belongs to the new sender.
     all[7]?.room.leave();
     for (const [index, { socket }] of all.entries()) if (index !== 7) socket.bytesRead = 1_000_000;
     expect(() => new Sender()).toThrow(expect.objectContaining({ code: 'unavailable' }));

@@ -78,7 +78,7 @@ describe('problem documents', () => {
     );
   });
 
-  test('have no body in responses to HEAD, which otherwise match the responses to GET', async () => {
+  test('are left out of responses to HEAD, which have the status and the headers of GET, but no body', async () => {
     const response = await fetch(`${web.url}/things/a`, { method: 'HEAD' });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-length')).toBe(String('{"name":"a"}'.length));
@@ -133,7 +133,7 @@ describe('problem documents', () => {
   });
 
   test.each(['', 'has space', 'ä', 'x'.repeat(65), 'a,b'])(
-    'replace the invalid request id %j',
+    'are sent with a new request id if the id of the request is invalid: %j',
     async (id) => {
       const answer = await sendRaw(
         web.port,

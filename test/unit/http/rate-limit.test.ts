@@ -42,7 +42,7 @@ describe('the rate limit', () => {
     expect(new Set(web.hits)).toEqual(new Set(['http:person:["","","ana"]', 'http:person:["","","bo"]']));
   });
 
-  test('counts an invalid token for the client address, so that invented tokens do not evade the limit', async () => {
+  test('counts requests with invalid tokens by address, so that invented tokens do not evade the limit', async () => {
     const web = await serve({ routes: [limited] });
     for (let i = 0; i < 3; i++) await post(`${web.url}/limited`, '{}', { Authorization: `Bearer bad-${i}` });
     expect(web.hits).toEqual(Array(3).fill('http:address:127.0.0.1'));

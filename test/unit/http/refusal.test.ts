@@ -4,7 +4,7 @@ import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 import { closeAll, post, problem, type Served, serve } from './serve.ts';
 
-/** A route whose documented answers all have one shape. */
+/** A route that also answers refusals with its own kind of object. */
 const registry: Route = {
   method: 'POST',
   path: '/registry',
@@ -127,7 +127,7 @@ describe('a route with its own form of refusals', () => {
     ],
     ['returns nothing', () => undefined as unknown as object],
   ])(
-    'refuses with a problem document, and logs the problem, if its own function %s',
+    'refuses with a problem document, and logs this, if its function `refusal` %s',
     async (_how, refusal) => {
       const odd = await serve({ routes: [{ ...registry, limited: false, refusal }] });
       const response = await post(`${odd.url}/registry`, '{"what":"nothing"}');

@@ -103,7 +103,7 @@ function countingLimits(hits: string[]): LimitStore {
   };
 }
 
-/** `good-ana` is a valid token of `ana`; anything else is malformed. */
+/** A token such as `good-ana` is a valid token of the person `ana`. A token with another beginning is malformed. */
 function fakeTokens(validations: string[]): TokenValidator {
   return {
     async validate(token) {
@@ -123,7 +123,7 @@ function fakeTokens(validations: string[]): TokenValidator {
   };
 }
 
-/** A route that answers with the request that it got. */
+/** A route that answers with the body of the request. */
 export const echo: Route = {
   method: 'POST',
   path: '/echo',
@@ -179,7 +179,7 @@ export async function problem(response: Response): Promise<ProblemDocument> {
   return (await response.json()) as ProblemDocument;
 }
 
-/** Resolves when the condition is true; for effects that occur after an answer was sent. */
+/** Resolves when the condition is true. For effects that occur after an answer was sent. */
 export async function until(ask: () => boolean): Promise<void> {
   while (!ask()) await new Promise((resolve) => setImmediate(resolve));
 }

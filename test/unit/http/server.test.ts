@@ -6,7 +6,7 @@ import { closeAll, echo, limited, post, problem, sendRaw, serve, until } from '.
 
 afterEach(closeAll);
 
-/** A route that answers when a test allows it. */
+/** A route that answers only after the test calls `finish`. */
 function slow(): { route: Route; arrived: Promise<void>; finish: () => void } {
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<ChannelResponse>();
@@ -116,7 +116,7 @@ describe('the answer of a route', () => {
     expect([got.status, got.headers.get('content-type'), await got.text()]).toEqual([status, type, text]);
   });
 
-  test('has headers that replace those of the daemon, and several cookies in separate headers', async () => {
+  test('has the headers of the route, which replace other headers but extend Vary, and every cookie', async () => {
     const headers = {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'Set-Cookie': ['a=1', 'b=2'],
@@ -223,7 +223,7 @@ describe('a stream', () => {
     expect(await response.text()).toBe('one,2');
   });
 
-  test('closes its connection to a proxy, so that the proxy does not reuse it for a stopping daemon', async () => {
+  test('closes its connection to a proxy, so that the proxy does not reuse it when the daemon stops', async () => {
     const web = await serve({ routes: [streaming(async (out) => void out.write('all'))] });
     const head = 'GET /stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n';
     const answer = await sendRaw(web.port, `${head}${head}`);
@@ -388,7 +388,7 @@ describe('a server that is stopping', () => {
     expect(await drained).toBe(true);
   });
 
-  test('reports a request that is not answered within the grace period, and aborts it at the end', async () => {
+  test('reports that a request was not answered within the grace period, and aborts it when it closes', async () => {
     const { route, arrived } = slow();
     const web = await serve({ routes: [route] });
     const running = fetch(`${web.url}/slow`).catch(() => 'cut');
@@ -426,11 +426,11 @@ describe('a server that is stopping', () => {
     expect(await web.server.drain(20_000)).toBe(true);
     await web.server.close();
   });
+});
 
-  test('the server reports a port that is in use with the error of the system', async () => {
-    const web = await serve();
-    const other = await serve();
-    await other.server.close();
-    await expect(other.server.listen('127.0.0.1', web.port)).rejects.toThrow('EADDRINUSE');
-  });
+test('a server reports a port that is in use with the error of the system', async () => {
+  const web = await serve();
+  const other = await serve();
+  await other.server.close();
+  await expect(other.server.listen('127.0.0.1', web.port)).rejects.toThrow('EADDRINUSE');
 });

@@ -66,7 +66,7 @@ describe('the key file', () => {
     expect(readFileSync(path, 'utf8')).toBe('');
   });
 
-  it('may contain several keys, with or without a line break', async () => {
+  it('may contain several keys, and needs no line break at its end', async () => {
     write(`${key(2)},${key(1)}`);
     expect(await keyIn()).toBe(`${key(2)},${key(1)}`);
   });
@@ -129,13 +129,13 @@ describe('the seal of the daemon', () => {
     expect((await sealOf()).open('a.b.c', 'record')).toBe('a.b.c');
   });
 
-  it('seals with the key of the setting, if set, and creates no other key', async () => {
+  it('seals with the key in TOKEN_ENCRYPTION_KEY if it is set, and creates no other key', async () => {
     const seal = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) }, 5);
     expect(seal.open(sealed(1), 'record')).toBe('a.b.c');
     expect(readdirSync(directory)).toEqual([]);
   });
 
-  it('opens tokens that the key in the file has sealed even if a key is set or sealing is off', async () => {
+  it('opens tokens that the key in the file sealed, even if the setting has another key or is off', async () => {
     write(`${key(2)}\n`);
     const other = await sealOf({ TOKEN_ENCRYPTION_KEY: new Secret(key(1)) });
     expect(other.open(sealed(2), 'record')).toBe('a.b.c');
@@ -228,7 +228,7 @@ describe('a command that changes the key file', () => {
 });
 
 describe('the key file of a running daemon', () => {
-  it('is read again when it has changed, and its new keys are then used to seal and open', async () => {
+  it('is read again when it has changed, and its last keys stay in use if it disappears', async () => {
     write(key(1));
     const file = await readKeyFile(directory);
     if (!file) throw new Error('there is no file');

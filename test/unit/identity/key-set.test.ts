@@ -12,7 +12,7 @@ const one = rsaPair();
 const two = rsaPair();
 const SECOND = 1000;
 const MINUTE = 60_000;
-/** Long enough even on a busy machine. */
+/** A timeout that is long enough even on a busy machine. */
 const PATIENTLY = { timeout: 60_000 };
 
 /** A local issuer that counts requests for its keys, and gives the answers that a test has set. */
@@ -93,7 +93,7 @@ describe('a key set', () => {
     expect(fetches).toBe(2);
   });
 
-  it('is not fetched again for each token with an unknown key', async () => {
+  it('is fetched again at most five times a minute for tokens with an unknown key', async () => {
     publish(jwk(one.publicKey, { kid: '1' }));
     const keys = createKeySet(url);
     const unknown = () => ask(keys, two.privateKey, { kid: '2' });
@@ -171,7 +171,7 @@ describe('a key set', () => {
     });
   });
 
-  it('does not validate a MAC that was made with its public data', async () => {
+  it('does not accept an HMAC that was made with its public data', async () => {
     publish(jwk(one.publicKey, { kid: '1' }), { kty: 'oct', k: 'c2VjcmV0', kid: 'mac' });
     const keys = createKeySet(url);
     const settings = { ...SETTINGS, JWT_ALGORITHM: 'RS256' as const };
@@ -241,7 +241,7 @@ describe('a key set that cannot be fetched', () => {
     ]);
   });
 
-  it('is not requested again for as long as the failed request took', async () => {
+  it('is requested again only after a wait that is as long as the failed request took', async () => {
     answer = (response) => {
       vi.setSystemTime(NOW + 3 * SECOND);
       response.writeHead(500).end();

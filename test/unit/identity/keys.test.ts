@@ -178,7 +178,7 @@ describe('an unusable key', () => {
   });
 });
 
-/** A self-signed certificate, whose key was thrown away. */
+/** A self-signed certificate. Its private key was deleted. */
 const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIDFTCCAf2gAwIBAgIUdGLzVCDTwzaYh+gwP2JC4i/OGj0wDQYJKoZIhvcNAQEL
 BQAwGTEXMBUGA1UEAwwOaXNzdWVyLmV4YW1wbGUwIBcNMjYxMTIxMDY0NzA3WhgP

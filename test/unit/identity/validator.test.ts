@@ -105,7 +105,7 @@ describe('JWT Malformed', () => {
     expect(await reasonFor(`${header}.${bytes.toString('base64url')}.${signature}`)).toBe('JWT Malformed');
   });
 
-  it('is not the reason for a token of exactly 8192 characters', async () => {
+  it('is not the reason for a token that just fits into 8192 characters', async () => {
     // The lengths of signed tokens have gaps because of base64, so the filler is found by trying.
     const token = Array.from({ length: 5700 }, (_, length) => length + 400)
       .map((length) => hs256({ ...CLAIMS, more: 'x'.repeat(length) }, HEADER))

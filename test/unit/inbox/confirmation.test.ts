@@ -268,7 +268,7 @@ describe('an action that is withdrawn while its confirmation waits to be process
     const release = await world.services.runs.take({ line: { verdict: 'ok' }, patient: false });
     await world.post('', 'ada', { confirm: { id, approve: true } });
     await world.worker.start();
-    // The message waits for a run once an earlier step has found that the action is pending.
+    // When the message waits for a run, an earlier step has already found that the action is pending.
     await vi.waitFor(() => expect(world.services.runs.waiting).toBe(1), { timeout: 60_000 });
     expect(await world.store.actions.pendingIn('telex:room')).toHaveLength(1);
     await unlink(world.services, TELEX, 'ada');
@@ -281,7 +281,7 @@ describe('an action that is withdrawn while its confirmation waits to be process
 });
 
 describe('after a process died during a confirmation, the next process', () => {
-  /** Simulates a run of the waiting message whose process dies right after it has settled the action. */
+  /** Simulates a run of the waiting message: the process dies right after it has settled the action. */
   async function dieAfterSettling(id: string, to: 'started' | 'declined'): Promise<void> {
     const { sessions, inbox, actions } = world.store;
     const claim = await sessions.claim('telex:room');

@@ -55,7 +55,7 @@ describe('a failed run', () => {
     expect(judgeRun(error)).toEqual({ failure, kind, askedSeconds: 0 });
   });
 
-  it('is stored with the wait that the model asks for', () => {
+  it('is reported with the wait that the model asks for, or 0 if that is negative', () => {
     expect(judgeRun(coded('model_overloaded', true, 30)).askedSeconds).toBe(30);
     expect(judgeRun(coded('model_overloaded', true, -1)).askedSeconds).toBe(0);
   });

@@ -12,7 +12,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } } as ChannelPlugin;
 
-it('a paused worker returns a message that it has just claimed, even if the store fails at first', async () => {
+it('a paused worker returns a newly claimed message to the inbox, even if its first write fails', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
   const store = openMemoryStore(emptyState(), { clock });
   const claimed = Promise.withResolvers<void>();

@@ -57,7 +57,7 @@ describe('notify', () => {
     expect(third?.queue).not.toBe(first?.queue);
   });
 
-  it('answers a repeated message only once, even if the message was accepted earlier', async () => {
+  it('stores only one text for a repeated message, and none for a message that is already in the inbox', async () => {
     const answering = (message_id: string, text: string) =>
       notify(notifier, { to: 'c1' }, text, { message_id });
     await answering('m1', 'first');
@@ -82,7 +82,7 @@ describe('notify', () => {
     });
   });
 
-  it('drops a hint only if its reader has already received enough hints, and never drops other texts', async () => {
+  it('drops a hint if its reader received the same hint a moment ago, but never drops other texts', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'I read words only.', { message_id: 'm1', throttle_key: 'u1' });
     await notify(notifier, to, 'I read words only.', { message_id: 'm2', throttle_key: 'u1' });
@@ -92,7 +92,7 @@ describe('notify', () => {
     expect((await kept()).map(({ message_id }) => message_id)).toEqual(['m1', 'm3', 'm4', 'm5']);
   });
 
-  it('does not count a hint again for a repeated message', async () => {
+  it('does not count a hint for its reader if the message has already been answered', async () => {
     const to = { to: 'c1' };
     await notify(notifier, to, 'Hello!', { message_id: 'm1' });
     await notify(notifier, to, 'Hello!', { message_id: 'm1', throttle_key: 'u1' });

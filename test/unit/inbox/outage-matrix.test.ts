@@ -31,8 +31,8 @@ const LONG_WORDS = 800;
 const RUN_MS = 900 * SECOND;
 
 /**
- * Times of the messages during the outage, as fractions of its length. One more message is sent before the outage, and
- * one after it.
+ * Times of the messages during the outage, as fractions of its length. Another message is sent before the outage, and
+ * another after it.
  */
 const MOMENTS = [0, 0.3, 0.6, 0.95];
 
@@ -84,7 +84,7 @@ class World {
     return since >= 0 && since < length;
   }
 
-  /** Sends a message of each person at each of these times, and advances the clock until the last of them. */
+  /** Sends a message of each person at each of these times, and advances the clock to the last of these times. */
   async writeAll(times: readonly number[], textOf: (number: number) => string): Promise<void> {
     for (const at of times) {
       await this.process.passUntil(at);
@@ -133,7 +133,7 @@ class World {
   }
 }
 
-/** Answers `re: <text>`; a text that begins with `long` gets numbered words that fill several messages. */
+/** Answers `re: <text>`. A text that begins with `long` also gets numbered words, which fill several messages. */
 const echo = (isAway: () => Error | null): AgentRuntime => ({
   apiVersion: 1,
   async *run({ text }) {
@@ -146,7 +146,7 @@ const echo = (isAway: () => Error | null): AgentRuntime => ({
 const words = (text: string) =>
   Array.from({ length: LONG_WORDS }, (_, index) => `${text.replace(/\W/g, '')}w${index}`).join(' ');
 
-/** The ways in which a model, or a platform, can be unreachable. */
+/** A status and a network error with which a model or a platform can fail. The status depends on `count`. */
 function failureOf(count: number): { status: number; refused: Error } {
   const status = [503, 500, 502][count % 3] as number;
   const refused = new TypeError('fetch failed', {
@@ -201,7 +201,7 @@ describe.each(LENGTHS)('an outage of %s', (_length, length) => {
       let parts = 0;
       platform.outage = ({ body }) => {
         if (!world.isDuring(length)) return null;
-        // The first long reply has begun when the outage of the platform begins.
+        // The first part of the first long reply is still accepted, so that the outage interrupts this reply.
         if (body.includes('long') && parts++ < 1) return null;
         const { status, refused } = failureOf(calls++);
         return calls % 2 === 0 ? refused : new Response('{}', { status });

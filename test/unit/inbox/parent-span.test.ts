@@ -68,7 +68,7 @@ it('a message keeps its parent span until it runs, even in another process and a
   expect(texts).toEqual(['hello again']);
 });
 
-it('a message without a parent span is stored without one', async () => {
+it('a message without a parent span is stored without this field', async () => {
   const { services, worker } = await processOn(join(stateDirectory(), 'agentd.db'), NO_OBSERVER);
   await enqueue(TELEX, services, worker, [MESSAGE]);
   const [stored] = await services.store.inbox.list({ states: ['waiting'], limit: 1 });

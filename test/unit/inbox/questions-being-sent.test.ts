@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 
-it('an answer counts as later than the question even before the daemon knows that the platform accepted the question', async () => {
+it('an answer counts as later than the question even if it arrives while the question is being sent', async () => {
   const world = await ConfirmationWorld.open();
   let posted: Promise<void> | undefined;
   // The person answers the question before the daemon knows that the platform has accepted it.

@@ -13,7 +13,7 @@ function limited() {
 }
 
 describe('hints to one reader', () => {
-  it('are sent once in three seconds if they have the same text', () => {
+  it('are sent at most once in three seconds if they have the same text', () => {
     const { clock, give } = limited();
     expect([give('ada', 'x'), give('ada', 'x'), give('ada', 'y'), give('bob', 'x')]).toEqual([
       true,

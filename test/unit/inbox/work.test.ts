@@ -11,7 +11,7 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 
 const SECOND = 1000;
 const HOUR = 3600 * SECOND;
-/** How often the worker looks for messages that have become due, in ms. */
+/** The interval at which the worker looks for messages that have become due, in ms. */
 const POLL_MS = 500;
 
 /** What a run does before it answers `re: <text>`: it may wait or throw. */
@@ -33,7 +33,7 @@ const agent: AgentRuntime = {
     yield text.startsWith('long') ? `re: ${text}\n\n${LONG}` : `re: ${text}`;
   },
 };
-/** A text that is three messages on the platform. */
+/** A text that becomes three messages on the platform. */
 const LONG = ['a', 'b', 'c'].map((word) => `${word} `.repeat(1800).trim()).join('\n\n');
 
 async function start(env: Record<string, string> = {}): Promise<InboxProcess> {
@@ -72,7 +72,7 @@ const all = async (): Promise<InboxMessage[]> => {
   return (await process.services.store.inbox.list({ states, limit: 100 })).reverse();
 };
 const pass = (ms: number) => process.passUntil(clock.now() + ms);
-/** Answers the calls that send a message to the platform, and records their times and bodies. */
+/** Records the time and the body of each call that sends a message. `answer` may replace the platform's answer. */
 function watchCalls(answer: (count: number) => Response | Error | null): { at: number; body: string }[] {
   const calls: { at: number; body: string }[] = [];
   platform.outage = ({ path, body }) => {
@@ -155,7 +155,7 @@ describe('a run that fails', () => {
 });
 
 describe('a platform', () => {
-  it('is not called before the end of a wait that it asks for, and does not count as unreachable', async () => {
+  it('gets each message again only after the wait that it asks for, and does not count as unreachable', async () => {
     const calls = watchCalls((count) =>
       count <= 3 ? status(429, 'Too Many Requests', { retry_after: 30 }) : null,
     );
@@ -218,7 +218,7 @@ describe('a platform', () => {
     expect(process.worker.health('msgbot')).toBeNull();
   });
 
-  it('leaves the replies in the list of failed messages if it is down for a day, without a notice', async () => {
+  it('that is down for a day makes replies fail without a notice, and a retry sends them later', async () => {
     watchCalls(() => new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } }));
     await start();
     for (let person = 1; person <= 8; person++) await write(person, 'hello');
@@ -349,7 +349,7 @@ describe('a process that dies at any call of the store', () => {
         const died = process.isDead;
         await process.kill();
         await start();
-        // The platform repeats deliveries that were not answered with 200.
+        // The platform repeats all deliveries, as it would if they had not been answered with 200.
         await deliverAll();
         await process.passUntil(clock.now() + HOUR);
         const texts = [...answers(1), ...answers(2)];

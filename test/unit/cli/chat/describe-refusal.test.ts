@@ -65,7 +65,7 @@ describe('the description of a refusal', () => {
     'agent_failed',
     'unavailable',
     'agent_timeout',
-  ])('is specific for %s', (code) => {
+  ])('is specific to the error code %s', (code) => {
     expect(describeRefusal({ code, detail: 'no' }, 400, 0).message).not.toMatch(
       /^the daemon refused|undefined/,
     );

@@ -25,7 +25,7 @@ describe('the prompt', () => {
     prompt.close();
   });
 
-  it('offers earlier lines', async () => {
+  it('recalls earlier lines with the up arrow key', async () => {
     const { input, prompt } = prompting();
     const first = prompt.line();
     input.write('one\r');

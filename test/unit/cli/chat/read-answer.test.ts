@@ -52,7 +52,7 @@ describe('the answer from a stream', () => {
         const answer = await readAnswer(
           async (after) => {
             asked.push(after);
-            // A daemon sends the events after the requested event. A repeated event does no harm.
+            // A daemon sends only the events after this id. Here, this event is repeated, too, and must be ignored.
             if (asked.length > 1) return stream(Buffer.from(EVENTS.slice(Math.max(0, after - 1)).join('')));
             return stream(whole.subarray(0, cut), error);
           },
@@ -94,7 +94,7 @@ describe('the answer from a stream', () => {
     });
   });
 
-  it('fails if the stream has already ended without a last event', async () => {
+  it('fails if the stream has no more events, but the end of the answer has not arrived', async () => {
     const { listener } = listening();
     await expect(readAnswer(async () => null, listener, never, PATIENCE)).rejects.toMatchObject({
       exitCode: 1,

@@ -57,7 +57,7 @@ describe('the questions of agentd init', () => {
     expect((await interview(model, ['openai:gpt-4o'])).asked).toEqual(['Language']);
   });
 
-  it('name the option for the server of a model', async () => {
+  it('cannot be asked without a terminal, so the error names the option for the server of a model', async () => {
     await expect(interview({ model: 'gpt-4o' }, null)).rejects.toMatchObject({
       exitCode: 2,
       advice: expect.stringContaining('Add --server with the address'),
@@ -71,7 +71,7 @@ describe('the questions of agentd init', () => {
     [{ api: 'ftp://x' }, 'API_BASE_URL=ftp://x is not an http or https address'],
     [{ origins: '*' }, 'WEBCHAT_ALLOWED_ORIGINS=* contains * although'],
     [{ channels: 'telex' }, "there is no channel 'telex'"],
-  ])('refuse the option %j', async (options, problem) => {
+  ])('can be answered by options, which are checked, too: %j is refused', async (options, problem) => {
     await expect(interview(options, null)).rejects.toThrow(problem);
   });
 });

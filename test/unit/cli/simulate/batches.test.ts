@@ -58,7 +58,7 @@ describe('the batches of agentd simulate', () => {
     expect(() => plan(options, text)).toThrow(words);
   });
 
-  it('need no text for a kind of event that has none', () => {
+  it('need no text for a kind of event that has no text', () => {
     expect(plan({ kind: 'status' }, null)).toMatchObject([[{ kind: 'status', text: '' }]]);
   });
 });

@@ -46,7 +46,7 @@ describe('the summary of a simulation', () => {
     );
   });
 
-  it('expects no answer to events that have none', () => {
+  it('says that no answer is expected if no event asked for an answer', () => {
     expect(summaryInWords({ ...none, messages: 0 }, 'within 1 seconds')).toBe('No answer is expected.');
   });
 });
