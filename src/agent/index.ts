@@ -77,14 +77,14 @@ export interface AgentTurn {
   shared: boolean;
   /** The channel's name, and the markup that it renders. */
   channel: { name: string; markdown: 'commonmark' | 'platform' | 'none' };
-  /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
+  /** `APP_NAME`. If it is the default, `agentd`, do not show it to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
   /** Report the beginning and the end of every language model call here. */
   meter: ModelMeter;
   /**
-   * The action that the person has just confirmed. The service has made the call: report its outcome. Null if nothing
-   * was confirmed.
+   * The action that the person has just confirmed. The daemon has made the call: tell the person its outcome. Null if
+   * nothing was confirmed.
    */
   confirmed: ConfirmedAction | null;
   /**
@@ -247,8 +247,8 @@ export type ToolAnswer =
 
 /**
  * A runtime adds these members to an error if it expects the cause to be temporary, for example if the model is
- * unreachable. A run that fails in this way is repeated until INBOX_RUN_SECONDS have passed. Any other failing run is
- * tried at most INBOX_MAX_ATTEMPTS times.
+ * unreachable. A run that fails in this way is repeated until INBOX_RUN_SECONDS have passed. After other failures, the
+ * run of a message is tried at most INBOX_MAX_ATTEMPTS times.
  */
 export interface PassingFailure {
   readonly passing: boolean;
@@ -259,7 +259,7 @@ export interface PassingFailure {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** Your own tool, as its module exports it. The daemon enforces its policies (agentd-agent(7), "Modules"). */
+/** Your own tool, as its module exports it. The daemon enforces the policies of a tool (agentd-agent(7), "Modules"). */
 export interface ToolDefinition {
   /** 1 to 64 letters, digits, `_` and `-`. */
   name: string;
@@ -307,8 +307,8 @@ export interface ToolContext {
 }
 
 /**
- * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other answer. Data that
- * was fetched under default credentials is reduced to the `public` fields of the tool.
+ * Each method resolves to the parsed JSON of a 2xx answer. If there is another answer or none, it throws a
+ * `ToolApiError`. Data that was fetched under default credentials is reduced to the `public` fields of the tool.
  */
 export interface ToolApi {
   get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;

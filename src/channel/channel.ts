@@ -120,8 +120,8 @@ export interface Channel {
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
   /**
-   * The state of the channel, for `GET /`. It must be quick and must not call the platform. `detail` is a sentence
-   * without secrets.
+   * The state of the channel, for `GET /`. This method must return quickly and must not call the platform. `detail` is
+   * a sentence without secrets.
    */
   health?(): ChannelHealth;
   /**
@@ -206,7 +206,7 @@ export interface ChannelRequest {
   headers: Readonly<Record<string, string | undefined>>;
   /** The exact bytes, so that a signature can be checked. At most `bodyLimit` bytes. */
   body: Uint8Array;
-  /** The body as a JSON object. Throws the problem `malformed_json`. Parsed once. */
+  /** The body as a JSON object, parsed once. Throws the problem `malformed_json` if the body is anything else. */
   json(): Record<string, unknown>;
   /** The body as a form. */
   form(): URLSearchParams;
@@ -276,10 +276,10 @@ export interface ChannelScope {
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
-   * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects as `enqueue`
-   * does. The outcome `refused` means that the press changes nothing, because the question belongs to another person or
-   * is no longer open. Show `text` only to the person who pressed the button; if the platform cannot do this, show
-   * nothing.
+   * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects in the same
+   * cases as `enqueue`. The outcome `refused` means that the press changes nothing, because the question belongs to
+   * another person or is no longer open. Show `text` only to the person who pressed the button; if the platform cannot
+   * do this, show nothing.
    */
   press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
   /**
@@ -453,7 +453,7 @@ export interface ChannelLinks {
 export interface LinkRequest {
   /**
    * Id of the message that asks to link or unlink, as in `IncomingMessage`. A repeat within seven days changes nothing
-   * and gets the first answer. A repeat while the first is still running throws `unavailable`.
+   * and gets the first answer. A repeat that arrives while the first request is still running throws `unavailable`.
    */
   message_id?: string;
 }

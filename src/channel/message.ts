@@ -64,7 +64,7 @@ export type ConversationEvent =
   /** A piece of the reply. The pieces together are the reply. */
   | { type: 'text_chunk'; text: string }
   | { type: 'tool_call'; tool_name: string; status: ToolStatus }
-  /** The whole reply. `replayed`: the stored answer to an earlier request with the same message id. */
+  /** The whole reply. `replayed`: whether it is the stored answer to an earlier request with the same message id. */
   | {
       type: 'complete';
       session_id: string;

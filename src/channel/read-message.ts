@@ -77,7 +77,10 @@ function firstLanguage(header = ''): string | undefined {
   return /^\s*([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,4})\s*(?:[,;]|$)/i.exec(header)?.[1];
 }
 
-/** The token after `Bearer`, in any case (RFC 6750). Another scheme or an empty token counts as no token. */
+/**
+ * The token after `Bearer` (RFC 6750), which may be in upper or lower case. Another scheme or an empty token counts as
+ * no token.
+ */
 function bearer(header: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
 }
@@ -161,7 +164,7 @@ function clientMetadata(
   return { ...claims, other: given };
 }
 
-/** The client's other claims. Undefined if there are none, or too many. */
+/** The client's other claims. Without the member `other` if there are none, or if they are too long. */
 function otherClaims(
   other: MessageMetadata['other'] = {},
   noteDropped: (bytes: number) => void,
