@@ -98,8 +98,8 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope);
-      // A person can send these commands any number of times, and the loop guard does not count the answers. The answers
-      // are therefore limited for each person and command.
+      // A person can send these commands any number of times, and the loop guard does not count the answers. So the
+      // answers are limited for each person and command.
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope);

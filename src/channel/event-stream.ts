@@ -1,6 +1,6 @@
 /**
- * How a client reads the events of an answer (agentd-api(7)). `agentd chat` and the widget of the website share this
- * module, so it must run in browsers, too.
+ * How a client reads the events of an answer (agentd-service(7)). `agentd chat` and the widget of the website share
+ * this module, so it must run in browsers, too.
  */
 
 export type { Confirmation, ConfirmationAnswer } from './message.ts';

@@ -19,8 +19,8 @@ export interface PlatformSimulator {
   /** The platform's request for an event, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
-   * Returns the request, signed again for its current body, because the conformance suite changes bodies. Absent if the
-   * signature does not depend on the body.
+   * Returns the request, signed again for its current body, for tests that change bodies. Absent if the signature does
+   * not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
   /** Values of `Shown.to` for answers to an event: the room, and also the sender if answers can be private. */
