@@ -11,7 +11,7 @@ import { failureOf } from './failure.ts';
 export interface StreamListener extends AnswerHandler {
   /** Number of the last event that was read. */
   taken(id: number): void;
-  /** Called with false when the connection is lost and will be restored, and with true whenever the connection works. */
+  /** Called with false when the connection is lost and will be restored, and with true whenever it works. */
   connected(yes: boolean): void;
 }
 
