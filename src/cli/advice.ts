@@ -6,8 +6,8 @@ import { MESSAGE_ADVICE } from './advice/message-advice.ts';
 import { TOOL_ADVICE } from './advice/tool-advice.ts';
 
 /**
- * Advice by reason or error code, as in traces and logs. `agentd explain` shows the advice if it has a `todo`. Otherwise
- * the reason appears only in the timeline of `agentd explain`.
+ * Advice by reason or error code, as in traces and logs. `agentd explain` shows the advice if it has a `todo`.
+ * Otherwise the reason appears only in the timeline of `agentd explain`.
  */
 export const ADVICE: AdviceTable = {
   ...IDENTITY_ADVICE,
