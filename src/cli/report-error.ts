@@ -156,8 +156,8 @@ export function reportError(error: unknown, stderr: Sink): number {
 }
 
 /**
- * The error and its causes. An AggregateError (for example, both addresses of a host refused) is followed by its first
- * error.
+ * The error and its causes. An AggregateError (for example, if both addresses of a host refused the connection) is
+ * followed by its first error.
  */
 function* causes(error: unknown): Generator<Error> {
   let current = error;
