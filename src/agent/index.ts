@@ -103,7 +103,7 @@ export interface AgentTurn {
    * quoted data. Empty if the sender is not known, if other people can read the conversation, or if nothing matches.
    */
   memories: readonly AgentMemory[];
-  /** Aborts at the deadline and when the daemon stops. */
+  /** Aborts at the deadline, when the person stops the answer, and when the daemon stops or loses the message. */
   signal: AbortSignal;
   /** When the run must have ended, ms since the epoch. */
   deadline: number;
@@ -236,7 +236,7 @@ export interface AgentTool {
   confirm: 'always' | 'never';
   /** JSON Schema of the arguments, of type `object`. No argument says for whom to act: the message decides that. */
   parameters: Record<string, unknown>;
-  /** Returns a failure as an answer with `ok: false`. Rejects only if `signal` aborts. */
+  /** Returns a failure as an answer with `ok: false`. Rejects only if the `signal` of the turn aborts. */
   call(args: unknown): Promise<ToolAnswer>;
 }
 
@@ -301,7 +301,7 @@ export interface ToolContext {
   api: ToolApi;
   /** The same for each attempt at one write; null for a tool that reads. */
   idempotency_key: string | null;
-  /** Aborts when the run ends, or after 2 minutes. */
+  /** Aborts together with the signal of the run, or after 2 minutes. */
   signal: AbortSignal;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }

@@ -251,7 +251,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
       recovered.fetch(bench.apiUrl(settings) + path, { method, headers, ...(body === '' ? {} : { body }) });
     if (!bench.simulator) platform.trouble = () => null;
     isSent(await attempt(open, { ...reply, id: 'another reply' }));
-    assert.equal(open.health().status, 'ok', 'health() must be ok when the platform accepts the credentials again');
+    assert.equal(open.health().status, 'ok', 'health() must be ok after the platform accepts a reply');
   });
 }
 
