@@ -38,9 +38,9 @@ export interface AgentRuntime {
    */
   run(turn: AgentTurn): AsyncIterable<string>;
   /**
-   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS). The daemon calls it between two
-   * messages of the person. If it is absent, the oldest exchanges are left out without a summary. If it throws, the
-   * daemon logs the error, and tries again after the next message.
+   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS). The daemon calls it in the
+   * background, after a reply was sent. If it is absent, the oldest exchanges are left out without a summary. If it
+   * throws, the daemon logs the error, and tries again after a later message.
    */
   summarize?(request: SummaryRequest): Promise<string>;
   stop?(): Promise<void>;
@@ -89,7 +89,8 @@ export interface AgentTurn {
   confirmed: ConfirmedAction | null;
   /**
    * The writes that an earlier, interrupted run of this message made. If this run repeats one of these calls, the call
-   * is not made again, and the run gets the stored answer. A different write with the same tool needs a confirmation.
+   * is not made again, and the run gets the stored answer. If the outcome is `unknown`, the repeated call is refused,
+   * unless the tool is `idempotent`: then it is made again. A different write with the same tool needs a confirmation.
    * The reply should tell the person what was done.
    */
   already_done: readonly AlreadyDone[];
