@@ -23,7 +23,7 @@ export interface IncomingMessage {
   confirm?: ConfirmationAnswer;
   /**
    * Language of the sender, as the platform or the browser sends it (BCP 47). The daemon writes its own texts in this
-   * language, unless the person's token names another.
+   * language. In replies, the language in the person's token has priority.
    */
   locale?: string;
   metadata: MessageMetadata;

@@ -5,7 +5,7 @@ import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 type Body = Record<string, unknown>;
 
-/** The client's claims about itself that have a documented name. */
+/** The documented names of claims that a client makes about itself. Claims with other names are in `other`. */
 const CLAIM_NAMES = ['page_url', 'user_name', 'user_agent'] as const;
 type ClaimName = (typeof CLAIM_NAMES)[number];
 
@@ -139,7 +139,7 @@ function isEmpty(message: unknown): boolean {
 }
 
 /**
- * What the client claims about itself.
+ * The claims that the client makes about itself.
  * @param holdsToken whether the token may be in the metadata; if so, its type is checked
  */
 function clientMetadata(
