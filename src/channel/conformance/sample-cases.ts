@@ -49,7 +49,7 @@ async function parses(
   await withChannel(await Bench.set(options), {}, async (open) => {
     await open.take(request);
     const { enqueued } = open.scope;
-    assert.equal(enqueued.length, expect.length, `the delivery made ${enqueued.length} message(s)`);
+    assert.equal(enqueued.length, expect.length, `the delivery must make ${expect.length} message(s)`);
     if (options.plugin.capabilities.delivery === 'push')
       assert.ok(open.batches.length <= 1, 'all messages of a delivery must be enqueued in one call');
     enqueued.forEach((message, index) => {

@@ -52,7 +52,7 @@ const RULE = /^[ \t]*([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const CONTAINER = /^([ \t]*)(>|[-+*](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))/;
 
-/** Splits a line into the signs of its quotations and lists, and the content after them. Hides a sign too many. */
+/** Splits a line into the signs of its quotations and lists, and the content. Hides the first sign beyond a limit. */
 function withFewContainers(line: string): { containers: string; content: string } {
   let containers = '';
   let content = line;
@@ -79,8 +79,8 @@ class Tamer {
   /** Number of brackets that are open in the block so far. */
   #open = 0;
   /**
-   * A line without a sign that begins before this column counts toward `MAX_LAZY`. In a quotation, every such line
-   * counts.
+   * A line without a sign that begins before this column counts toward `MAX_LAZY`. In a quotation, every line without a
+   * sign counts.
    */
   #column = 0;
   #lazy = 0;
