@@ -295,7 +295,7 @@ export interface ChannelScope {
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
    * attempt, even after a restart, skips the parts that the platform has confirmed. Attempts at one reply never
-   * overlap: each waits for the attempt before it, so `sendPart` needs a timeout.
+   * overlap: if an attempt is still running, the next one only waits for its end. So `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
    */
