@@ -14,7 +14,7 @@ export interface IncomingMessage {
   channel_id: string;
   /** The thread, used as the session id. If null, the daemon begins a session and generates an id. */
   thread_id: string | null;
-  /** The text. After the daemon has trimmed it, it must have 1 to 16,000 characters, or none if there is a `confirm`. */
+  /** The text. After the daemon trims it, it must have 1 to 16,000 characters, or none if there is a `confirm`. */
   text: string;
   /**
    * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). It is as untrusted as the
