@@ -12,7 +12,7 @@ export interface BotName {
 
 /** A message, and whether it is for the bot. */
 export interface Addressed {
-  /** `unclear`: the answer depends on the bot's name, which is not known yet. */
+  /** `unclear`: this depends on the bot's name, which is not known yet. */
   isForBot: boolean | 'unclear';
   /** The text, without mentions of the bot. */
   text: string;

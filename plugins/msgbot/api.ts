@@ -26,8 +26,8 @@ export class PlatformApi {
   }
 
   /**
-   * @param mayBeAway whether the platform may be unreachable without a fault, because it is simulated. A call without
-   *   an answer then does not make the channel degraded.
+   * @param mayBeAway whether the platform may be unreachable without a fault, because it is simulated. An outage then
+   *   does not make the channel degraded.
    * @throws PlatformFailure
    */
   async call<T>(work: (api: Api) => Promise<T>, { mayBeAway = false } = {}): Promise<T> {
@@ -93,7 +93,7 @@ export class PlatformApi {
     const response = await this.#scope.fetch(url, request);
     const answer = answerIn(await textOf(response));
     if (answer?.ok === true) return { json: async () => answer };
-    // The body of the answer may also state how long to wait. The body has priority over this header.
+    // The body of the answer may also say how long to wait. It has priority over the header `Retry-After`.
     const seconds = retryAfterSeconds(response.headers);
     const asked = seconds === undefined ? {} : { retry_after: seconds };
     if (answer === null)

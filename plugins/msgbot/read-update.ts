@@ -72,7 +72,7 @@ const NAME_MAX = 200;
 
 /**
  * Returns the message in an update, or the reason why there is none for the bot. Never throws, whatever the update
- * contains. An update that differs from the documentation has no message.
+ * contains. If an update does not follow the documentation, the result is a reason, too.
  */
 export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
   const edited = object(update.edited_message);
@@ -146,7 +146,10 @@ function albumIn(id: unknown): string | null {
 /** A mention as the platform recognizes it. A letter before the `@` would make it an e-mail address. */
 const MENTION = /(?<![\w@.+-])@\w{4,32}(?![\w@])/g;
 
-/** If the update has no entities, because a gateway made it, this function finds the mentions in the text. */
+/**
+ * Reads the entities of a text. If the update has no list of them, perhaps because a gateway made it, finds the
+ * mentions in the text instead.
+ */
 function entitiesOf(given: unknown, text: string): Entity[] {
   if (given === undefined)
     return [...text.matchAll(MENTION)].map(({ 0: { length }, index }) => ({

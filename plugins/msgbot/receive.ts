@@ -20,8 +20,8 @@ const HINTS = {
 } as const;
 
 /**
- * Handles the platform's updates. When a method resolves, the daemon answers 200, and the platform does not deliver the
- * update again.
+ * Handles the platform's updates. When `receive` resolves, the daemon answers 200, and the platform does not deliver
+ * the update again.
  */
 export class Receiver {
   readonly #scope: ChannelScope;
@@ -84,7 +84,7 @@ export class Receiver {
 
   /**
    * A message that may be for the bot is refused until the bot's name is known. The platform keeps the update for a day
-   * and delivers it again. Updates of other chats are still delivered, because each chat has a separate queue.
+   * and delivers it again. It still delivers the updates of other chats, because it has a separate queue for each chat.
    */
   async #parse(update: Readonly<Record<string, unknown>>): Promise<Exclude<Parsed, { kind: 'unclear' }>> {
     const parsed = parse(update, this.#bot);
@@ -98,8 +98,8 @@ export class Receiver {
   async #answer(parsed: ParsedCommand): Promise<void> {
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope);
-      // A person can repeat a greeting any number of times, and the loop guard does not count these answers. They are
-      // therefore limited for each person and command.
+      // A person can send these commands any number of times, and the loop guard does not count the answers. So the
+      // answers are limited for each person and command.
       return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope);

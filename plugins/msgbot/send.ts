@@ -74,8 +74,8 @@ export class Sender {
   }
 
   /**
-   * Returns the messages to send. First deletes the message with a token, or adds a text that asks its sender to delete
-   * it.
+   * Returns the messages to send. First deletes the message with a token. If that fails, adds a text that asks the
+   * sender to delete it.
    */
   async #partsOf(
     id: string,

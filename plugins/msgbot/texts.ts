@@ -47,7 +47,7 @@ export const TEXTS = {
     'The end of an answer if the bot may not delete the message with the token.',
     'Please delete your message yourself: I am not allowed to delete it.',
   ),
-  // Used if the message could not be deleted for any other reason.
+  // Used if the deletion failed for another reason.
   could_not_delete: text(
     'could_not_delete',
     'The end of an answer if the message with the token could not be deleted.',

@@ -45,6 +45,6 @@ export function readSettings(settings: ChannelSettings): Configured {
 
 /** The platform's secrets contain no white space. White space around a value was copied by mistake. */
 function secretOf(value: ChannelSettings[string]): string {
-  // `agentd channels setup` needs only some of the settings.
+  // `agentd channels setup` needs only some of the settings, so others may be missing.
   return value === undefined ? '' : (value as SecretValue).reveal().trim();
 }

@@ -69,7 +69,7 @@ function titleOf(interactive: Fields): unknown {
   }
 }
 
-/** Reads the new text after the edit of a text or caption. */
+/** Reads the new text of a text or caption that was edited. */
 function editOf({ original_message_id, message }: Fields): Content {
   const content = contentOf(fieldsOf(message));
   const text =

@@ -21,7 +21,8 @@ export const LACKS_PERMISSION = `${REFUSED}: it lacks a permission`;
 
 /**
  * Documented codes that are more specific than their status (WhatsApp Business Platform, "Error codes"). For other
- * codes, the status decides: 429 and 5xx are retried, any other 4xx is final.
+ * codes, the status decides: 408, 429 and 5xx are retried, 401 is a refusal of the credentials, and any other 4xx is
+ * final.
  */
 const MEANINGS: readonly Meaning[] = [
   // Rate limits. Some have status 400, and none of them has a header that says how long to wait.

@@ -41,7 +41,7 @@ export interface Parsed {
   statuses: Status[];
   /** Ids of business numbers that are not configured here. */
   elsewhere: Set<string>;
-  /** Number of messages that were ignored, by reason. */
+  /** Number of messages and changes that were ignored, by reason. */
   ignored: Map<string, number>;
   /** Errors that the platform reports for the account, such as `130429: Rate limit hit`. */
   errors: string[];
@@ -173,8 +173,8 @@ function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): Pick<Hi
 }
 
 /**
- * The session id (agentd-phonechat(7)). Group ids have a prefix, because the platform chooses them, and one could look
- * like a user id.
+ * The session id (agentd-phonechat(7)). Group ids have a prefix, because the platform chooses them, and a group id
+ * could look like a user id.
  */
 function threadOf(number_id: string, who: Who, group: string | null): string {
   return `phonechat:${number_id}:${group === null ? who.user_id : `group:${group}`}`;

@@ -49,7 +49,10 @@ export async function register(
   };
 }
 
-/** Checks that the platform delivers to this channel for each number, and that an app is subscribed to the account. */
+/**
+ * Checks that the platform delivers to this channel for each number. If the id of the business account is known, also
+ * checks that an app is subscribed to the account.
+ */
 export async function checkRegistration(
   graph: Graph,
   { numbers, account_id }: Configured,

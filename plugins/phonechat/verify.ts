@@ -3,7 +3,7 @@ import { createHash, createHmac, type KeyObject, timingSafeEqual } from 'node:cr
 /**
  * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body with
  * the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). The comparison takes constant time.
- * @param app_secret a KeyObject, so that it is imported only once
+ * @param app_secret pass a `KeyObject` so that the secret is imported only once
  */
 export function isSigned(
   body: Uint8Array,

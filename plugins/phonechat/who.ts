@@ -22,8 +22,9 @@ export interface Who {
 }
 
 /**
- * The sender of a message. The ids come from `from` and `from_user_id`. Other data comes from the contact with one of
- * these ids. A message without ids belongs to the only contact. Undefined if the webhook names nobody.
+ * The sender of a message. The ids come from `from` and `from_user_id`. Other data, and an id that is missing there,
+ * come from the contact with one of these ids. If the message has no ids, and there is only one contact, the contact is
+ * the sender. Undefined if the webhook names nobody.
  */
 export function whoWrote(message: Fields, value: Fields): Who | undefined {
   const contact = contactOf(message, value);

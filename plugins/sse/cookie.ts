@@ -9,8 +9,8 @@ const COOKIE_MAX = 4096;
 
 /**
  * Returns the `Set-Cookie` header for the token of a message, valid or not. The header clears the cookie if the token
- * does not fit into a cookie, or if the client says "signed out" (null), so that an earlier person's token does not
- * remain. Returns null if there was no token: the cookie does not change.
+ * cannot be written into a cookie, or if the client says "signed out" (null), so that an earlier person's token does
+ * not remain. Returns null if there was no token: the cookie does not change.
  */
 export function cookieFor(token: string | null | undefined): string | null {
   if (token === undefined) return null;

@@ -143,7 +143,7 @@ function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
 
 /**
  * The number of the last event that the client has read. An EventSource sends the header by itself when it reconnects,
- * so the header is newer than the query of its URL. If the value is not an event number, the stream is read from the
+ * so the header is newer than the number in the query. If the value is not an event number, the stream is read from the
  * start.
  */
 function lastEventIdOf(request: ChannelRequest): number {

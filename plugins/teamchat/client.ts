@@ -14,8 +14,8 @@ export type Call = (
 ) => Promise<Record<string, unknown>>;
 
 /**
- * The platform's own client without its retries, waits and ordering, which the inbox provides. The library is loaded at
- * the first call.
+ * The platform's own client library. Its retries, waits and ordering are turned off, because the inbox provides them.
+ * The library is loaded at the first call.
  * @param stopping aborts running calls when the channel stops
  */
 export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {

@@ -158,8 +158,8 @@ function createTeamchat(scope: ChannelScope): Channel {
   }
 
   /**
-   * Shows the person who pressed the button, and nobody else, why the press was refused. The text is not sent again
-   * after a failure: nothing has changed, and the button is still there.
+   * Tells only the person who pressed the button why the press was refused. The text is not sent again after a failure:
+   * nothing has changed, and the button is still there.
    */
   async function showRefusal({ message, user }: Press, text: string): Promise<void> {
     const { channel, thread_ts } = message.reply_to ?? {};

@@ -11,11 +11,11 @@ import { TEXTS } from './texts.ts';
 /** The content of a delivery of the Events API. A delivery contains one event. */
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
-  /** A message to the bot without readable text. The sender gets a hint. */
+  /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
   | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: ChannelText }
   | { kind: 'edit'; message_id: string; text: string }
   | { kind: 'challenge'; challenge: string }
-  /** The platform withholds events; `words` is for the log. */
+  /** The platform drops events, or no longer delivers any. `words` is for the log. */
   | { kind: 'trouble'; words: string }
   /** Not for the bot, or not as documented; `why` is for the log. */
   | { kind: 'nothing'; why: string };

@@ -14,7 +14,7 @@ export interface Refusal {
 /**
  * Errors for which another attempt may succeed: rate limits, and failures of the platform. They come from the tables of
  * https://docs.slack.dev/reference/methods/chat.postMessage and assistant.threads.setStatus. All other codes are final,
- * including undocumented ones.
+ * including undocumented ones, except the codes for a refused bot token.
  */
 const PASSING: ReadonlySet<string> = new Set([
   // Rate limits.

@@ -8,7 +8,7 @@ const CLOCK_SECONDS = 300;
  * Whether the platform signed this request (scheme v0,
  * https://docs.slack.dev/authentication/verifying-requests-from-slack): the signature covers the exact bytes of the
  * body, and its time is at most five minutes in the past or the future. Call this before anything in the body is read.
- * @param secret signing secret of the app; a KeyObject, so that it is imported only once
+ * @param secret signing secret of the app; pass a `KeyObject` so that it is imported only once
  * @param now ms since the epoch
  */
 export function isSigned(

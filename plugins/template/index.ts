@@ -78,7 +78,8 @@ function create(scope: ChannelScope): Channel {
           if (delivery === null)
             throw scope.problem('invalid_request', 'This is not a delivery of the platform.');
           if (delivery.kind === 'message') await scope.enqueue([delivery.message], request);
-          // `press` returns an outcome. If it is `refused`, show its `text` to the person who pressed, if the platform can show a text to one person only.
+          // `press` returns an outcome. If it is `refused`, and the platform can show a text to one person only, show
+          // the outcome's `text` to the person who pressed the button.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
           if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
           // Acknowledge the delivery only now that the message is stored. Without this response, the platform delivers

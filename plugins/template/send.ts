@@ -43,7 +43,7 @@ interface Part {
   buttons?: { label: string; press: string }[];
 }
 
-/** Sends replies to the platform. After a failure, the daemon calls again with the same `reply.id`. */
+/** Sends replies to the platform. After a failure, the daemon calls `send` again with the same `reply.id`. */
 export class Sender {
   readonly #scope: ChannelScope;
   #isRefused = false;
@@ -126,8 +126,8 @@ export class Sender {
 }
 
 /**
- * What a status says about the platform as a whole. If the platform fails, agentd delays all replies until it answers
- * again.
+ * What a status says about the platform as a whole. If the platform fails, agentd delays all replies until the platform
+ * answers again.
  */
 function platformOf(status: number): 'unreachable' | 'credentials' | null {
   if (status === 401) return 'credentials';

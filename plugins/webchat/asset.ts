@@ -10,7 +10,7 @@ const BUILT = new URL(
   import.meta.url,
 );
 
-/** A file for browsers. It is compressed only once. */
+/** A file for browsers, already compressed. */
 export interface Asset {
   type: string;
   etag: string;

@@ -38,9 +38,9 @@ export interface AgentRuntime {
    */
   run(turn: AgentTurn): AsyncIterable<string>;
   /**
-   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS). The daemon calls it between two
-   * messages of the person. If it is absent, the oldest exchanges are left out without a summary. If it throws, the
-   * daemon logs the error, and tries again after the next message.
+   * Summarizes exchanges that no longer fit into the history (AGENT_HISTORY_TOKENS). The daemon calls it in the
+   * background, after a reply was sent. If it is absent, the oldest exchanges are left out without a summary. If it
+   * throws, the daemon logs the error, and tries again after a later message.
    */
   summarize?(request: SummaryRequest): Promise<string>;
   stop?(): Promise<void>;
@@ -77,19 +77,20 @@ export interface AgentTurn {
   shared: boolean;
   /** The channel's name, and the markup that it renders. */
   channel: { name: string; markdown: 'commonmark' | 'platform' | 'none' };
-  /** `APP_NAME`. Do not show the default, `agentd`, to people: the operator has not named the service. */
+  /** `APP_NAME`. If it is the default, `agentd`, do not show it to people: the operator has not named the service. */
   app_name: string;
   tools: readonly AgentTool[];
   /** Report the beginning and the end of every language model call here. */
   meter: ModelMeter;
   /**
-   * The action that the person has just confirmed. The service has made the call: report its outcome. Null if nothing
-   * was confirmed.
+   * The action that the person has just confirmed. The daemon has made the call: tell the person its outcome. Null if
+   * nothing was confirmed.
    */
   confirmed: ConfirmedAction | null;
   /**
    * The writes that an earlier, interrupted run of this message made. If this run repeats one of these calls, the call
-   * is not made again, and the run gets the stored answer. A different write with the same tool needs a confirmation.
+   * is not made again, and the run gets the stored answer. If the outcome is `unknown`, the repeated call is refused,
+   * unless the tool is `idempotent`: then it is made again. A different write with the same tool needs a confirmation.
    * The reply should tell the person what was done.
    */
   already_done: readonly AlreadyDone[];
@@ -103,7 +104,7 @@ export interface AgentTurn {
    * quoted data. Empty if the sender is not known, if other people can read the conversation, or if nothing matches.
    */
   memories: readonly AgentMemory[];
-  /** Aborts at the deadline and when the daemon stops. */
+  /** Aborts at the deadline, when the person stops the answer, and when the daemon stops or loses the message. */
   signal: AbortSignal;
   /** When the run must have ended, ms since the epoch. */
   deadline: number;
@@ -236,7 +237,7 @@ export interface AgentTool {
   confirm: 'always' | 'never';
   /** JSON Schema of the arguments, of type `object`. No argument says for whom to act: the message decides that. */
   parameters: Record<string, unknown>;
-  /** Returns a failure as an answer with `ok: false`. Rejects only if `signal` aborts. */
+  /** Returns a failure as an answer with `ok: false`. Rejects only if the `signal` of the turn aborts. */
   call(args: unknown): Promise<ToolAnswer>;
 }
 
@@ -247,8 +248,8 @@ export type ToolAnswer =
 
 /**
  * A runtime adds these members to an error if it expects the cause to be temporary, for example if the model is
- * unreachable. A run that fails in this way is repeated until INBOX_RUN_SECONDS have passed. Any other failing run is
- * tried at most INBOX_MAX_ATTEMPTS times.
+ * unreachable. A run that fails in this way is repeated until INBOX_RUN_SECONDS have passed. After other failures, the
+ * run of a message is tried at most INBOX_MAX_ATTEMPTS times.
  */
 export interface PassingFailure {
   readonly passing: boolean;
@@ -259,7 +260,7 @@ export interface PassingFailure {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** Your own tool, as its module exports it. The daemon enforces its policies (agentd-agent(7), "Modules"). */
+/** Your own tool, as its module exports it. The daemon enforces the policies of a tool (agentd-agent(7), "Modules"). */
 export interface ToolDefinition {
   /** 1 to 64 letters, digits, `_` and `-`. */
   name: string;
@@ -301,14 +302,14 @@ export interface ToolContext {
   api: ToolApi;
   /** The same for each attempt at one write; null for a tool that reads. */
   idempotency_key: string | null;
-  /** Aborts when the run ends, or after 2 minutes. */
+  /** Aborts together with the signal of the run, or after 2 minutes. */
   signal: AbortSignal;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
 /**
- * Each method resolves to the parsed JSON of a 2xx answer, and throws a `ToolApiError` for any other answer. Data that
- * was fetched under default credentials is reduced to the `public` fields of the tool.
+ * Each method resolves to the parsed JSON of a 2xx answer. If there is another answer or none, it throws a
+ * `ToolApiError`. Data that was fetched under default credentials is reduced to the `public` fields of the tool.
  */
 export interface ToolApi {
   get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;

@@ -3,15 +3,16 @@
  *
  * 1. **Loaded.** The daemon imports the module and reads its default export, a `ChannelPlugin`. It checks `apiVersion`
  *    before it reads or runs anything else. Importing the module must have no side effects.
- * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)` once.
- *    `create` must not open sockets or start timers; that belongs in `start`.
+ * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)`. It also
+ *    creates an instance for each `check`, so `create` must not open sockets or start timers. Do that in `start`.
  * 3. **Started.** The daemon calls `start()` before it listens. If `start()` rejects, the daemon does not start.
  * 4. **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or
  *    on an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`)
  *    and answers 200 only after they are stored.
  * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
  *    passed. The daemon stores the reply and keeps the order; the channel only knows the wire format.
- * 6. **Stopped.** The daemon calls `stop()` once, even if the start failed halfway.
+ * 6. **Stopped.** The daemon calls `stop()` once, even if `start()` failed. It also stops an instance that it created
+ *    only for a `check`.
  *
  * Every channel gets durability, order within a session, limits, identity and retries from the daemon, and cannot opt
  * out of them. A plugin imports "agentd/channel" (this contract and a few pure functions) and
@@ -120,14 +121,14 @@ export interface Channel {
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
   /**
-   * The state of the channel, for `GET /`. It must be quick and must not call the platform. `detail` is a sentence
-   * without secrets.
+   * The state of the channel, for `GET /`. This method must return quickly and must not call the platform. `detail` is
+   * a sentence without secrets.
    */
   health?(): ChannelHealth;
   /**
    * Asks the platform whether it accepts the channel's credentials, with the scope's `fetch`. `agentd doctor` calls it,
-   * and the daemon calls it once after its own start. Both call it on an instance that was not started. It must not
-   * send a message. If the platform fails, return `failed`; the daemon calls `check` again after 1 to 10 minutes.
+   * and the daemon calls it after its own start. Both call it on an instance that was not started. It must not send a
+   * message. If the platform fails, return `failed`; the daemon calls `check` again after 1 to 10 minutes.
    */
   check?(): Promise<ChannelCheck>;
   /**
@@ -206,7 +207,7 @@ export interface ChannelRequest {
   headers: Readonly<Record<string, string | undefined>>;
   /** The exact bytes, so that a signature can be checked. At most `bodyLimit` bytes. */
   body: Uint8Array;
-  /** The body as a JSON object. Throws the problem `malformed_json`. Parsed once. */
+  /** The body as a JSON object, parsed once. Throws the problem `malformed_json` if the body is anything else. */
   json(): Record<string, unknown>;
   /** The body as a form. */
   form(): URLSearchParams;
@@ -269,17 +270,19 @@ export interface ChannelScope {
   /** Answers on event streams, which survive a lost connection. Not available to channels with `delivery: 'push'`. */
   streams: ChannelStreams;
   /**
-   * Enqueues messages that are answered with `send`. Resolves when all of them are stored. A message with a repeated
-   * `message_id` is stored once. Rejects with `unavailable` (503) if no message is stored, so that the platform
-   * delivers them again. The `thread_id` of each message must begin with the channel's name and a colon. If the
-   * messages arrived in a request, pass it: its id is logged with their runs.
+   * Enqueues messages that are answered with `send`, at most 1,000. Resolves when each message is stored, recognized as
+   * a repeat by its `message_id`, or blocked by the loop guard. Rejects with `unavailable` (503) if the messages could
+   * not be stored; none of them is stored then, so that the platform delivers them again. The `thread_id` of each
+   * message must begin with the channel's name and a colon. If the messages arrived in a request, pass it: its id is
+   * logged with their runs. Like `press`, `edit` and `notify`, this method is available only to channels with
+   * `delivery: 'push'`.
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
   /**
-   * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects as `enqueue`
-   * does. The outcome `refused` means that the press changes nothing, because the question belongs to another person or
-   * is no longer open. Show `text` only to the person who pressed the button; if the platform cannot do this, show
-   * nothing.
+   * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects in the same
+   * cases as `enqueue`. The outcome `refused` means that the press changes nothing, because the question belongs to
+   * another person or is no longer open. Show `text` only to the person who pressed the button; if the platform cannot
+   * do this, show nothing.
    */
   press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
   /**
@@ -292,7 +295,7 @@ export interface ChannelScope {
   /**
    * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
    * attempt, even after a restart, skips the parts that the platform has confirmed. Attempts at one reply never
-   * overlap: each waits for the attempt before it, so `sendPart` needs a timeout.
+   * overlap: if an attempt is still running, the next one only waits for its end. So `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
    */
@@ -371,11 +374,11 @@ export interface ChannelStreams {
   ): Promise<{ stream_id: string }>;
   /**
    * Opens a stream after the event with the number `after`; 0 means from the beginning. The first `open` begins the
-   * run. The run uses the first token that counts: it looks in `ambient`, in `explicit` and in the message
+   * run. The run uses the first token that counts, first from `ambient`, then from `explicit`, then from the message
    * (agentd-message(7), "Whose stream it is"). A HEAD request does not begin a run. Returns null if the reader has
    * already read all events. Throws `stream_not_found`, `token_missing` and `forbidden`. Throws `too_many_readers` if
-   * the reader has no valid token, and either the stream has 64 such readers or the client address has
-   * `maxReadersPerClient` (256). A reader counts until `follow` has resolved, so always call `follow`.
+   * the reader has no valid token, and either the stream has 64 readers without one or the client address has
+   * `maxReadersPerClient` (default 256). A reader counts until `follow` has resolved, so always call `follow`.
    */
   open(
     stream_id: string,
@@ -390,7 +393,7 @@ export interface StreamTokens {
   /**
    * Every cookie with the token's name. A browser sends its cookies even if the user follows a link that somebody else
    * made, so a cookie counts only for the person who sent the message. If there are several cookies, none of them
-   * counts. An empty cookie is ignored.
+   * counts. An empty cookie is not a token.
    */
   ambient: readonly string[];
   /** The token that the client itself put into the request, for example into the query. */
@@ -453,7 +456,7 @@ export interface ChannelLinks {
 export interface LinkRequest {
   /**
    * Id of the message that asks to link or unlink, as in `IncomingMessage`. A repeat within seven days changes nothing
-   * and gets the first answer. A repeat while the first is still running throws `unavailable`.
+   * and gets the first answer. A repeat that arrives while the first request is still running throws `unavailable`.
    */
   message_id?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * How a client reads the events of an answer (agentd-api(7)). `agentd chat` and the widget of the website share this
- * module, so it must run in browsers, too.
+ * How a client reads the events of an answer (agentd-service(7)). `agentd chat` and the widget of the website share
+ * this module, so it must run in browsers, too.
  */
 
 export type { Confirmation, ConfirmationAnswer } from './message.ts';
@@ -19,7 +19,7 @@ export interface AnswerHandler {
   text(piece: string): void;
   tool(name: string, status: string): void;
   /**
-   * Called if the answer ends with a question that the person must confirm.
+   * Called if the answer ends with a question about an action that the person must confirm.
    * @param id the id of the action, which the client returns with the person's decision
    */
   confirmation?(id: string): void;

@@ -10,11 +10,12 @@ export type { Dialect, Mark } from './markdown/dialect.ts';
 export { PLAIN } from './markdown/plain.ts';
 
 /**
- * Renders a text as one or more messages. Each is complete, with its marks closed, and within the limit of the dialect.
- * A text without visible content is rendered unchanged, or as an ellipsis, since platforms refuse empty messages.
+ * Renders a text as one or more messages. Each message is complete, with its marks closed, and within the limit of the
+ * dialect. A text without visible content is rendered unchanged, or as an ellipsis, since platforms refuse empty
+ * messages.
  *
- * It blocks the event loop for some milliseconds per 10,000 characters. Use `renderMarkdownInPieces` for the replies of
- * an agent, which have up to 100,000 characters.
+ * This function blocks the event loop for some milliseconds per 10,000 characters. Use `renderMarkdownInPieces` for the
+ * replies of an agent, which have up to 100,000 characters.
  */
 export function renderMarkdown(markdown: string, dialect: Dialect): readonly string[] {
   const work = convert(markdown, dialect);

@@ -14,7 +14,7 @@ export interface IncomingMessage {
   channel_id: string;
   /** The thread, used as the session id. If null, the daemon begins a session and generates an id. */
   thread_id: string | null;
-  /** The trimmed text, 1 to 16,000 characters. It may be empty if there is a `confirm`. */
+  /** The text. After the daemon trims it, it must have 1 to 16,000 characters, or none if there is a `confirm`. */
   text: string;
   /**
    * Set if the sender pressed a button of a question (`ReplyConfirmation`, `Confirmation`). It is as untrusted as the
@@ -23,7 +23,7 @@ export interface IncomingMessage {
   confirm?: ConfirmationAnswer;
   /**
    * Language of the sender, as the platform or the browser sends it (BCP 47). The daemon writes its own texts in this
-   * language.
+   * language. In replies, the language in the person's token has priority.
    */
   locale?: string;
   metadata: MessageMetadata;
@@ -64,7 +64,7 @@ export type ConversationEvent =
   /** A piece of the reply. The pieces together are the reply. */
   | { type: 'text_chunk'; text: string }
   | { type: 'tool_call'; tool_name: string; status: ToolStatus }
-  /** The whole reply. `replayed`: the stored answer to an earlier request with the same message id. */
+  /** The whole reply. `replayed`: whether it is the stored answer to an earlier request with the same message id. */
   | {
       type: 'complete';
       session_id: string;

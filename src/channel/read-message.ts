@@ -5,7 +5,7 @@ import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 type Body = Record<string, unknown>;
 
-/** The client's claims about itself that have a documented name. */
+/** The documented names of claims that a client makes about itself. Claims with other names are in `other`. */
 const CLAIM_NAMES = ['page_url', 'user_name', 'user_agent'] as const;
 type ClaimName = (typeof CLAIM_NAMES)[number];
 
@@ -77,7 +77,10 @@ function firstLanguage(header = ''): string | undefined {
   return /^\s*([a-z]{2,3}(?:-[a-z0-9]{1,8}){0,4})\s*(?:[,;]|$)/i.exec(header)?.[1];
 }
 
-/** The token after `Bearer`, in any case (RFC 6750). Another scheme or an empty token counts as no token. */
+/**
+ * The token after `Bearer` (RFC 6750), which may be in upper or lower case. Another scheme or an empty token counts as
+ * no token.
+ */
 function bearer(header: string | undefined): string | undefined {
   return /^bearer +(\S.*)$/i.exec(header?.trim() ?? '')?.[1];
 }
@@ -136,7 +139,7 @@ function isEmpty(message: unknown): boolean {
 }
 
 /**
- * What the client claims about itself.
+ * The claims that the client makes about itself.
  * @param holdsToken whether the token may be in the metadata; if so, its type is checked
  */
 function clientMetadata(
@@ -161,7 +164,7 @@ function clientMetadata(
   return { ...claims, other: given };
 }
 
-/** The client's other claims. Undefined if there are none, or too many. */
+/** The client's other claims. Without the member `other` if there are none, or if they are too long. */
 function otherClaims(
   other: MessageMetadata['other'] = {},
   noteDropped: (bytes: number) => void,

@@ -28,7 +28,8 @@ export class ReplyParts {
     parts: () => Promise<readonly Part[]> | readonly Part[],
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void> {
-    // The daemon stops waiting for a slow attempt and starts another one. The first may still be running.
+    // The daemon stops waiting for a slow attempt, and makes another while the first may still be running. The other
+    // attempt then waits for the end of the first.
     const earlier = this.#underWay.get(reply_id);
     if (earlier) return earlier;
     const sending = this.#send(reply_id, parts, sendPart).finally(() => this.#underWay.delete(reply_id));

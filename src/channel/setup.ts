@@ -7,7 +7,7 @@ export interface ChannelSetup {
   settings: readonly string[];
   /**
    * Registers the channel's webhook with its platform, with the scope's `fetch`, and asks the platform whether that
-   * worked. If the platform has no API for this, it returns a document that the operator gives to the platform.
+   * worked. If the platform has no API for this, `run` returns a document that the operator gives to the platform.
    * @param address public address of the daemon: https, perhaps with a path, without a slash at the end
    */
   run(address: string, scope: ChannelScope): Promise<SetupOutcome>;

@@ -19,8 +19,8 @@ export interface PlatformSimulator {
   /** The platform's request for an event, signed with the secrets of these settings. */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
-   * Returns the request, signed again for its current body, because the conformance suite changes bodies. Absent if the
-   * signature does not depend on the body.
+   * Returns the request, signed again for its current body, for tests that change bodies. Absent if the signature does
+   * not depend on the body.
    */
   sign?(request: SimulatedRequest, settings: ChannelSettings): SimulatedRequest;
   /** Values of `Shown.to` for answers to an event: the room, and also the sender if answers can be private. */
@@ -61,9 +61,9 @@ export interface SimulatedEvent {
    * whose answer has the button.
    */
   number: number;
-  /** When it was sent, ms since the epoch. */
+  /** When the event happened, ms since the epoch. */
   sent_at: number;
-  /** Whether to sign it with a wrong secret. */
+  /** Whether to sign the delivery with a wrong secret. */
   bad_signature?: boolean;
 }
 
@@ -106,7 +106,7 @@ export interface SimulatedRefusal {
   retryAfterSeconds: number | null;
 }
 
-/** An answer that shows nothing. */
+/** An error response. It shows nothing to people. */
 export type SimulatedRefused = Omit<SimulatedApiAnswer, 'shown'>;
 
 /** Something that a person sees in the platform's app. */
@@ -118,7 +118,7 @@ export interface Shown {
   thread?: string;
   /** The text in the platform's markup. Empty if there is no text. */
   text: string;
-  /** Its buttons, from left to right. Absent if there are none. */
+  /** Buttons of the message, from left to right. Absent if there are none. */
   buttons?: readonly ShownButton[];
 }
 

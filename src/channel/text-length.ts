@@ -6,7 +6,7 @@ export function isTooLong(text: string): boolean {
   return isLonger(text, TEXT_MAX);
 }
 
-/** Counts characters as people do: an emoji is one character, although it has two UTF-16 units. */
+/** Counts code points, so that a simple emoji is one character, although it has two UTF-16 units. */
 export function isLonger(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || [...text].length > max);
 }

@@ -6,8 +6,8 @@ import { MESSAGE_ADVICE } from './advice/message-advice.ts';
 import { TOOL_ADVICE } from './advice/tool-advice.ts';
 
 /**
- * Advice by reason or error code, as in traces and logs. `agentd explain` shows the advice if it has a `todo`;
- * otherwise only its timeline shows the reason.
+ * Advice by reason or error code, as in traces and logs. `agentd explain` shows the advice if it has a `todo`.
+ * Otherwise the reason appears only in the timeline of `agentd explain`.
  */
 export const ADVICE: AdviceTable = {
   ...IDENTITY_ADVICE,
@@ -17,8 +17,8 @@ export const ADVICE: AdviceTable = {
 };
 
 /**
- * The advice for a reason or error code: from this table, or from the table of error codes. Undefined if neither has
- * it, for example for a reason of a plugin.
+ * The advice for a reason or error code: from this table, or from the table of error codes. Undefined if it is in
+ * neither table, for example if it is a reason of a plugin.
  */
 export function adviceFor(reason: string): Advice | undefined {
   const status = /^http_([45])\d\d$/.exec(reason);

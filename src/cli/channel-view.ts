@@ -51,7 +51,7 @@ export const CHANNEL_COLUMNS: readonly Column<ChannelView>[] = [
 /**
  * All channels, in the order in which they are found, and then the plugins that do not load.
  *
- * @param health of the running daemon; null if no daemon is running
+ * @param health health of the running daemon; null if no daemon is running
  */
 export function channelViews(found: Inspection, health: Health | null): ChannelView[] {
   const platforms = found.effective.find(({ record }) => record.name === 'MESSAGING_PLATFORMS');

@@ -7,7 +7,7 @@ import { isoTime } from './time-words.ts';
 export type Column<T> = {
   /** Heading of the column, or name of the line. Absent: the value is in the JSON only. */
   title?: string;
-  /** What people read instead of the value; null or empty if there is nothing to show. */
+  /** The text that people read instead of the value. Null or empty if there is nothing to show. */
   text?(item: T): string | null | undefined;
   /** The value is a time in ms since the epoch, or null. */
   isTime?: boolean;

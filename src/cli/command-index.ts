@@ -71,7 +71,7 @@ export const COMMANDS: readonly IndexEntry[] = Object.entries(SUMMARIES).map(([n
   },
 }));
 
-/** A group of commands (`sessions`, `token`, …): what they do together, and an example for its help. */
+/** A group of commands (`sessions`, `token`, …): what its commands do, and an example for its help. */
 export interface CommandGroup {
   summary: string;
   example: CommandExample;

@@ -59,5 +59,8 @@ export interface CommandCall {
   out: Output;
 }
 
-/** By option name in camelCase, with the common options (`config`, `envFile`, `json`) and `devSettings`. */
+/**
+ * The values of the options, by name in camelCase. They include the common options (`config`, `envFile`, `json`) and
+ * `devSettings`.
+ */
 export type OptionValues = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { askTerminal } from './ask-terminal.ts';
 
-/** The terminal to ask on: the one of `process`, or a fake in a test. */
+/** The terminal to ask on: the terminal of this process, or a fake in a test. */
 export interface ConfirmTerminal {
   stdin: Readable & { isTTY?: boolean };
   stderr: Writable & { isTTY?: boolean };

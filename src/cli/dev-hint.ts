@@ -9,8 +9,8 @@ const WITHOUT = ['serve', 'simulate'];
 const NOT_FOUND: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
 
 /**
- * A hint for a command that found nothing, if `serve --dev` has run in the working directory and the command used
- * the settings of another daemon.
+ * A hint for a command that failed without using the settings of `serve --dev`, if `serve --dev` has run in the working
+ * directory.
  *
  * @param options the options of the program, which may name other settings
  */

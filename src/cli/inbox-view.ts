@@ -5,7 +5,7 @@ import { adviceFor } from './advice.ts';
 import type { Column } from './column.ts';
 import { relativeTime } from './time-words.ts';
 
-/** A message of the inbox, with what its next attempt depends on. */
+/** A message of the inbox, with the data that its next attempt depends on. */
 export interface ListedMessage extends InboxMessage {
   /** The outage of its platform, if the platform cannot be reached. */
   outage: Outage | undefined;

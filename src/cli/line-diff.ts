@@ -1,4 +1,4 @@
-/** Maximum number of lines to compare. Longer texts are shown as a whole, old before new. */
+/** Maximum number of lines to compare. If more lines may differ, all old ones are shown, and then all new ones. */
 const MAX_COMPARED = 1_000;
 
 /**

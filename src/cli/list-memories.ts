@@ -5,7 +5,7 @@ import { withMemories } from './with-memories.ts';
 
 /**
  * Like `withMemories`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
- * @param none what to say if the list is empty. If there is no store, its path is added to this text.
+ * @param none the text to show if the list is empty. If there is no store, its path is added to this text.
  */
 export async function listMemories(
   options: OptionValues,

@@ -4,9 +4,9 @@ import { EXIT } from './exit-codes.ts';
 import { programHelp } from './program-help.ts';
 
 /**
- * The entry point, and the only module that ends the process. After a command it sets the exit code and
- * lets the process end, so that a slow reader gets all output. It calls `exit` only if output fails, or if something
- * keeps the process alive for too long.
+ * The entry point, and the only module that ends the process. After a command it sets the exit code and lets the
+ * process end, so that a slow reader gets all output. It calls `exit` only if output fails, or if something keeps the
+ * process alive for too long.
  */
 const argv = process.argv.slice(2);
 ensureHome();

@@ -15,7 +15,7 @@ export interface MessageTrace {
   actions: Action[];
 }
 
-/** How many messages of the inbox are read to find those of a user, newest first. */
+/** Maximum number of messages of the inbox that are read to find the messages of a user, newest first. */
 const INBOX_READ_MAX = 10_000;
 
 /** What `agentd explain` is about: an id of any kind, or the users that one id may mean. */

@@ -16,7 +16,7 @@ export interface Output {
   data(value: unknown, text: () => string): void;
   /**
    * Prints a table or, with `--json`, an array. If there are no items, `none` goes to stderr.
-   * @param limit items that are printed; if there are more, a line on stderr says so. Default: all.
+   * @param limit maximum number of items that are printed; if there are more, a line on stderr says so. Default: all.
    */
   list<T>(columns: readonly Column<T>[], items: readonly T[], none: string, limit?: number): void;
   /** Prints text to stdout unchanged, for commands whose output is not one document. */
@@ -29,7 +29,7 @@ export interface Output {
   details<T>(columns: readonly Column<T>[], item: T): string;
 }
 
-/** A stream to print to: `process.stdout`, `process.stderr`, or one of a test. */
+/** A stream to print to: `process.stdout`, `process.stderr`, or a stream of a test. */
 export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean;

@@ -24,7 +24,10 @@ export async function packAgentd(folder: string): Promise<string> {
   return filename;
 }
 
-/** The files of the package in a folder, sorted: `files` of its manifest without the entries that begin with `!`. */
+/**
+ * The files of the package in a folder, sorted: those that `files` of its manifest names, without those that an entry
+ * with `!` excludes, and the files that npm always includes.
+ */
 export async function packedFiles(root: string): Promise<string[]> {
   const { files: wanted } = await manifestIn(root);
   const excluded = wanted.filter((path) => path.startsWith('!')).map((path) => path.slice(1));

@@ -26,8 +26,8 @@ import { ownerOf } from './with-memories.ts';
 import { withStore } from './with-store.ts';
 
 /**
- * Limit for a list of all links; no store has as many. All of them are listed, because only the unsealed token of a
- * link shows to whom the link belongs.
+ * Limit for a list of all links, larger than the number of links in any store. All links are listed, because only the
+ * unsealed token of a link shows to whom the link belongs.
  */
 const LINKS_MAX = 10_000_000;
 

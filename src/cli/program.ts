@@ -56,7 +56,7 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
   return result.code;
 }
 
-/** A hint about settings near the working directory that the command did not use. */
+/** A hint about settings that the command did not use: those of `serve --dev`, or a `.env` next to `--config`. */
 function hintAt(cwd: string, { code, usesDev }: Result, program: Commander): string | null {
   const options = program.opts();
   return (

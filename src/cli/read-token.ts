@@ -20,8 +20,8 @@ export interface TokenInput {
 
 /**
  * Reads a token: from standard input if the argument is `-` or input is piped in, from a prompt without echo on a
- * terminal, or from the argument itself, with a warning. White space around the token is dropped,
- * and so is `Bearer` before it: people paste the whole header.
+ * terminal, or from the argument itself, with a warning. White space around the token is dropped, and so is `Bearer`
+ * before it: people paste the whole header.
  *
  * @param note prints a line for the person
  * @throws CliError (2) if there is no token

@@ -17,9 +17,9 @@ export interface TableStyle {
 }
 
 /**
- * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, the
- * last column moves below its row if it can be wrapped. If that is not enough, each item becomes a block of lines.
- * Nothing is lost.
+ * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, columns
+ * with `narrow` are wrapped or cut. If that is not enough, the values of the last column move below their rows if they
+ * can be wrapped. Otherwise each item becomes a block of lines.
  */
 export function renderTable<T>(
   columns: readonly Column<T>[],

@@ -30,7 +30,7 @@ const daemonOutOfReach: Entry = {
 const NETWORK = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError|UND_ERR_)/;
 
 /**
- * Known errors, by code or, if an error has none, by name. The causes of an error are looked up, too, outermost first.
+ * Known errors, by code or name. The causes of an error are looked up, too, outermost first.
  */
 const KNOWN: Readonly<Record<string, Entry>> = {
   ConfigurationError: {
@@ -118,7 +118,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
 };
 
-/** The report for an error. Tokens in its texts are masked. */
+/** The report for an error. Tokens in its message and stack are masked. */
 export function explainError(error: unknown): ErrorReport {
   if (error instanceof CliError) {
     const { message, advice, exitCode } = error;
@@ -156,8 +156,8 @@ export function reportError(error: unknown, stderr: Sink): number {
 }
 
 /**
- * The error and its causes. An AggregateError (for example, both addresses of a host refused) is followed by its first
- * error.
+ * The error and its causes. An AggregateError (for example, if both addresses of a host refused the connection) is
+ * followed by its first error.
  */
 function* causes(error: unknown): Generator<Error> {
   let current = error;

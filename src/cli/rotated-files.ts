@@ -7,7 +7,7 @@ export interface RotatedFile {
   isCompressed: boolean;
 }
 
-/** As logrotate names them: `agentd.log.1`, `agentd.log-20261123`, `agentd.log.2.gz`. */
+/** The suffixes that logrotate adds: `agentd.log.1`, `agentd.log-20261123`, `agentd.log.2.gz`. */
 const SUFFIX = /^[.-]\d[\d.-]*?(\.(?:gz|xz|bz2|zst))?$/;
 
 /** The rotated files of a log that may have lines from after a time, oldest first. @param since ms since the epoch */

@@ -79,7 +79,8 @@ function renamed(text: string, name: string): string {
 }
 
 /**
- * Makes the package depend on this agentd or a later compatible one, and makes its tests use the packed one.
+ * Makes the package depend on this version of agentd or a later compatible version, and makes its tests use the packed
+ * agentd.
  * @param packed path of the packed agentd, relative to the manifest
  */
 async function requireAgentd(manifestFile: string, packed: string): Promise<void> {

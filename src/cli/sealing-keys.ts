@@ -6,14 +6,17 @@ import type { Settings } from '../daemon/settings/settings.ts';
 import type { Store } from '../daemon/store/store.ts';
 import type { Column } from './column.ts';
 
-/** A key that seals or opens stored texts, or an unknown key that has sealed some of them. */
+/**
+ * A key that seals or opens stored texts, or an unknown key that has sealed some of them. Stored texts that are not
+ * sealed also count as one entry, without a key.
+ */
 export interface SealingKey {
   /** A short hash of the key; null for texts that are not sealed. */
   key: string | null;
   role: 'seals' | 'opens' | 'unknown' | 'unsealed';
   /** The setting or the file that contains it; null if the key is unknown. */
   source: string | null;
-  /** Stored tokens and texts of actions that it has sealed. */
+  /** Number of stored tokens and texts of actions that the key has sealed. */
   texts: number;
 }
 
@@ -65,7 +68,7 @@ export function howToRemove({ key, source }: SealingKey): string {
     : `Remove it with \`agentd keys remove ${key}\`.`;
 }
 
-/** Keys that open, and that the store no longer needs. */
+/** The keys that only open texts, and that no stored text needs. */
 export function unusedKeys(keys: readonly SealingKey[]): SealingKey[] {
   return keys.filter(({ role, texts }) => role === 'opens' && texts === 0);
 }

@@ -23,7 +23,7 @@ export function withState(session: Session, now: number, settings: ExpirySetting
   return { ...session, state: sessionState(session, now, settings) };
 }
 
-/** A session in a list: everything but the token. */
+/** A session in a list, without its token, its owner and the content of its turns. */
 export const SESSION_COLUMNS: readonly Column<SessionWithState>[] = [
   { title: 'ID', json: 'session_id' },
   { title: 'CHANNEL', json: 'platform' },

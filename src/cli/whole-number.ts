@@ -1,6 +1,6 @@
 import { usageError } from './cli-error.ts';
 
-/** A whole number from the command line. Throws CliError (2) if it is not one, or out of bounds. */
+/** A whole number from the command line. Throws CliError (2) if the value is anything else, or out of bounds. */
 export function wholeNumber(
   option: string,
   value: unknown,

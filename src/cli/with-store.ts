@@ -29,8 +29,8 @@ export async function withStore<T>(
 
 /**
  * Like `withStore`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
- * @param none what to say if the list is empty. If there is no store, its path is added to this text, since STATE_DIR
- * may be wrong.
+ * @param none the text to show if the list is empty. If there is no store, its path is added to this text, since
+ * STATE_DIR may be wrong.
  */
 export async function listFromStore<T>(
   options: Readonly<Record<string, unknown>>,

@@ -196,7 +196,7 @@ function refusal(error_code: number, description: string): SimulatedApiAnswer {
   return { status: error_code, body: { ok: false, error_code, description }, shown: [] };
 }
 
-/** The parameters in a body. Null if the body is not a JSON object. A method without parameters has no body. */
+/** The parameters in a body, which is JSON, a form or empty. Null if the JSON is not an object. */
 function payloadOf(type: string | undefined, body: Uint8Array): Payload | null {
   if (body.length === 0) return {};
   const text = new TextDecoder().decode(body);

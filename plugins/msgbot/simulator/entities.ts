@@ -6,7 +6,8 @@ interface Entity {
 }
 
 /**
- * Patterns that the platform recognizes in a text. Where two matches overlap, the first pattern of this list is used.
+ * Patterns that the platform recognizes in a text. If two matches overlap, the pattern that comes first in this list
+ * is used.
  */
 const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
   { type: 'url', pattern: /https?:\/\/[^\s<>"]+/g },

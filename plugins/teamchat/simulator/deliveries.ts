@@ -196,7 +196,7 @@ function envelope(event: Members): Members {
     api_app_id: APP,
     event,
     type: 'event_callback',
-    // Each delivery has a different id, so only the message shows that it is a repeat.
+    // Each delivery has a different id, so only its message shows that the delivery is a repeat.
     event_id: `Ev${randomUUID().replaceAll('-', '').slice(0, 9).toUpperCase()}`,
     event_time: Math.floor(Date.now() / 1000),
     authorizations: [

@@ -7,8 +7,9 @@ export type Translations = Readonly<Record<string, Texts>>;
 const SERVED = 'agentd-translations' as unknown as Translations;
 
 /**
- * Finds the texts in the language of the site or, if the site names none, of the visitor; otherwise those in the default
- * language. The returned language is that of the site if it names one, otherwise that of the texts.
+ * Returns the texts in the language that the site names. If the site names no language, it is the language of the
+ * visitor. If there are no texts in this language, returns the texts in the default language. The returned tag is the
+ * language that the site names, otherwise the language of the texts.
  */
 export function translationFor(site?: string): readonly [language: string, texts: Texts] {
   const wanted = site || navigator.language;

@@ -22,7 +22,7 @@ async function checksGood(options: Parameters<Trial>[0]): Promise<void> {
   const check = await checked(bench, platform, bench.settings);
   if (check === null) return;
   assert.equal(check.outcome, 'ok', check.detail);
-  assert.deepEqual(platform.seen, [], 'messages that check() showed to people');
+  assert.deepEqual(platform.seen, [], 'check() must not show messages to people');
 }
 
 async function checksForeign(options: Parameters<Trial>[0]): Promise<void> {

@@ -56,7 +56,7 @@ async function acknowledgesOthers(options: Parameters<Trial>[0]): Promise<void> 
       open.inspect();
       open.forget();
       await open.take(bench.delivery({ kind: 'status', place, text: 'delivered' }));
-      assert.equal(open.scope.enqueued.length, 0, 'messages of a status update');
+      assert.equal(open.scope.enqueued.length, 0, 'a status update must not be enqueued');
     }
   });
 }
@@ -69,8 +69,8 @@ async function namesRepeatsAlike(options: Parameters<Trial>[0]): Promise<void> {
       { place, number: 1 },
       { place, number: 2 },
     ]);
-    assert.equal(again.message_id, first.message_id, 'message_id of a repeated message');
-    assert.notEqual(other.message_id, first.message_id, 'message_id of another message');
+    assert.equal(again.message_id, first.message_id, 'a repeated message must have the same message_id');
+    assert.notEqual(other.message_id, first.message_id, 'another message must have a different message_id');
   }
 }
 
@@ -81,7 +81,7 @@ async function ignoresOrder(options: Parameters<Trial>[0]): Promise<void> {
     const inOrder = (await messagesOf(bench, [of(1), of(2), of(3)])).map(identity);
     const outOfOrder = (await messagesOf(bench, [of(3), of(1), of(2)])).map(identity);
     assert.deepEqual([outOfOrder[1], outOfOrder[2], outOfOrder[0]], inOrder);
-    assert.equal(new Set(inOrder.map(({ thread_id }) => thread_id)).size, 1, 'number of threads');
+    assert.equal(new Set(inOrder.map(({ thread_id }) => thread_id)).size, 1, 'they must have one thread_id');
     for (const [index, { sent_at }] of inOrder.entries()) {
       const { sent_at: written } = bench.event(of(index + 1));
       const isClose = sent_at === undefined || Math.abs(sent_at - written) <= 1000;
@@ -101,13 +101,13 @@ async function separatesThreads(options: Parameters<Trial>[0]): Promise<void> {
     { user, number: 1 },
     { user: other, number: 2 },
   ]);
-  assert.notEqual(two.user_id, one.user_id, 'user_id of another person');
-  assert.notEqual(two.thread_id, one.thread_id, 'thread_id of another person');
-  assert.notDeepEqual(two.reply_to, one.reply_to, 'reply_to of another person');
+  assert.notEqual(two.user_id, one.user_id, 'another person must have a different user_id');
+  assert.notEqual(two.thread_id, one.thread_id, 'another person must have a different thread_id');
+  assert.notDeepEqual(two.reply_to, one.reply_to, 'another person must have a different reply_to');
   if (!bench.places.includes('group')) return;
   const [room] = await messagesOf(bench, [{ user, place: 'group', number: 3 }]);
-  assert.equal(room.user_id, one.user_id, 'user_id of the same person in a group');
-  assert.notEqual(room.thread_id, one.thread_id, 'thread_id of a group');
+  assert.equal(room.user_id, one.user_id, 'a person must have the same user_id in a group');
+  assert.notEqual(room.thread_id, one.thread_id, 'a group must have a different thread_id');
 }
 
 async function recognizesEdits(options: Parameters<Trial>[0]): Promise<void> {
@@ -116,7 +116,7 @@ async function recognizesEdits(options: Parameters<Trial>[0]): Promise<void> {
     await open.take(bench.delivery({}));
     await open.take(bench.delivery({ kind: 'edit', text: 'Good evening.' }));
     const { enqueued, edited } = open.scope;
-    assert.equal(enqueued.length, 1, 'messages after a message and its edit');
+    assert.equal(enqueued.length, 1, 'an edit must not be enqueued as a new message');
     for (const { message_id, text } of edited)
       assert.deepEqual([message_id, text], [enqueued[0]?.message_id, 'Good evening.']);
   });
@@ -152,10 +152,10 @@ async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
   };
   await withChannel(bench, { start: true, members: { enqueue } }, async (open) => {
     const { status } = await open.deliver(bench.delivery({}));
-    assert.equal(status, 503, 'status of the answer if the message could not be stored');
+    assert.equal(status, 503, 'the status must be 503 if the message could not be stored');
     isDown = false;
     await open.take(bench.delivery({}));
-    assert.equal(kept.length, 1, 'messages after the second delivery');
+    assert.equal(kept.length, 1, 'the second delivery must enqueue one message');
   });
 }
 

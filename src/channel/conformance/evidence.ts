@@ -19,7 +19,7 @@ export class Evidence {
     this.#events.set(request, event);
   }
 
-  /** @returns a function that records the answer. */
+  /** Records a delivery. Returns a function that records the answer. */
   delivery(request: SampleRequest): (answer: string) => void {
     const event = this.#events.get(request);
     const what =
@@ -29,7 +29,7 @@ export class Evidence {
     return this.#exchange(what, `${method} ${path} ${bounded(text)}`);
   }
 
-  /** @returns a function that records the answer. */
+  /** Records a call to the platform. Returns a function that records the answer. */
   call({ method, path, body }: { method: string; path: string; body: string }): (answer: string) => void {
     return this.#exchange('a call to the platform', `${method} ${path} ${bounded(body)}`);
   }

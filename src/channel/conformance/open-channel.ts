@@ -68,7 +68,7 @@ export class OpenChannel {
 
   /**
    * Delivers a request as the platform does: after a 503, it delivers the request again.
-   * @throws an error that is not a problem
+   * @throws each error of the channel that is not a problem
    */
   async deliver(request: SampleRequest): Promise<Outcome> {
     for (let count = 1; ; count++) {

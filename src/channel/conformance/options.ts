@@ -12,7 +12,7 @@ export interface SampleRequest {
 
 export interface ConformanceOptions {
   plugin: ChannelPlugin;
-  /** The channel's settings. If the plugin has a simulator, its `devSettings` are added. */
+  /** The channel's settings. If the plugin has a simulator, its `devSettings` provide the settings that are missing. */
   settings?: ChannelSettings;
   /** Deliveries besides those of the simulator, each with the messages that the channel must make of it. */
   messages?: readonly { request: SampleRequest; expect: readonly Partial<IncomingMessage>[] }[];
@@ -20,7 +20,7 @@ export interface ConformanceOptions {
   refused?: readonly { title: string; request: SampleRequest; code: string }[];
   /**
    * For channels that deliver by push: a reply, and the platform's answers to it. If the plugin has a simulator, the
-   * simulator provides `reply` and `accepted`, and the values here are ignored.
+   * simulator provides `reply` and `accepted`, and these two members are ignored.
    */
   send?: {
     reply: OutgoingReply;

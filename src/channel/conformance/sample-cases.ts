@@ -49,7 +49,7 @@ async function parses(
   await withChannel(await Bench.set(options), {}, async (open) => {
     await open.take(request);
     const { enqueued } = open.scope;
-    assert.equal(enqueued.length, expect.length, 'number of messages');
+    assert.equal(enqueued.length, expect.length, `the delivery must make ${expect.length} message(s)`);
     if (options.plugin.capabilities.delivery === 'push')
       assert.ok(open.batches.length <= 1, 'all messages of a delivery must be enqueued in one call');
     enqueued.forEach((message, index) => {
@@ -63,7 +63,7 @@ async function parses(
 async function refuses(options: TrialOptions, request: SampleRequest, code: string): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     assert.equal((await open.deliver(request)).code, code, 'code of the problem');
-    assert.equal(open.scope.enqueued.length, 0, 'messages of a refused request');
+    assert.equal(open.scope.enqueued.length, 0, 'a refused request must enqueue no message');
   });
 }
 
@@ -82,7 +82,7 @@ async function namesRepeatsAlike(options: TrialOptions, requests: readonly Sampl
         await open.take(request);
         return open.scope.enqueued.map(({ message_id }) => message_id);
       };
-      assert.deepEqual(await idsOf(), await idsOf(), 'message_id of a repeated delivery');
+      assert.deepEqual(await idsOf(), await idsOf(), 'a repeated delivery must have the same message_id');
     }
   });
 }

@@ -20,7 +20,7 @@ export interface Sending {
   ask(question: ReplyConfirmation): Promise<Error | null>;
 }
 
-/** Creates the channel, and lets the case send replies to a message that was delivered. */
+/** Creates the channel, and lets the case send the reply of `replyOf`, also with another text or id. */
 export async function sending(
   bench: Bench,
   work: (sending: Sending) => Promise<void>,

@@ -209,7 +209,7 @@ async function followsNoRedirect(options: TrialOptions): Promise<void> {
       path.startsWith(ELSEWHERE) ? null : new Response('', { status: 307, headers: { Location: ELSEWHERE } });
     const error = await send();
     const redirected = platform.calls.filter(({ path }) => path.startsWith(ELSEWHERE));
-    assert.equal(redirected.length, 0, 'calls to the target of a redirect');
+    assert.equal(redirected.length, 0, 'send() must not call the target of a redirect');
     isFailure(error, PASSING);
   });
 }
@@ -243,7 +243,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
     }
     isFailure(error, { final: false, platform: 'credentials' });
     const health = open.health();
-    assert.equal(health.status, 'degraded', 'health() after the platform refused the credentials');
+    assert.equal(health.status, 'degraded', 'health() must be degraded after a refusal of the credentials');
     assert.ok(health.detail, 'health() must return a detail');
     open.inspect();
     const recovered = bench.platform(settings);
@@ -251,7 +251,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
       recovered.fetch(bench.apiUrl(settings) + path, { method, headers, ...(body === '' ? {} : { body }) });
     if (!bench.simulator) platform.trouble = () => null;
     isSent(await attempt(open, { ...reply, id: 'another reply' }));
-    assert.equal(open.health().status, 'ok', 'health() after the platform accepted the credentials again');
+    assert.equal(open.health().status, 'ok', 'health() must be ok after the platform accepts a reply');
   });
 }
 

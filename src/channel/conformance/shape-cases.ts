@@ -26,9 +26,9 @@ async function hasShape({ plugin }: TrialOptions): Promise<void> {
 
 async function isDetected(options: TrialOptions): Promise<void> {
   const { plugin, settings } = await Bench.set(options);
-  assert.equal(plugin.detect(settings), true, 'detect() with the settings of the suite');
+  assert.equal(plugin.detect(settings), true, 'detect() must return true with the settings of the suite');
   const defaults = Object.fromEntries(plugin.settings.map(({ name, default: value }) => [name, value]));
-  assert.equal(plugin.detect(defaults), false, 'detect() with the defaults');
+  assert.equal(plugin.detect(defaults), false, 'detect() must return false with the defaults');
 }
 
 async function stops(options: TrialOptions): Promise<void> {

@@ -107,7 +107,7 @@ class InlineBuilder {
     return { type: 'image', url: this.#urlOf(token, 'src'), alt };
   }
 
-  /** The address of a link or an image. Empty if references have shown too many addresses. */
+  /** The address of a link or an image. Empty if it is the address of a reference for which no room is left. */
   #urlOf(token: Token, attribute: 'href' | 'src'): string {
     const url = restoreSigns(String(token.attrGet(attribute) ?? ''));
     const isReference = token.meta?.label !== undefined;

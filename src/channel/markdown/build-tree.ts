@@ -69,7 +69,7 @@ class TreeBuilder {
     return this.blocks().map(({ block }) => block);
   }
 
-  /** The text of a block that contains no blocks. The block ends after it. */
+  /** Reads the text of a block that contains no blocks, and the end of this block. */
   #inlineBlock(): Inline[] {
     const content = this.#next()?.content ?? '';
     this.#at++;

@@ -9,7 +9,7 @@ export interface Dialect {
   readonly marksCount: boolean;
   /** Maximum number of marks with an `open` that the platform reads in one message. If absent, there is no limit. */
   readonly markLimit?: number;
-  /** Maximum number of UTF-16 units of these marks. If absent, only `limit` applies. */
+  /** Maximum total length of the marks in one message, in UTF-16 units. If absent, only `limit` applies. */
   readonly markupLimit?: number;
   /** How to escape single ASCII characters. */
   readonly escapes: Readonly<Record<string, string>>;

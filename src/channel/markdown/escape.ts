@@ -5,7 +5,7 @@ import { wordsOf } from './words.ts';
 
 /** `@name`, but not inside an e-mail address. */
 const MENTION = /(?<![\p{L}\p{N}_])@(?=[\p{L}\p{N}_])/gu;
-/** An invisible character after `@` that ends the name. */
+/** An invisible character between `@` and a name, so that the platform does not recognize the name. */
 const SILENCER = '\u2060';
 const LETTER = /[\p{L}\p{M}\p{N}_]/u;
 
@@ -32,7 +32,10 @@ interface Sign {
   ends: boolean;
 }
 
-/** Keeps a sign that is alone on its line. Signs that could form a pair are replaced with their lookalike. */
+/**
+ * Replaces signs that could form a pair with their lookalike. A sign that is alone on its line is kept, unless a mark
+ * of the block consists of the same sign.
+ */
 function replacePairs(runs: readonly Run[], sign: string, lookalike: string): readonly Run[] {
   const signs = signsIn(runs, sign);
   if (signs.length === 0) return runs;

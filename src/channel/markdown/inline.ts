@@ -3,7 +3,7 @@ import type { Inline } from './tree.ts';
 
 /** Text with its marks, before it is split into words. */
 export interface Run {
-  /** People copy `code` and `address`, so they are not changed. */
+  /** People copy runs of the kinds `code` and `address`, so `escapeRuns` does not change their text. */
   readonly kind: 'text' | 'code' | 'address';
   readonly text: string;
   readonly marks: readonly Mark[];
@@ -105,7 +105,7 @@ function linked(
   return [...inside, open, address, { kind: 'text', text: ')', marks }];
 }
 
-/** Whether the label is the address itself. Ignores the scheme, the letter case and a slash at the end. */
+/** Whether the label is the address itself. The scheme, the letter case and a slash at the end are ignored. */
 function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text

@@ -125,8 +125,8 @@ function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], 
 }
 
 /**
- * A code block can be inside a quotation with marks at its beginning and end. It cannot be inside marks that begin
- * every line, so those marks are dropped.
+ * A code block can be inside marks that are written only at the beginning and the end, such as the quotations of some
+ * platforms. It cannot be inside marks that are written on every line, so those marks are dropped.
  */
 function codeBlock(
   text: string,

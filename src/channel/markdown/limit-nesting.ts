@@ -52,7 +52,7 @@ const RULE = /^[ \t]*([-*_])[ \t]*(?:\1[ \t]*){2,}$/;
 const UNDERLINE = /^ {0,3}(?:=+|-+)[ \t]*$/;
 const CONTAINER = /^([ \t]*)(>|[-+*](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$))/;
 
-/** Splits a line into the signs of its quotations and lists, and the content after them. */
+/** Splits a line into the signs of its quotations and lists, and the content. Hides the first sign beyond a limit. */
 function withFewContainers(line: string): { containers: string; content: string } {
   let containers = '';
   let content = line;
@@ -76,15 +76,16 @@ function columnsOf(text: string): number {
 class Tamer {
   /** Fence of the code block around the line. */
   #fence: string | null = null;
-  /** Open brackets of the block so far. */
+  /** Number of brackets that are open in the block so far. */
   #open = 0;
   /**
-   * A line that begins at or after this column continues the innermost list. In a quotation, every line continues it.
+   * A line without a sign that begins before this column counts toward `MAX_LAZY`. In a quotation, every line without a
+   * sign counts.
    */
   #column = 0;
   #lazy = 0;
 
-  /** Returns the line. Puts an empty line before it if it must not continue the block above. */
+  /** Returns the line with some signs hidden, and an empty line before it if it must not continue the block above. */
   lines(line: string): string[] {
     // Signs in a code block are text. A block that begins in the first column is inside no other block.
     if (this.#fence !== null) {

@@ -9,7 +9,7 @@ const parser = new MarkdownIt({ html: false });
 const INTERRUPTS_TEXT = ['paragraph', 'reference'];
 const INTERRUPTS_ALL = [...INTERRUPTS_TEXT, 'blockquote', 'list'];
 parser.disable('table');
-// A line that looks like the head of a table may also begin another block. Other blocks are tried first.
+// A line that looks like the head of a table may also begin another block, so other blocks are tried first.
 parser.block.ruler.before('lheading', 'gfm_table', table, { alt: INTERRUPTS_TEXT });
 parser.block.ruler.before('reference', 'footnote', footnote, { alt: INTERRUPTS_ALL });
 parser.inline.ruler.at('text', text);

@@ -4,9 +4,9 @@ const MAX_PART = 16_000;
 const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
 
 /**
- * Splits Markdown into parts that can be parsed one after the other. It splits before a paragraph in the first column
- * if possible, otherwise before a line, otherwise between the words of a very long line. A code block that is split
- * becomes a code block in both parts.
+ * Splits Markdown into parts that can be parsed one after the other. It splits between an empty line and a line without
+ * indentation if possible, otherwise before any line, otherwise between the words of a very long line. A code block
+ * that is split becomes a code block in both parts.
  */
 export function splitSource(text: string): string[] {
   if (text.length <= MAX_PART) return [text];

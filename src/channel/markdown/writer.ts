@@ -104,7 +104,7 @@ export class Writer {
     return { text: ends + blank + prefix + apart + opens + guard + text, size, markup, marks: opened };
   }
 
-  /** Number of the open marks that also apply to the next word. */
+  /** Number of marks that stay open for the next word. */
   #keptBefore({ marks }: Word, breaks: boolean): number {
     const differs = this.#open.findIndex((mark, index) => mark !== marks[index]);
     const shared = differs === -1 ? this.#open.length : differs;

@@ -5,7 +5,7 @@ import { readToken, TOKEN_VISIBLE, type TokenInput } from '../read-token.ts';
 
 export type ChatInput = TokenInput['stdin'];
 
-/** The token of a chat, and where its messages come from. */
+/** The token of a chat, and the input from which its messages are read. */
 export interface ChatSession {
   token: string | null;
   input: ChatInput;

@@ -96,8 +96,8 @@ export function describeRefusal(problem: Problem, status: number, wait_seconds: 
 }
 
 /**
- * The text of the problem document itself, for a code that is unknown here: a later version of the daemon or a proxy
- * may send one.
+ * The text of the problem document itself, for a code that is unknown here. A later version of the daemon, or a proxy,
+ * may send an unknown code.
  */
 function quoted({ detail, errors }: Problem, status: number): string {
   const fields = Array.isArray(errors)

@@ -18,7 +18,8 @@ export class EventParser {
   readonly #decoder = new TextDecoder();
   #line = '';
   /**
-   * The last piece ended in a carriage return. A line feed at the start of the next piece is part of the same line end.
+   * Whether the last piece ended in a carriage return. A line feed at the start of the next piece is then part of the
+   * same line end.
    */
   #returned = false;
   #id = '';

@@ -22,7 +22,7 @@ export interface Patience {
 export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
 
 /**
- * Reads an answer to its end, over as many connections as it takes. Each connection continues after the last event
+ * Reads an answer to its end, over several connections if necessary. Each connection continues after the last event
  * that was read, so no piece is lost or repeated.
  *
  * @param open opens the stream after an event; resolves to null if no events are left

@@ -3,7 +3,10 @@ import { usageError } from '../cli-error.ts';
 /** Longest line, in characters: longer than any message may be. */
 const LINE_MAX = 262_144;
 
-/** The lines of an input, each as soon as it has arrived. The last one needs no line end. @throws CliError (2) */
+/**
+ * The lines of an input, each as soon as it has arrived. The last line needs no line end.
+ * @throws CliError (2) if a line is too long
+ */
 export async function* readLines(input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';

@@ -122,7 +122,7 @@ export class StreamClient {
     }
   }
 
-  /** The error for a response that is not the expected one. */
+  /** The error for an unexpected response. */
   async #refusal(response: IncomingMessage): Promise<Error> {
     const status = response.statusCode ?? 0;
     const location = response.headers.location;

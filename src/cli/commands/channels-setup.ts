@@ -86,7 +86,7 @@ function addressOf(given: unknown, name: string): string {
   return url.origin + path;
 }
 
-/** @throws ConfigurationError if a setting that the channel needs is missing or wrong. */
+/** @throws ConfigurationError if a setting that the setup needs is missing, or if a setting of the channel is wrong */
 async function runSetup(plugin: ChannelPlugin, address: string, found: Inspection): Promise<SetupOutcome> {
   const { name, setup } = plugin;
   if (setup === undefined)

@@ -71,7 +71,7 @@ export const command: Command = {
   },
 };
 
-/** A person who may read the store may not be allowed to read its keys. The summaries of actions then stay sealed. */
+/** Not everybody who can read the store can read its keys. Without the keys, the summaries of actions stay sealed. */
 async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {
   try {
     return (await openAdministratorSeal(await coreSettings(options, 'links'))).seal;

@@ -85,7 +85,7 @@ async function retryFailed({ options, out }: CommandCall): Promise<number> {
   return EXIT.ok;
 }
 
-/** Retries a message. If its platform cannot be reached, the message waits for the next probe of the platform. */
+/** Retries a message. If its reply waits for an unreachable platform, the platform is probed now. */
 async function retry({ inbox, outages }: Store, { id, state, platform }: InboxMessage): Promise<boolean> {
   const isDone = await inbox.retry(id);
   if (isDone && state === 'replied') await outages.hurry(platform);

@@ -14,7 +14,7 @@ import { rotatedFiles } from '../rotated-files.ts';
 import { parseSince } from '../time-words.ts';
 import { wholeNumber } from '../whole-number.ts';
 
-/** Lines that are printed if neither -n nor --since is given. */
+/** Maximum number of lines that are printed if neither -n nor --since is given. */
 const LINES = 50;
 
 export const command: Command = {

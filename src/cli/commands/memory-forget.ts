@@ -63,7 +63,7 @@ function nothingFound(who: Who, id: string | undefined): CliError {
   );
 }
 
-/** Asks the person to confirm. @throws CliError if the answer is no, or nobody can be asked */
+/** Asks the administrator to confirm. @throws CliError if the answer is no, or if there is no terminal to ask on */
 async function askFor(count: number, who: Who): Promise<void> {
   const answer = await confirm(`Delete ${count} ${memoryWord(count)} of ${whoInWords(who)}?`);
   if (answer === null)

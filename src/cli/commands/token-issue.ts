@@ -53,7 +53,7 @@ export const command: Command = {
       );
     }
     const required = { sub: text(options, 'sub'), email: text(options, 'email') };
-    // A token may have any text, so this is only a warning.
+    // The daemon accepts any text as `email`, so this is only a warning.
     if (!/^[^\s@]+@[^\s@]+$/.test(required.email))
       out.note(`warning: --email ${printable(required.email)} is not an e-mail address`);
     const settings = await coreSettings(options, 'tokens');

@@ -21,7 +21,7 @@ export interface OptionWords {
   value: ValueKind | null;
 }
 
-/** What can be typed after one command. */
+/** The words that can be typed after one command. */
 export interface CommandWords {
   /** The command as it is typed after `agentd`; empty for the program itself. */
   at: string;
@@ -31,7 +31,7 @@ export interface CommandWords {
   args: readonly ValueKind[];
 }
 
-/** All words that can be typed. The completion scripts are made from it. */
+/** All words that can be typed. The completion scripts are made from this record. */
 export interface Vocabulary {
   commands: readonly CommandWords[];
   /** The options that take a value. An option that takes a value in one command takes one in all commands. */

@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts';
 import type { ProbeClient } from './probe-client.ts';
 
 /**
- * Checks whether the platform of a channel accepts its credentials, and whether it delivers to the daemon.
+ * Checks whether the platform of a channel accepts the channel's credentials, and whether it delivers to the daemon.
  * @param environment `NODE_ENV`
  */
 export async function checkChannel(

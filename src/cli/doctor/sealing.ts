@@ -58,7 +58,7 @@ async function look(settings: Settings, store: Store | null): Promise<Finding[]>
   return [ok(`stored tokens are sealed with the key in ${where}`), ...earlier];
 }
 
-/** Reports which keys from before a rotation are still used. */
+/** Reports for each key from before a rotation whether it is still used. */
 async function earlierKeys(settings: Settings, store: Store): Promise<Finding[]> {
   const keys = await sealingKeys(settings, store);
   return keys
@@ -78,7 +78,7 @@ async function earlierKeys(settings: Settings, store: Store): Promise<Finding[]>
     );
 }
 
-/** Tokens that were stored before there was a key. The daemon seals them when it starts. */
+/** The finding about tokens that were stored before there was a key. The daemon seals them when it starts. */
 function unsealedTokens(count: number): Finding {
   return warning(
     `${count} stored ${count === 1 ? 'token is' : 'tokens are'} not sealed, because there was no key when they were stored`,
@@ -86,7 +86,7 @@ function unsealedTokens(count: number): Finding {
   );
 }
 
-/** Tokens that were sealed with another key; null if there are none. */
+/** The finding about tokens that were sealed with another key. Null if there are none. */
 async function unreadableTokens(
   store: Store,
   marks: ReadonlySet<string>,

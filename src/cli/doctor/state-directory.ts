@@ -42,8 +42,9 @@ export async function checkStateDirectory(path: string): Promise<Finding[]> {
 }
 
 /**
- * Checks whether the first start of the daemon can create the missing state directory. A test directory is created next
- * to it, because the permissions alone do not show whether the file system is read-only.
+ * Checks whether the first start of the daemon can create the missing state directory. A test directory is created in
+ * the nearest directory above that exists, because the permissions alone do not show whether the file system is
+ * read-only.
  */
 async function missing(path: string): Promise<Finding> {
   let above = dirname(path);

@@ -1,4 +1,4 @@
-/** Prints a JSON array item by item, each on a line. The output is valid JSON even if it ends early. */
+/** Prints a JSON array item by item, each on a line. After `end`, the output is valid JSON, unless it is empty. */
 export class JsonArrayWriter {
   readonly #write: (text: string) => void;
   #isEmpty = true;

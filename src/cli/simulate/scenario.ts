@@ -23,8 +23,8 @@ export interface Scenario {
 }
 
 /**
- * Finds a channel and its settings where the daemon finds them. If the channel is not set up there, and no file was
- * named, the settings of `serve --dev` are used.
+ * Finds a channel and its settings where the daemon finds them. If the channel is not set up there, the settings of
+ * `serve --dev` are used, unless `--env-file` was given or NODE_ENV is production.
  *
  * @param note prints a line for the person
  * @throws CliError (2) if the channel does not exist or has no simulator; ConfigurationError if its settings are

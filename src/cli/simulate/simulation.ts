@@ -12,7 +12,7 @@ import { type SimulationEvent, type Summary, summaryOf } from './simulation-even
 const POLL_MS = 100;
 /** How long to wait after the last answer for a read mark or the next part, ms. */
 const SETTLE_MS = 300;
-/** How long to wait instead, ms, if the daemon's records cannot be read. Nothing then shows whether more will follow. */
+/** Replaces SETTLE_MS if the daemon's records cannot be read, because nothing then shows whether more will follow. */
 const SETTLE_BLIND_MS = 1500;
 
 /** A message that gets an answer, or ends in another way. */

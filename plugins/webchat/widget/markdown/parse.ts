@@ -34,7 +34,10 @@ export function withoutTricks(text: string): string {
     .replaceAll('\t', '    ');
 }
 
-/** Parses one block at the beginning of the lines. Null if they begin with another kind of block. */
+/**
+ * Parses one kind of block. Returns the block that begins in line `at`, and the number of the line after it. Null if no
+ * block of this kind begins there.
+ */
 type Taker = (lines: readonly string[], at: number, depth: number) => [Element, number] | null;
 
 const TAKERS: readonly Taker[] = [takeFence, takeHeading, takeRule, takeQuote, takeList, takeTable];
@@ -154,8 +157,8 @@ function indentOf([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): num
 
 /**
  * Returns the index after the last line of an item. The item contains the lines that are indented below it, and the
- * rest of its paragraph even if that is not indented. For a nested list, two spaces are enough, because agents write it
- * like that.
+ * rest of its paragraph even if that is not indented. An indentation of two spaces is always enough, because agents
+ * write nested lists like that.
  */
 function endOfItem(lines: readonly string[], start: number, indent: number, depth: number): number {
   let end = start + 1;
@@ -186,7 +189,7 @@ function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number):
   );
   const blocks: Piece[] = parseBlocks(inner, depth + 1);
   const [first, ...rest] = blocks;
-  // If an item has one paragraph, and that comes first, the text is put directly into the item, without a paragraph.
+  // If an item begins with its only paragraph, the text is put directly into the item, without a paragraph.
   const isLine =
     typeof first === 'object' &&
     first.tag === 'p' &&

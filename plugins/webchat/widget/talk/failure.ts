@@ -2,8 +2,8 @@ export interface FailureOptions {
   /** Seconds after which another attempt makes sense. */
   retryAfter?: number;
   /**
-   * Set if the message was not and will not be answered. Another attempt then sends a new message. Otherwise, it
-   * repeats the request.
+   * Set if the message was not and will not be answered. Another attempt then sends a new message. If this is not set,
+   * another attempt repeats the request.
    */
   over?: boolean;
   /** Status of the response, if there was one. */

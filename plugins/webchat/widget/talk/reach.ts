@@ -7,7 +7,7 @@ const MAX_WAIT_MS = 30_000;
 /** How often the service is probed while the chat is open and idle, in ms. */
 const IDLE_MS = 60_000;
 
-/** Remembers whether the service can be reached, and probes it while it cannot. */
+/** Remembers whether the service can be reached. Probes it while it cannot be reached, and while the chat is open. */
 export class Reach {
   #away = false;
   #watched = false;

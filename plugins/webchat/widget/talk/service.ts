@@ -29,7 +29,10 @@ export interface Answer {
   confirmation?: Confirmation | undefined;
 }
 
-/** The endpoints of the service (agentd-webchat(7), agentd-sse(7)). Every call rejects with a `Failure`. */
+/**
+ * The endpoints of the service (agentd-webchat(7), agentd-sse(7)). If a message cannot be sent or answered, `start` and
+ * `ask` reject with a `Failure`.
+ */
 export class Service {
   readonly #base: string;
 
@@ -53,7 +56,7 @@ export class Service {
 
   /**
    * `DELETE /sse/stream/…`: stops the run. The text that has arrived is the answer. False if the service could not be
-   * reached.
+   * reached or refused the request.
    */
   async stop(stream_id: string): Promise<boolean> {
     try {

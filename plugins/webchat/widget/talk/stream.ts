@@ -11,13 +11,13 @@ import { failureOf } from './failure.ts';
 export interface StreamListener extends AnswerHandler {
   /** Number of the last event that was read. */
   taken(id: number): void;
-  /** Called with false if the connection is lost and will be restored, and with true when it is restored. */
+  /** Called with false when the connection is lost and will be restored, and with true whenever it works. */
   connected(yes: boolean): void;
 }
 
 /** The stream cannot be read to its end, but the message may still have an answer. */
 export class StreamBroken extends Error {
-  /** Whether no event ever arrived. Something between the browser and the service then blocks streams. */
+  /** Whether no event ever arrived. Probably, something between the browser and the service then blocks streams. */
   readonly silent: boolean;
 
   constructor(silent: boolean) {

@@ -54,9 +54,9 @@ export class TokenSource {
   }
 
   /**
-   * Returns the token to send now; null if nobody is signed in. Asks the site for the first token, and again when less
-   * than five minutes remain. If the site cannot answer, the old token stays in use, because it may still be valid for
-   * some minutes.
+   * Returns the token to send now; null if nobody is signed in. Asks the site for the first token, unless the page
+   * contains it, and again when less than five minutes remain. If the site cannot answer, the old token stays in use,
+   * because it may still be valid for some minutes.
    */
   async current(): Promise<string | null> {
     const remains = this.#token === null || expiryOf(this.#token) - Date.now() > RENEW_BEFORE_MS;

@@ -63,7 +63,7 @@ export class Composer {
   }
 
   #submit(actions: ComposerActions): void {
-    // An answer may have begun that is not shown yet, so the field is cleared only if the text was sent.
+    // The view may not show yet that an answer has begun, so the field is cleared only if the text was sent.
     if (!actions.send(this.#field.value)) return;
     this.#field.value = '';
     this.#fit();

@@ -45,7 +45,7 @@ export class Panel {
   constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions, close: () => void) {
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
-    // The buttons disappear together with the problem, so the focus moves to the input field.
+    // These buttons may disappear when they are pressed, so the focus moves to the input field.
     const then = (act: () => unknown) => () => {
       this.#composer.focus();
       act();

@@ -1,7 +1,7 @@
 import type { Delimiter, StateInline } from 'markdown-it';
 
 const TILDE = 0x7e;
-/** Identifies a single tilde in the list of delimiters. A single tilde pairs with a single one, and two with two. */
+/** Identifies a single tilde in the list of delimiters. One tilde is closed by one tilde, and two by two. */
 const ONE = -1;
 const TWO = -2;
 

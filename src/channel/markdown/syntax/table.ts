@@ -4,8 +4,8 @@ import type { StateBlock } from 'markdown-it';
 const DELIMITER = /^:?-+:?$/;
 
 /**
- * GitHub's tables (https://github.github.com/gfm/#tables-extension-). Unlike the parser's own rule, this one keeps
- * cells beyond the head, and does not fill up shorter rows.
+ * GitHub's tables (https://github.github.com/gfm/#tables-extension-). Unlike the parser's own rule, this rule keeps the
+ * cells of a row that is longer than the head, and does not fill up shorter rows.
  */
 export function table(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
   const head = headOf(state, startLine, endLine);
