@@ -4,12 +4,12 @@ import type { ChannelText } from '../../src/channel/index.ts';
 export const TEXTS = {
   text_only: text(
     'text_only',
-    'The answer to content without text. {what} is one of the names below.',
+    'The answer to content without text. {what} is one of the texts `phonechat_kind_…`.',
     'I can only read text, not {what}. Please describe it in words.',
   ),
   caption_only: text(
     'caption_only',
-    'The answer to content with a caption, which is read. {what} is one of the names below.',
+    'The answer to content of which only the caption is read. {what} is one of the texts `phonechat_kind_…`.',
     'I can only read the text of your message, not {what}.',
   ),
   too_long: text(
@@ -30,13 +30,13 @@ export const KINDS = {
   contacts: kind('contacts', 'contacts'),
   order: kind('order', 'orders'),
   interactive: kind('interactive', 'forms'),
-  other: kind('other', 'this kind of message'),
+  other: kind('other', 'this kind of message', 'any other type'),
 } as const;
 
 function text(name: string, sentence: string, english: string): ChannelText {
   return { name: `phonechat_${name}`, sentence, default: english };
 }
 
-function kind(name: string, english: string): ChannelText {
-  return text(`kind_${name}`, `Content of the type ${name}: {what} of the texts above.`, english);
+function kind(name: string, english: string, type = `type ${name}`): ChannelText {
+  return text(`kind_${name}`, `The value of {what} for content of ${type}.`, english);
 }

@@ -8,7 +8,7 @@ export async function printManifest(address: string): Promise<SetupOutcome> {
   return {
     outcome: 'document',
     detail:
-      'At api.slack.com/apps choose Create New App, From a manifest, and paste it; for an app that exists, paste it under App Manifest. The daemon must run with TEAMCHAT_SIGNING_SECRET of the app when the platform verifies the address.',
+      'At api.slack.com/apps choose Create New App, From a manifest, and paste the manifest; for an existing app, paste the manifest under App Manifest. The daemon must run with TEAMCHAT_SIGNING_SECRET of the app when the platform verifies the address.',
     document: manifestFor(address),
   };
 }

@@ -131,7 +131,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'people',
-    summary: 'The data that is stored about a person: show it, erase it, see who looked at it.',
+    summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
     paragraphs: [
       'A person is named by `--sub SUB`, or by their user on a platform. The audit log records what administrators change, and each `agentd person show`.',
     ],

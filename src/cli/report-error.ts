@@ -45,7 +45,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreMissing: {
     advice:
-      'Nothing is stored yet. Start the daemon with `agentd serve`, or check with `agentd config show` that STATE_DIR is that of the daemon.',
+      'Nothing is stored yet. Start the daemon with `agentd serve`, or check with `agentd config show` that STATE_DIR is the same as for the daemon.',
     exitCode: EXIT.no,
   },
   StoreLocked: {
@@ -59,16 +59,16 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreTooNew: {
     advice:
-      'Run the version of agentd that wrote the store, or a later one. To go back to this one, restore the copy from before the migration: agentd-deploy(7), "Upgrades and downgrades".',
+      'Run the version of agentd that wrote the store, or a later one. To go back to this version, restore the copy from before the migration: agentd-deploy(7), "Upgrades and downgrades".',
     exitCode: EXIT.unavailable,
   },
   StoreTooOld: {
-    advice: 'Update the server that REDIS_URL names, or name another one.',
+    advice: 'Update the server that REDIS_URL names, or name another server.',
     exitCode: EXIT.unavailable,
   },
   StoreUnsharded: {
     advice:
-      'Go back to the previous version until its messages are processed. Then delete the keys that begin with `agentd:{agentd}:`, or name another Cluster: agentd-store(7), "Redis". Links stay.',
+      'Go back to the previous version until its messages are processed. Then delete the keys that begin with `agentd:{agentd}:` (links have other keys and are kept), or name another Cluster: agentd-store(7), "Redis".',
     exitCode: EXIT.unavailable,
   },
   BackupFailed: {

@@ -149,7 +149,9 @@ describe('agentd chat in a pipe', () => {
     const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
     expect([code, stdout]).toEqual([1, 'word1 \n']);
-    expect(stderr).toMatch(/too many requests in a short time; you can send the next one in (\d+ s|1 min)/);
+    expect(stderr).toMatch(
+      /too many requests in a short time; you can send the next message in (\d+ s|1 min)/,
+    );
   });
 
   it('asks for a token if the daemon requires one', async () => {

@@ -341,7 +341,7 @@ describe('the command line', () => {
     expect(stdout).toContain('Please confirm: Cancel order "1004"');
     expect(stdout).toContain('It was done');
     expect(stdout).toContain('Not done: Cancel order "1005"');
-    expect(stderr).toContain('Here, y or n is enough.');
+    expect(stderr).toContain('You can also answer with y or n.');
   });
 });
 

@@ -273,7 +273,7 @@ describe('The conversation continues', () => {
   test('if the API does not answer within API_TIMEOUT_SECONDS', async () => {
     shop.api.misbehave('/users', 'hang', 1);
     const { response, session_id, request_id } = await say(WHO, { bearer: await token() });
-    expect(response).toContain('I could not look that up just now. The business API did not answer in time.');
+    expect(response).toContain('I could not look that up. The business API did not answer in time.');
     await shop.daemon.logged((line) => line.request_id === request_id && line.reason === 'timeout');
     const lines = shop.daemon.stderr().split('\n');
     const line = lines.find((one) => one.includes(request_id) && one.includes('"reason":"timeout"')) ?? '';
@@ -286,7 +286,7 @@ describe('The conversation continues', () => {
     for (const how of [{ status: 500 }, { status: 200, body: '<html>' }, 'huge'] as const) {
       shop.api.misbehave('/users', how, 1);
       const { response } = await say(WHO, { bearer: await token() });
-      expect(response).toContain('I could not look that up just now.');
+      expect(response).toContain('I could not look that up.');
     }
   });
 
@@ -336,7 +336,7 @@ describe('No token goes to another origin', () => {
       for (const status of [301, 302, 303, 307, 308]) {
         shop.api.misbehave('/users', { redirect: `http://127.0.0.1:${port}/users`, status }, 1);
         const { response } = await say(WHO, { bearer: await token() });
-        expect(response).toContain('I could not look that up just now.');
+        expect(response).toContain('I could not look that up.');
       }
       expect(bearers).toEqual([]);
     } finally {

@@ -42,7 +42,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ['continues a long reply at the part that failed', continues],
     ['sends a question, with buttons that answer it if the channel has buttons', asks],
     ['sends a long question in full', asksLong],
-    failing('reports status 400 as final', () => status(400), { final: true }),
+    failing('reports status 400 as a final failure', () => status(400), { final: true }),
     failing('reports status 429 as a failure that allows a retry', () => status(429), PASSING),
     failing('passes on Retry-After', () => status(429, { 'Retry-After': '7' }), {
       final: false,
@@ -56,7 +56,9 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
       UNREACHABLE,
     ),
     failing('keeps the request out of errors and logs if it cannot be sent', quoting, PASSING),
-    ...(send ? [failing('reports a refusal by the platform as final', send.refused, { final: true })] : []),
+    ...(send
+      ? [failing('reports a refusal by the platform as a final failure', send.refused, { final: true })]
+      : []),
     ['does not follow a redirect to another address', followsNoRedirect],
     ['gives up on a platform that does not answer', givesUp],
     ...(hasSecrets

@@ -9,7 +9,7 @@ export function shapeCases(): readonly [name: string, trial: Trial][] {
     ['matches contract version 1', hasShape],
     ['is detected if it is configured, and only then', isDetected],
     ['stops, whether it was started or not', stops],
-    ['reports its health at once', reportsHealth],
+    ['reports its health before it is started', reportsHealth],
   ];
 }
 

@@ -77,7 +77,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   other_sender: {
     happened: `The stored token of this session came from another user. ${NOT_AS_PERSON}.`,
-    todo: 'Do nothing: each person in a shared conversation signs in on their own.',
+    todo: 'Do nothing: each person in a shared conversation signs in separately.',
   },
   no_request_context: {
     happened: `A tool made a call outside of a message. ${NOT_AS_PERSON}.`,

@@ -34,7 +34,9 @@ export const MESSAGE_ADVICE: AdviceTable = {
     todo: 'If nobody discarded the message, look in the log for the reason why this daemon was cut off.',
   },
   no_key: { happened: 'The message has no Idempotency-Key, so a repeat would not be recognized.' },
-  replayed: { happened: 'The message repeats one that was answered before; the same answer was sent again.' },
+  replayed: {
+    happened: 'The message repeats a message that was already answered; the same answer was sent again.',
+  },
   duplicate_in_progress: {
     happened: 'The message was repeated while the first request with this Idempotency-Key was running.',
     todo: 'Have the client wait for the first answer before it repeats a request.',

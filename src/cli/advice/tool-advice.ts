@@ -65,7 +65,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   credentials_not_allowed: {
     happened: 'The call was not made: the credentials of the tool must not be sent to its address.',
-    todo: 'Change `credentials` of the tool. agentd-agent(7), "Credentials", says which ones an address may get.',
+    todo: 'Change `credentials` of the tool. agentd-agent(7), "Credentials", says which credentials an address may get.',
   },
   repeated_call: { happened: 'The agent asked for the same call a third time; it was not made.' },
   tool_gone: {
@@ -78,7 +78,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   header_refused: {
     happened: 'A tool set a header that belongs to the daemon or to the configuration; nothing was sent.',
-    todo: 'Leave the header out in the tool. A fixed one belongs under `headers` in the configuration file.',
+    todo: 'Leave the header out in the tool. A header with a fixed value belongs under `headers` in the configuration file.',
   },
   subject_expired: {
     happened: "The person's token expired before it could be exchanged for a token of the other system.",
@@ -130,7 +130,7 @@ export const TOOL_ADVICE: AdviceTable = {
   invalid_arguments: { happened: 'The agent called a tool with invalid arguments, and was told so.' },
   too_many_calls: {
     happened: 'The agent made more tool calls than one run may make.',
-    todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another one.',
+    todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another model.',
   },
   tool_withdrawn: {
     happened: 'The tool changed or disappeared on its MCP server while the message was being answered.',

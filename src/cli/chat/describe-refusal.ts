@@ -33,7 +33,7 @@ const WORDS: Readonly<Record<string, Words>> = {
     todo: 'Leave and run `agentd chat` again, which starts a conversation of your own.',
   },
   rate_limited: {
-    happened: 'too many requests in a short time; you can send the next one {wait}',
+    happened: 'too many requests in a short time; you can send the next message {wait}',
     todo: 'Wait, or sign in with --token, which allows more. The limits are RATE_LIMIT_TOKEN_MAX and RATE_LIMIT_ANONYMOUS_MAX.',
   },
   too_many_readers: {

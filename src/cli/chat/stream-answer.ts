@@ -43,6 +43,6 @@ export async function streamAnswer(
     return { stopped };
   } finally {
     screen.endAnswer();
-    if (isAsked) screen.note('Here, y or n is enough.');
+    if (isAsked) screen.note('You can also answer with y or n.');
   }
 }

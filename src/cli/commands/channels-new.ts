@@ -34,7 +34,7 @@ export const command: Command = {
     { line: 'agentd channels new pager', does: 'Writes the channel pager into agentd-channel-pager.' },
     {
       line: 'agentd channels new pager --directory plugins/pager',
-      does: 'Writes it into another directory.',
+      does: 'Writes the channel into another directory.',
     },
   ],
   json: true,

@@ -45,7 +45,7 @@ export const command: Command = {
     { line: 'agentd init', does: 'Asks, and writes both files into the working directory.' },
     {
       line: 'agentd init --yes --name Shop --origins https://www.example.com --directory .',
-      does: 'Writes them without asking.',
+      does: 'Writes both files without asking.',
     },
     {
       line: 'agentd init --systemd --name Shop',

@@ -32,7 +32,8 @@ export const command: Command = {
           const where = places.size === 0 ? '' : ` in ${[...places].join(' or ')}`;
           throw failed(`there is no key ${printable(id)}${where}`, LIST);
         }
-        if (found.role === 'seals') throw failed(`key ${id} is the one that seals`, ROTATE);
+        if (found.role === 'seals')
+          throw failed(`key ${id} cannot be removed, because it seals new tokens`, ROTATE);
         if (found.texts > 0)
           throw failed(
             `${found.texts} stored ${found.texts === 1 ? 'text is' : 'texts are'} sealed with key ${id}`,
@@ -53,7 +54,7 @@ export const command: Command = {
 };
 
 const LIST = 'List the keys with `agentd keys list`.';
-const ROTATE = 'Add another one with `agentd keys rotate` first.';
+const ROTATE = 'First add another key with `agentd keys rotate`.';
 
 function idOf(key: string): string {
   return keyIdOf(marksOf(new Secret(key))[0] as string);

@@ -75,7 +75,7 @@ async function rotate(
   if (keyList(keys).length >= KEYS_MAX)
     throw failed(
       `${path} already contains ${KEYS_MAX} keys, the maximum`,
-      'Remove unused ones with `agentd keys remove`.',
+      'Remove unused keys with `agentd keys remove`.',
     );
   await noteAudit(store, { command: 'keys rotate', about: id });
   try {

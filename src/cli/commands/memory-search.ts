@@ -24,7 +24,7 @@ export const command: Command = {
     { line: "agentd memory search --sub alice 'green tea'", does: 'Searches the memories of a person.' },
     {
       line: `agentd memory search ${EXAMPLE.channel}:${EXAMPLE.user} tea`,
-      does: "Searches those of a platform's user.",
+      does: "Searches the memories of a platform's user.",
     },
   ],
   json: true,

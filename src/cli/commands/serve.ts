@@ -28,7 +28,7 @@ export const command: Command = {
   ],
   examples: [
     { line: 'agentd serve --dev', does: 'Tries agentd without any configuration.' },
-    { line: 'agentd serve --config /etc/agentd/agentd.yaml', does: 'Runs it in production.' },
+    { line: 'agentd serve --config /etc/agentd/agentd.yaml', does: 'Runs the daemon in production.' },
   ],
   async run({ options, out }) {
     const location = configLocation(options);

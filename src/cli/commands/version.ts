@@ -12,7 +12,7 @@ export const command: Command = {
     { line: 'agentd version', does: 'Prints the versions, for a bug report.' },
     {
       line: 'agentd version --json',
-      does: 'Prints them for a script, which may compare schemas before a downgrade.',
+      does: 'Prints the versions for a script, for example to compare schemas before a downgrade.',
     },
   ],
   json: true,

@@ -80,7 +80,7 @@ function abilities(turn: AgentTurn): string {
   ].join('\n');
   return turn.person
     ? can
-    : `${can}\n\nYou are not signed in, so my answers are general. Sign in, and they are about you.`;
+    : `${can}\n\nYou are not signed in, so my answers are general. Sign in to get answers about you.`;
 }
 
 function toolLines({ tools }: AgentTurn): string[] {
@@ -140,7 +140,7 @@ async function lookUp(turn: AgentTurn, email: string | null): Promise<string> {
   const tool = turn.tools.find((candidate) => candidate.name === 'get_user');
   if (!tool) return `${whoIsAsking(turn)} No business system is connected here, so I cannot look up more.`;
   const found = await tool.call(email === null ? {} : { email });
-  if (!found.ok) return `${whoIsAsking(turn)} I could not look that up just now. ${plainText(found.message)}`;
+  if (!found.ok) return `${whoIsAsking(turn)} I could not look that up. ${plainText(found.message)}`;
   return describe(turn, email, found.result as UserLookUp);
 }
 

@@ -112,7 +112,7 @@ export function checkMemorySettings(look: Examination): void {
       `DATABASE_URL has no effect: MEMORY_BACKEND is ${asked ?? 'not set, so memory is kept in the embedded database'}`,
     );
   } else if (look.guarded && isUnencrypted(url)) {
-    look.warn(`DATABASE_URL has no sslmode: memories travel to ${url.hostname} unencrypted`);
+    look.warn(`DATABASE_URL has no sslmode: memories are sent to ${url.hostname} unencrypted`);
   }
 }
 

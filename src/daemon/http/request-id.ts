@@ -42,5 +42,5 @@ function logEnd(ctx: Context, log: Log, took: number): void {
     status: ctx.res.statusCode,
     took_ms: Math.round(took * 10) / 10,
   };
-  log[level](line, answered ? 'request' : 'the client went away');
+  log[level](line, answered ? 'request' : 'the connection closed before the response was complete');
 }

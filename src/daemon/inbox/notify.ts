@@ -38,7 +38,8 @@ export async function notify(
   }
   const notice = { ...noticeTo(plugin, services, reply_to, text), message_id: message_id ?? null };
   const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
-  if (outcome === 'repeated') services.log.info(about, 'not sent again: its message was answered before');
+  if (outcome === 'repeated')
+    services.log.info(about, 'not sent again: the message that it answers was already received');
   else if (throttle_key !== undefined) throttle.note(throttle_key, text);
   worker.wake();
 }

@@ -59,7 +59,7 @@ describe('a signed-in person', () => {
   test('learns that a tool has failed', async () => {
     const tool = fakeTool({ ok: false, message: 'The business API did not answer in time.' });
     expect(await say({ text: 'Who am I?', person, tools: [tool] })).toBe(
-      'You are **Alice Example** (alice@example.com). I could not look that up just now. The business API did not answer in time.',
+      'You are **Alice Example** (alice@example.com). I could not look that up. The business API did not answer in time.',
     );
   });
 
@@ -105,7 +105,7 @@ describe('a visitor', () => {
     const reply = await say({ text: 'hi there' });
     expect(reply).toMatch(/^Hello! I am the assistant\. I work by a few plain rules\./);
     expect(reply).toContain(
-      'You are not signed in, so my answers are general. Sign in, and they are about you.',
+      'You are not signed in, so my answers are general. Sign in to get answers about you.',
     );
   });
 

@@ -245,7 +245,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     'ignores errors of the platform',
     sending((reply, right) => right(reply).catch(() => {})),
     [
-      'reports status 400 as final',
+      'reports status 400 as a final failure',
       'reports status 500 as an unreachable platform',
       'reports status 503 as an unreachable platform',
       'passes on Retry-After',
@@ -260,7 +260,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
         throw scope.deliveryFailed(error.message, { final: false });
       }),
     ),
-    ['reports status 400 as final', 'passes on Retry-After'],
+    ['reports status 400 as a final failure', 'passes on Retry-After'],
   ],
   [
     'does not distinguish an unreachable platform from a refused reply',
@@ -388,7 +388,10 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     broken((_channel, scope) => ({
       health: () => ({ status: 'degraded', detail: secretOf(scope, 'COURIER_TOKEN') }),
     })),
-    ['reports its health at once', 'reports credentials that the platform refuses, and recovers'],
+    [
+      'reports its health before it is started',
+      'reports credentials that the platform refuses, and recovers',
+    ],
   ],
   [
     'accepts all credentials in check()',

@@ -75,7 +75,7 @@ describe('agentd keys', () => {
     expect((await call(list)).printed).toEqual(rows);
     const refused = (id: string) => remove.run({ args: [id], options: {}, out: capturedOutput().out });
     await expect(refused(idOf(key(1)))).rejects.toThrow('1 stored text is sealed with key');
-    await expect(refused(idOf(added))).rejects.toThrow('is the one that seals');
+    await expect(refused(idOf(added))).rejects.toThrow('cannot be removed, because it seals new tokens');
     await expect(refused(idOf(key(3)))).rejects.toMatchObject({ exitCode: 1 });
     await expect(refused('x')).rejects.toThrow(`there is no key x in ${file}`);
 

@@ -755,7 +755,7 @@ describe('the configuration of long-term memory', () => {
         text.includes('DATABASE_URL'),
       );
     expect(await warningsOf('postgres://a:secret@db.example.com/agentd')).toEqual([
-      'DATABASE_URL has no sslmode: memories travel to db.example.com unencrypted',
+      'DATABASE_URL has no sslmode: memories are sent to db.example.com unencrypted',
     ]);
     expect(await warningsOf(DATABASE_URL)).toEqual([]);
     expect(await warningsOf('postgres://a:secret@127.0.0.1/agentd')).toEqual([]);

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../../../src/daemon/errors.ts';
 
 describe('the description of a refusal', () => {
   it.each([
-    [{ code: 'rate_limited' }, 429, 42, 1, 'you can send the next one in 42 s'],
+    [{ code: 'rate_limited' }, 429, 42, 1, 'you can send the next message in 42 s'],
     [
       { code: 'loop_guard_blocked', reason: 'rate_limit' },
       429,
