@@ -126,7 +126,7 @@ describe('agentd inbox', () => {
     expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
     const one = await run('inbox', 'list', '--limit', '1', '--json');
     expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: 'm2' }]);
-    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+    expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
     exchange.answer = () => ({ status: 200 });
     expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
     await exchange.until(() => exchange.textsTo('t1').length === 2);

@@ -278,7 +278,7 @@ describe('agentd link list', () => {
     expect(await run(['link', 'list', '--platform', 'webchat'])).toMatchObject({ code: 0, stdout: '' });
     const one = await run(['link', 'list', '--limit', '1', '--json']);
     expect(JSON.parse(one.stdout)).toHaveLength(1);
-    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+    expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
   });
 
   it('reports that no key decrypts a sealed token', async () => {

@@ -413,5 +413,5 @@ test('`agentd sessions list` says on standard error that there are more sessions
   const [all, one] = [await list(2), await list(1)];
   expect([JSON.parse(all.stdout).length, all.stderr]).toEqual([2, '']);
   expect(JSON.parse(one.stdout)).toMatchObject([{ session_id: 'listed-2' }]);
-  expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+  expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
 });
