@@ -100,7 +100,7 @@ export const TEXTS = {
   wait_hours: prose('A time to wait.', '{count} hours', 'count'),
   turn_limit_notice: prose(
     'The answer to the first message beyond the limit of a session.',
-    'This conversation has reached its limit of {max} messages. It can continue after {time} (UTC).',
+    'This conversation has reached its message limit ({max}). It can continue after {time} (UTC).',
     'max',
     'time',
   ),
