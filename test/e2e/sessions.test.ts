@@ -397,7 +397,9 @@ describe('Stored tokens', () => {
       const answer = await lost.say(own);
       expect(answer.status).toBe(200);
       expect(answer.body.response).toContain('not signed in');
-      await lost.daemon.logged((line) => line.level === 'warn' && /does not open/.test(String(line.msg)));
+      await lost.daemon.logged(
+        (line) => line.level === 'warn' && /no encryption key can unseal/.test(String(line.msg)),
+      );
       await lost.stop();
     } finally {
       await rm(directory, { recursive: true });
