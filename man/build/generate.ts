@@ -110,7 +110,7 @@ const DESCRIPTION = [
   'agentd lets people talk to an agent from a website or a chat platform. The tools of the agent act as the person who is signed in there.',
   'Settings come from the environment, `.env` and the configuration file, in this order of precedence; see agentd-settings(5). The commands and the daemon read the same settings.',
   'Commands that administer the daemon read and write its store directly, so they work whether the daemon is running or not. The daemon sees their changes at once.',
-  'Data is written to standard output, everything else to standard error. Every command that prints data accepts `--json` and then prints one JSON document; a list is an array. Only if standard output is a terminal, tables are fitted to its width, and colored.',
+  'Data is written to standard output, everything else to standard error. Every command that prints data accepts `--json` and then prints one JSON document; a list is an array. Tables are fitted to the terminal and colored only if standard output is a terminal.',
   'No command prints a full token, except `token issue` and `serve --dev`, which are meant to print one. To identify a token, the other commands show its first 8 characters and a short hash. Commands read a token from standard input (`-`), or from a prompt without echo. You can also give a token as an argument, but then the command warns: other users of the machine can see it in the list of processes.',
 ]
   .map(prose)
@@ -304,7 +304,7 @@ const MONITORING = [
     {
       term: '`grafana-dashboard.json`',
       body: prose(
-        'A dashboard for Grafana 10 or newer: import it, and choose the Prometheus data source. It shows every metric of this page: traffic, latency, inbox and deliveries, guard and tokens, tools and APIs, model, store, process. Its variables select scrape jobs, instances and channels. It marks starts of processes, and alerts that fire, if the same Prometheus evaluates the rules. The data source must know how often Prometheus scrapes (its setting “Scrape interval”, 15 s unless it is set); if it scrapes less often than that, rates are empty.',
+        'A dashboard for Grafana 10 or newer: import it, and choose the Prometheus data source. It shows every metric of this page: traffic, latency, inbox and deliveries, guard and tokens, tools and APIs, model, store, process. Its variables select scrape jobs, instances and channels. It marks starts of processes and, if the same Prometheus evaluates the rules, firing alerts. The data source must know how often Prometheus scrapes (its setting “Scrape interval”, 15 s unless it is set); if it scrapes less often than that, rates are empty.',
       ),
     },
     {

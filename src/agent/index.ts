@@ -276,7 +276,7 @@ export interface ToolDefinition {
   credentials?: 'user-or-default' | 'user' | 'default' | 'none';
   /** Whether the person must confirm a call before it is made. Default: `always` for `write`, `never` for `read`. */
   confirm?: 'always' | 'never';
-  /** The question that asks for the confirmation. `{parameter}` is replaced by the argument. Default: the title. */
+  /** The action in the question for confirmation. `{parameter}` is replaced by the argument. Default: the title. */
   summary?: string;
   /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
   public?: readonly string[] | 'all';

@@ -104,7 +104,7 @@ function nextInWords(message: ListedMessage): string {
   const { ended_at, state, isFirst, outage, now } = message;
   if (ended_at !== null) return '';
   if (state === 'running') return 'in progress';
-  if (!isFirst) return 'after the one before it';
+  if (!isFirst) return 'after the previous message';
   const due = (at: number) => (at <= now ? 'now' : relativeTime(at, now));
   return state === 'replied' && outage
     ? `when the platform can be reached, next probe ${due(outage.probe_at)}`
@@ -144,7 +144,9 @@ function textName({ notice, session_id }: InboxMessage): string {
 
 function failedInWords({ notice, notice_failure, reply, session_id }: InboxMessage): string {
   if (notice !== null)
-    return notice_failure === null ? 'failed, the person was told' : 'failed, the person could not be told';
+    return notice_failure === null
+      ? 'failed, the person was notified'
+      : 'failed, the person could not be notified';
   if (reply !== null) return session_id === null ? 'failed, not sent' : 'failed, its reply was not sent';
   return 'failed';
 }

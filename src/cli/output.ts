@@ -63,7 +63,8 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
       const shown = items.slice(0, limit);
       const views = shown.map((item) => jsonOf(columns, item));
       out.data(views, () => (shown.length === 0 ? '' : out.table(columns, shown)));
-      if (items.length > limit) out.note(`There are more than these ${limit}; --limit shows more.`);
+      if (items.length > limit)
+        out.note(`Only the first ${limit === 1 ? 'is' : `${limit} are`} shown; --limit shows more.`);
       if (items.length === 0) out.note(none);
     },
     write(text) {

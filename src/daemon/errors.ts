@@ -33,7 +33,7 @@ export const ERRORS = {
     meaning:
       'The request is not allowed: the stream belongs to somebody else, a page of another site requested it, or the secret of a platform is wrong.',
     solve:
-      'Read a stream with a script of an allowed page, and with a token of the person whom it belongs to. For a platform, compare the secret in the settings with the one that is set at the platform.',
+      'Read a stream with a script of an allowed page, and with a token of the person to whom the stream belongs. For a platform, compare the secret in the settings with the one that is set at the platform.',
   },
   session_forbidden: {
     status: 403,
@@ -89,14 +89,14 @@ export const ERRORS = {
   too_many_readers: {
     status: 429,
     meaning:
-      'A stream has 64 open readers without a valid token, or a client address has SSE_MAX_READERS_PER_CLIENT of them.',
+      'A stream has 64 open readers without a valid token, or a client address has SSE_MAX_READERS_PER_CLIENT open readers without one.',
     solve:
       'Close streams that nobody reads. Send a valid token, since readers with one are not counted. Behind a proxy, set TRUST_PROXY.',
   },
   loop_guard_blocked: {
     status: 429,
     meaning:
-      'The loop guard blocks the message; `reason` says why: `rate_limit` (too many at once), `repetition` (the same text again and again) or `turn_limit` (the session has reached its turn limit).',
+      'The loop guard blocks the message; `reason` says why: `rate_limit` (too many messages in a short time), `repetition` (the same text again and again) or `turn_limit` (the session has reached its turn limit).',
     solve:
       'Wait for as long as `Retry-After` says; if there is none, begin another session. Operators can run `agentd guard list`.',
   },

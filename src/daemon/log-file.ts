@@ -40,7 +40,9 @@ export class LogFile {
       if (this.#lost === 1) this.#say('error', `the log file cannot be written: ${whyNot(error)}`);
       return;
     }
-    if (this.#lost > 0) this.#say('warn', `the log file is written again; ${this.#lost} lines were lost`);
+    if (this.#lost === 0) return;
+    const lost = this.#lost === 1 ? '1 line was lost' : `${this.#lost} lines were lost`;
+    this.#say('warn', `the log file can be written again; ${lost}`);
     this.#lost = 0;
   }
 

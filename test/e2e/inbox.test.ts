@@ -123,10 +123,10 @@ describe('agentd inbox', () => {
     expect(first).toMatch(
       / reply is waiting to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
     );
-    expect(behind).toMatch(/ waits for its turn +\S+ +after the one before it$/);
+    expect(behind).toMatch(/ waits for its turn +\S+ +after the previous message$/);
     const one = await run('inbox', 'list', '--limit', '1', '--json');
     expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: 'm2' }]);
-    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+    expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
     exchange.answer = () => ({ status: 200 });
     expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
     await exchange.until(() => exchange.textsTo('t1').length === 2);
@@ -160,7 +160,7 @@ describe('agentd inbox', () => {
     await expect
       .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
       .toBe(2);
-    expect((await run('inbox', 'list')).stdout).toContain('failed, the person was told');
+    expect((await run('inbox', 'list')).stdout).toContain('failed, the person was notified');
     const [second, first] = await printed<{ id: string }[]>('inbox', 'list', '--failed');
     const both = await run('inbox', 'retry', 'request-7');
     expect(both.code).toBe(1);
@@ -219,7 +219,7 @@ describe('agentd inbox', () => {
       notice: expect.stringContaining('Sorry'),
     });
     const { stdout } = await run('inbox', 'show', 'm1');
-    expect(stdout).toMatch(/^state +failed, the person could not be told$/m);
+    expect(stdout).toMatch(/^state +failed, the person could not be notified$/m);
     expect(stdout).toMatch(/^last failure +agent_failed$/m);
     expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
   });

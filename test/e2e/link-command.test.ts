@@ -77,7 +77,7 @@ describe('agentd link before the first start of the daemon', () => {
     });
     expect([linked.code, linked.stdout]).toEqual([0, expect.stringMatching(/^linked u1 of telex to bob@/)]);
     expect(linked.stderr).toBe(
-      `made the store sqlite ${own.STATE_DIR}/agentd.db, because there was none; a daemon with another STATE_DIR does not see it\n`,
+      `created the store sqlite ${own.STATE_DIR}/agentd.db, because it did not exist; a daemon with a different STATE_DIR does not use it\n`,
     );
     const later = await startAgentd({ directory: fresh, env: own });
     try {
@@ -278,7 +278,7 @@ describe('agentd link list', () => {
     expect(await run(['link', 'list', '--platform', 'webchat'])).toMatchObject({ code: 0, stdout: '' });
     const one = await run(['link', 'list', '--limit', '1', '--json']);
     expect(JSON.parse(one.stdout)).toHaveLength(1);
-    expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+    expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
   });
 
   it('reports that no key decrypts a sealed token', async () => {

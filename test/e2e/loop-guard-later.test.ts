@@ -98,7 +98,7 @@ test('the first message over the limit of turns gets one notice that says when t
   await tell(...ids(4), { id: 'm3' });
   await exchange.until(() => exchange.taken.length === 3);
   const notice =
-    /^This conversation has reached its limit of 2 messages\. It can continue after \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/;
+    /^This conversation has reached its message limit \(2\)\. It can continue after \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/;
   expect(exchange.textsTo('t1').filter((text) => notice.test(text))).toHaveLength(1);
   expect(exchange.textsTo('t1').filter((text) => text.startsWith('re: '))).toEqual(['re: m1', 're: m2']);
   expect(lines()).toEqual([

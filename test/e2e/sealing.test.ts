@@ -103,7 +103,7 @@ describe('stored tokens, by default,', () => {
     expect(await sealing()).toMatchObject([
       {
         outcome: 'failed',
-        detail: `the key in ${keyFile} decrypts none of the 1 sealed tokens in the store`,
+        detail: `the key in ${keyFile} does not decrypt the sealed token in the store`,
       },
     ]);
     writeFileSync(keyFile, key);

@@ -397,7 +397,9 @@ describe('Stored tokens', () => {
       const answer = await lost.say(own);
       expect(answer.status).toBe(200);
       expect(answer.body.response).toContain('not signed in');
-      await lost.daemon.logged((line) => line.level === 'warn' && /does not open/.test(String(line.msg)));
+      await lost.daemon.logged(
+        (line) => line.level === 'warn' && /no encryption key can unseal/.test(String(line.msg)),
+      );
       await lost.stop();
     } finally {
       await rm(directory, { recursive: true });
@@ -413,5 +415,5 @@ test('`agentd sessions list` says on standard error that there are more sessions
   const [all, one] = [await list(2), await list(1)];
   expect([JSON.parse(all.stdout).length, all.stderr]).toEqual([2, '']);
   expect(JSON.parse(one.stdout)).toMatchObject([{ session_id: 'listed-2' }]);
-  expect(one.stderr).toBe('There are more than these 1; --limit shows more.\n');
+  expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
 });

@@ -237,7 +237,7 @@ describe('agentd simulate', () => {
     expect(stderr).toContain(
       'TELEX_API_URL is https://telex.example.com: replies of the channel telex are sent to',
     );
-    expect(stderr).toContain('not answered within 1 seconds (delivery_failed');
+    expect(stderr).toContain('not answered within 1 s (delivery_failed');
     expect(stderr).not.toContain('.agentd/env');
     expect(code).toBe(1);
   });

@@ -86,8 +86,8 @@ describe('a reader that reconnects', () => {
       const source = new EventSource('${daemon.url}/sse/stream/${stream_id}');
       for (const name of ['stream_start', 'text_chunk', 'complete', 'stream_complete'])
         source.addEventListener(name, (event) => seen.push(event.lastEventId + ' ' + name));
-      // The client does not close the stream at its end, so it reconnects. Its own timer does not keep the process
-      // alive.
+      // The client does not close the stream at its end, so it reconnects. The timer of EventSource does not keep
+      // the process alive.
       const waiting = setInterval(() => {}, 1000);
       source.onerror = () => {
         if (source.readyState !== EventSource.CLOSED) return;

@@ -64,7 +64,7 @@ describe('the loop guard', () => {
     await work.deliver({ user: 'U0GRACE', text: 'count 1' });
     await work.texts('D0GRACE', 1);
     const [first, second, ...more] = (await work.texts(CHANNEL, 2)).sort();
-    expect(first).toMatch(/^This conversation has reached its limit of 1 messages/);
+    expect(first).toMatch(/^This conversation has reached its message limit \(1\)/);
     expect([second, more]).toEqual([words(1), []]);
   });
 });

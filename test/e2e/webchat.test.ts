@@ -259,7 +259,7 @@ describe('An overloaded daemon', () => {
         expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
       }
       expect(others.map((answer) => answer.body.detail).sort()).toEqual([
-        'No run was free in time.',
+        'The message waited too long for its session or for a run.',
         'Too many messages are waiting for an answer.',
       ]);
       held.open();

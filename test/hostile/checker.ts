@@ -221,7 +221,7 @@ export class Checker {
       this.violate(
         'credential',
         -1,
-        `${line} looked ${email} up with the credential of ${this.#owner(authorization)}`,
+        `${line} looked up ${email} with the credential of ${this.#owner(authorization)}`,
       );
     return { status: 200, text: 'A person.' };
   }

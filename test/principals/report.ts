@@ -103,7 +103,7 @@ function openingWords({ as, query, after }: Opening): string {
 function senderWords(sender: 'own' | 'recycled' | 'hidden'): string {
   if (sender === 'own') return '';
   return sender === 'recycled'
-    ? ", from the victim's number, which has a new holder"
+    ? ", from the victim's number, which now belongs to somebody else"
     : ', with the number hidden';
 }
 

@@ -63,7 +63,7 @@ async function run(): Promise<number> {
   const { user, system } = process.cpuUsage();
   const cpu = ((user + system) / 1e6).toFixed(1);
   process.stdout.write(
-    `${count} histories of seed ${seed} keep to the rules (${secondsSince(began)} s, ${cpu} s of CPU)\n`,
+    `${count} histories of seed ${seed} obey the rules (${secondsSince(began)} s, ${cpu} s of CPU)\n`,
   );
   return 0;
 }

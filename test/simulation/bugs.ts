@@ -21,7 +21,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'commit-by-anyone': {
     says: 'commitTurn does not compare the owner of the claim of the session',
     seed: 784,
-    shows: /stored under a claim that is gone|the store rejects/,
+    shows: /stored under a claim that has ended|the store rejects/,
     changes: [
       {
         file: 'src/daemon/store/memory/commit-turn.ts',
@@ -46,7 +46,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     says: 'a renewal does not extend the claim',
     seed: 3,
     shows:
-      /while the claim of . was valid|though (?:its claim was valid|its claim is held|all claims are held)/,
+      /while the claim of . was valid|although (?:its claim was valid|its claim is held|all claims are held)/,
     changes: [
       {
         file: 'src/daemon/store/memory/claims.ts',
@@ -166,7 +166,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'stale-append': {
     says: 'events are added to a stream under a claim that has ended',
     seed: 15,
-    shows: /under a claim that is gone|the store rejects streams\.append/,
+    shows: /under a claim that has ended|the store rejects streams\.append/,
     changes: [
       {
         file: 'src/daemon/store/memory/streams.ts',
@@ -326,7 +326,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   'writes-of-anyone': {
     says: 'a write is recorded under a claim of the session that has ended',
     seed: 78,
-    shows: /was recorded under a claim that is gone/,
+    shows: /was recorded under a claim that has ended/,
     changes: [
       {
         file: 'src/daemon/store/memory/actions.ts',

@@ -44,7 +44,7 @@ export class ClaimAudit {
   /** Reports a problem if a claim was refused although nobody had it. */
   refused(kind: ClaimKind, name: string): void {
     if (!this.#valid(kind, name))
-      this.#report(`the ${kind} ${name} could not be claimed though nobody has it`);
+      this.#report(`the ${kind} ${name} could not be claimed although nobody has it`);
   }
 
   renewed(kind: ClaimKind, name: string, owner: string, was: boolean): void {
@@ -95,8 +95,8 @@ export class ClaimAudit {
     if (was === isHeld) return;
     this.#report(
       was
-        ? `the ${kind} ${name} was ${what} under a claim that is gone`
-        : `the ${kind} ${name} was not ${what} though its claim is held`,
+        ? `the ${kind} ${name} was ${what} under a claim that has ended`
+        : `the ${kind} ${name} was not ${what} although its claim is held`,
     );
   }
 

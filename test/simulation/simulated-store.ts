@@ -115,7 +115,7 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       const isLost = (op === 'actions.start' ? (result as { outcome: string }).outcome : result) === 'lost';
       if (isLost === isHeld)
         world.report(
-          `${by}: a write ${isLost ? 'was refused though its claims are held' : 'was recorded under a claim that is gone'}`,
+          `${by}: a write ${isLost ? 'was refused although its claims are held' : 'was recorded under a claim that has ended'}`,
         );
       return;
     }
@@ -161,10 +161,10 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
     case 'streams.reap': {
       for (const { record: stream } of world.state.streams.values())
         if (stream.state === 'ended' && claims.isValid('stream', stream.stream_id))
-          world.report(`${by} reaped the stream ${stream.stream_id} though its claim was valid`);
+          world.report(`${by} reaped the stream ${stream.stream_id} although its claim was valid`);
       for (const stream_id of claims.expired('stream')) {
         if (world.state.streams.get(stream_id)?.record.state === 'running')
-          world.report(`${by} did not reap the stream ${stream_id} though nobody has it`);
+          world.report(`${by} did not reap the stream ${stream_id} although nobody has it`);
         claims.reaped('stream', stream_id);
       }
       endStreams(world);
@@ -225,9 +225,9 @@ function auditCommit(
     (!answer || claims.isHeld('key', answer.claim.key, answer.claim.owner)) &&
     (!events || claims.isHeld('stream', events.claim.stream_id, events.claim.owner));
   if (isStored && !isHeld)
-    world.report(`a turn of ${claim.session_tag} was stored under a claim that is gone`);
+    world.report(`a turn of ${claim.session_tag} was stored under a claim that has ended`);
   if (!isStored && isHeld)
-    world.report(`a turn of ${claim.session_tag} was refused though all claims are held`);
+    world.report(`a turn of ${claim.session_tag} was refused although all claims are held`);
   if (isStored && failed) claims.ended('message', failed.claim.message.id);
   if (isStored && answer) claims.ended('key', answer.claim.key);
   if (isStored && ends_claim) claims.ended('session', claim.session_tag);

@@ -121,7 +121,8 @@ export const MESSAGE_ADVICE: AdviceTable = {
     todo: CAPACITY,
   },
   queue_wait: {
-    happened: 'No run was free within AGENT_QUEUE_WAIT_SECONDS; the client got 503.',
+    happened:
+      'The message waited for its session or for a run longer than AGENT_QUEUE_WAIT_SECONDS; the client got 503.',
     todo: CAPACITY,
   },
   stopping: {

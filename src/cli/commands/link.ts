@@ -122,7 +122,7 @@ async function withSealedStore<T>(
       options,
       async (store, settings) => {
         note(
-          `made the store ${printable(store.description)}, because there was none; a daemon with another STATE_DIR does not see it`,
+          `created the store ${printable(store.description)}, because it did not exist; a daemon with a different STATE_DIR does not use it`,
         );
         return work(store, await openSeal(settings, store, QUIET));
       },

@@ -70,7 +70,10 @@ export const command: Command = {
       const wanted = { count, unfinished, matches: (line: string) => matches(line, filter), enough: isOld };
       const { lines, more, end } = await tail(path, wanted);
       lines.forEach(printMatching);
-      if (more) out.note(`There are more than these ${count}; --lines shows more.`);
+      if (more)
+        out.note(
+          `Only the newest ${count === 1 ? 'line is' : `${count} lines are`} shown; --lines shows more.`,
+        );
       return end;
     };
     const printSince = async (since: number) => {

@@ -131,7 +131,7 @@ export const command: Command = {
     }
     const { isExpected } = simulation;
     const summary = simulation.summary();
-    const until = interrupted.signal.aborted ? 'before Ctrl-C' : `within ${wait_ms / 1000} seconds`;
+    const until = interrupted.signal.aborted ? 'before Ctrl-C' : `within ${wait_ms / 1000} s`;
     if (!isExpected) out.note('The daemon did not answer as expected.');
     else if (options.badSignature === true) out.note('The daemon refused the message, as expected.');
     else if (!out.json) out.note(summaryInWords(summary, until));

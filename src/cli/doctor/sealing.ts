@@ -99,7 +99,12 @@ async function unreadableTokens(
   const advice =
     'They are ignored. Add the key that sealed them to TOKEN_ENCRYPTION_KEY, after the current key and a comma. Without it, people must link again.';
   return readable === 0
-    ? failed(`the key in ${where} decrypts none of the ${sealed} sealed tokens in the store`, advice)
+    ? failed(
+        sealed === 1
+          ? `the key in ${where} does not decrypt the sealed token in the store`
+          : `the key in ${where} decrypts none of the ${sealed} sealed tokens in the store`,
+        advice,
+      )
     : warning(
         `the key in ${where} does not decrypt ${sealed - readable} of the ${sealed} sealed tokens in the store`,
         advice,

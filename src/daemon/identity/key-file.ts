@@ -54,7 +54,7 @@ export async function readKeyFile(stateDir: string): Promise<KeyFile | null> {
   const loose =
     (mode & OTHERS) === 0
       ? null
-      : `${path} opens the stored tokens, and other users of this machine may read or change it (mode ${shown}); run: chmod 600 ${path}`;
+      : `${path} contains the key of the stored tokens, and other users of this machine may read or change it (mode ${shown}); run: chmod 600 ${path}`;
   return { path, keys, loose };
 }
 
@@ -83,7 +83,7 @@ export async function makeKeyFile(stateDir: string): Promise<void> {
 
 /** What to do if the key file is lost or broken. */
 export function newKeyAdvice(path: string): string {
-  return `the key from a backup of STATE_DIR; if it is lost, a new one, which cannot open the tokens stored so far: openssl rand -base64 32 > ${path}`;
+  return `the key from a backup of STATE_DIR; if it is lost, a new key, which cannot unseal the tokens that are stored now: openssl rand -base64 32 > ${path}`;
 }
 
 /** The keys in the content of a key file, unchecked. */

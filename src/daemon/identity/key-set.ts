@@ -66,7 +66,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
     set.reload().catch((cause: unknown) => {
       log?.warn(
         { err: new KeySetUnreachable(cause) },
-        'the key set could not be renewed; the last one is in use',
+        'the key set could not be renewed; the last key set stays in use',
       );
     });
   }

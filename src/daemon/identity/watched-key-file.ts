@@ -33,7 +33,7 @@ export class WatchedKeyFile implements KeySource {
     } catch (error) {
       this.#log.warn(
         { err: error, path: this.#path },
-        'the file with the key of stored tokens can no longer be used; its last keys stay in use until the daemon stops',
+        'the file with the key of stored tokens can no longer be used; its last keys stay in use until it is repaired or the daemon stops',
       );
     }
     return this.#keys;

@@ -102,7 +102,7 @@ export class PlatformReach {
     await this.outages();
     const about = { channel: platform, reason, words, probe_in_ms };
     if (outage === undefined) this.#services.log.error(about, `${FAILURES[reason]}; replies wait`);
-    else this.#services.log.warn(about, `still: ${FAILURES[reason]}`);
+    else this.#services.log.warn(about, `the outage continues: ${FAILURES[reason]}`);
     return true;
   }
 

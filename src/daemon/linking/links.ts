@@ -259,7 +259,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
   const { key, expires_at, expiry_notified, alias } = link;
   const token = seal.open(link.token, key);
   if (token === null) {
-    log.warn({ channel: channel.name }, 'linked token does not open with any encryption key');
+    log.warn({ channel: channel.name }, 'no encryption key can unseal the linked token');
     return null;
   }
   const person = personKey(claimsOfStoredToken(token));

@@ -141,7 +141,7 @@ function withoutToken({ session, message, request_id }: Turn, services: Services
   }
   const token = storedToken(session, services.seal);
   if (token === null) {
-    services.log.warn({ request_id }, 'stored token does not open with any encryption key');
+    services.log.warn({ request_id }, 'no encryption key can unseal the stored token');
     return { session: cleared(session), principal: nobody('stored_token_unreadable') };
   }
   return {

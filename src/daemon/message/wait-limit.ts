@@ -55,7 +55,9 @@ export class WaitLimit {
     } catch (error) {
       if (!limit.passed) throw error;
       line.reason = 'queue_wait';
-      throw new AgentdError('unavailable', 'No run was free in time.', { retryAfter: 5 });
+      throw new AgentdError('unavailable', 'The message waited too long for its session or for a run.', {
+        retryAfter: 5,
+      });
     } finally {
       limit.lift();
       this.#waiting--;

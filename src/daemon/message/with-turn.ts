@@ -36,7 +36,10 @@ export async function withTurn<Turn extends Arrived, Result>(
     // If one of the functions fails, the others must still be called.
     for (const release of deferred.reverse()) {
       await release(failed).catch((error: unknown) =>
-        services.log.error({ ...describeTurn(turn, services), err: error }, 'could not be released'),
+        services.log.error(
+          { ...describeTurn(turn, services), err: error },
+          'a resource of the turn could not be released',
+        ),
       );
     }
   }

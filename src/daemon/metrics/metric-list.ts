@@ -99,7 +99,8 @@ export const METRICS = [
     name: 'agentd_model_tokens_total',
     kind: 'counter',
     labels: ['model', 'direction'],
-    sentence: 'Tokens that models have used, `input` and `output`, as they report it.',
+    sentence:
+      'Tokens that models have used, `input` and `output`: as the models report them, otherwise estimated.',
   },
   {
     name: 'agentd_guard_blocks_total',

@@ -10,7 +10,7 @@ const HEAD = [
   'Configuration of agentd: every setting, at its default. Remove the # from a line to change it.',
   'The program reads agentd.yaml in its working directory, or the file of --config FILE.',
   'Each setting can also be set in the environment or in .env, under the same name; the environment has priority.',
-  'Keep secrets there. `agentd config check` lists mistakes, `agentd config show` shows the effective values.',
+  'Keep secrets in the environment or in .env. `agentd config check` lists mistakes, `agentd config show` shows the effective values.',
 ];
 
 const PLUGINS = [

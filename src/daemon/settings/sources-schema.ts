@@ -31,7 +31,10 @@ const TOOL = {
   },
   credentials: CREDENTIALS,
   confirm: { enum: ['always', 'never'], description: 'Whether the person must confirm each call.' },
-  summary: { ...TEXT, description: 'The question that asks for confirmation, with {parameter} filled in.' },
+  summary: {
+    ...TEXT,
+    description: 'The action in the question for confirmation, with {parameter} filled in.',
+  },
   public: {
     description: 'Top-level fields of a result that may be shown under default credentials.',
     anyOf: [{ const: 'all' }, { type: 'array', items: TEXT }],
@@ -43,7 +46,7 @@ const TOOL = {
 function toolsOf(properties: object): object {
   return {
     type: 'object',
-    description: 'Only the listed ones become tools.',
+    description: 'Only the listed operations or tools are offered.',
     minProperties: 1,
     additionalProperties: {
       type: ['object', 'null'],

@@ -161,6 +161,6 @@ function ownToken(services: Services, stream: StreamRecord, request: ChannelRequ
   if (stream.token === null) return undefined;
   const token = services.seal.open(stream.token, tokenRecord(stream.stream_id));
   if (token !== null) return token;
-  services.log.warn({ request_id: request.id }, 'stored token does not open with any encryption key');
+  services.log.warn({ request_id: request.id }, 'no encryption key can unseal the stored token');
   return undefined;
 }

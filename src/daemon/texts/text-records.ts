@@ -48,7 +48,7 @@ export const TEXTS = {
     'action',
   ),
   confirm_how: prose(
-    'The end of the question. {confirm} and {decline} are the first words of these two lists.',
+    'The end of the question. {confirm} and {decline} are the first words of the lists `confirm` and `decline`.',
     'Answer "{confirm}" to confirm or "{decline}" to decline. Any other message declines it, too.',
     'confirm',
     'decline',
@@ -86,7 +86,7 @@ export const TEXTS = {
     'Sorry, I could not answer your message. Please try again later.',
   ),
   budget_notice: prose(
-    'The answer if a person has used up AGENT_DAILY_TOKENS. {wait} is one of the texts below.',
+    'The answer if a person has used up AGENT_DAILY_TOKENS. {wait} is one of the texts `wait_…`.',
     'I cannot answer now, because I have reached my limit for one person in a day. Please try again in about {wait}.',
     'wait',
   ),
@@ -100,7 +100,7 @@ export const TEXTS = {
   wait_hours: prose('A time to wait.', '{count} hours', 'count'),
   turn_limit_notice: prose(
     'The answer to the first message beyond the limit of a session.',
-    'This conversation has reached its limit of {max} messages. It can continue after {time} (UTC).',
+    'This conversation has reached its message limit ({max}). It can continue after {time} (UTC).',
     'max',
     'time',
   ),

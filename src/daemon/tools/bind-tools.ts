@@ -115,7 +115,7 @@ function isJournaled({ effect, source }: Tool): boolean {
 }
 
 const UNKNOWN =
-  'An earlier attempt at this may have been carried out: it is not known, and it was not repeated. Tell the person.';
+  'The outcome of an earlier attempt at this call is not known, so the call was not repeated. Tell the person.';
 
 async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
   if (!run.confirmation)

@@ -87,7 +87,7 @@ export class RequestClient {
     const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
     this.#call.log.warn(
       { tool: this.#tool.name },
-      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'no call was made instead'}`,
+      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'the call was not repeated with default credentials'}`,
     );
     if (!fallsBack) return { outcome: 'sign_in_needed' };
     const second = await this.#send(request, target, () => this.#bearers.byDefault('user_token_refused'));

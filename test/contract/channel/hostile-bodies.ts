@@ -19,7 +19,7 @@ const VALUES: Readonly<Record<string, string>> = {
   'white space': '" \\n "',
   'a control character': '"a\\u0000b"',
   'half a surrogate pair': '"a\\ud800b"',
-  'the name of a prototype': '"__proto__"',
+  'the text `__proto__`': '"__proto__"',
   'a long text': `"${LONG}"`,
   'an empty list': '[]',
   'a list with null': '[null]',

@@ -373,7 +373,7 @@ describe('logs', () => {
     expect(all.stdout).toContain('line 0"');
     const cut = await agentd('logs', '--json', '--since', '1h', '-n', '60');
     expect(cut.stdout.trimEnd().split('\n')).toHaveLength(60);
-    expect(cut.stderr).toBe('There are more than these 60; --lines shows more.\n');
+    expect(cut.stderr).toBe('Only the newest 60 lines are shown; --lines shows more.\n');
     expect((await agentd('logs', '--since', '1h', '-n', '120')).stderr).toBe('');
   });
 
@@ -400,8 +400,11 @@ describe('logs', () => {
     logged(...Array.from({ length: 51 }, (_, index) => line('info', `line ${index}`)));
     const { stdout, stderr } = await agentd('logs');
     expect(stdout.trimEnd().split('\n')).toHaveLength(50);
-    expect(stderr).toBe('There are more than these 50; --lines shows more.\n');
+    expect(stderr).toBe('Only the newest 50 lines are shown; --lines shows more.\n');
     expect((await agentd('logs', '-n', '51')).stderr).toBe('');
+    expect((await agentd('logs', '-n', '1')).stderr).toBe(
+      'Only the newest line is shown; --lines shows more.\n',
+    );
     expect((await agentd('logs', '-n', '0')).stderr).toBe('');
   });
 

@@ -136,7 +136,7 @@ describe('a key set', () => {
     vi.setSystemTime(NOW + 11 * MINUTE);
     expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'valid' });
     await vi.waitFor(() => expect(lines).toHaveLength(1), PATIENTLY);
-    expect(lines[0]?.message).toBe('the key set could not be renewed; the last one is in use');
+    expect(lines[0]?.message).toBe('the key set could not be renewed; the last key set stays in use');
     expect(await ask(keys, one.privateKey, { kid: '1' })).toMatchObject({ said: 'valid' });
     expect(lines).toHaveLength(1);
 

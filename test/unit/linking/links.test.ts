@@ -83,7 +83,7 @@ describe('a link', () => {
     expect(await findLink(sealed.services, TELEX, 'u2')).toBeNull();
     expect(sealed.lines.at(-1)).toMatchObject({
       level: 'warn',
-      msg: 'linked token does not open with any encryption key',
+      msg: 'no encryption key can unseal the linked token',
     });
   });
 

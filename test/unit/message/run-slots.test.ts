@@ -58,7 +58,10 @@ it('the run slots end a wait that takes too long, and give the slot to the next 
   const late = line();
   const waiting = take(false, late);
   clock.moveTo(30);
-  await expect(waiting).rejects.toMatchObject({ code: 'unavailable', message: 'No run was free in time.' });
+  await expect(waiting).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'The message waited too long for its session or for a run.',
+  });
   expect(late.reason).toBe('queue_wait');
   const next = take();
   release();

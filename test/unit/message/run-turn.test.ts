@@ -142,7 +142,9 @@ describe('a turn', () => {
     world.services.store.sessions.release = failing;
     const turn = aTurnOf(world, withKey);
     expect(await run(turn)).toMatchObject({ answered: false });
-    expect(world.lines.filter(({ msg }) => msg === 'could not be released')).toHaveLength(1);
+    expect(
+      world.lines.filter(({ msg }) => msg === 'a resource of the turn could not be released'),
+    ).toHaveLength(1);
     expect([world.services.claims.size, world.services.sessions.size]).toEqual([0, 0]);
   });
 

@@ -184,7 +184,7 @@ describe('a repeated run', () => {
 
   test('does not repeat a call whose outcome is unknown', async () => {
     const { call, events } = scene({ known: { state: 'unknown', write } });
-    expect(await call()).toEqual({ ok: false, message: expect.stringContaining('it is not known') });
+    expect(await call()).toEqual({ ok: false, message: expect.stringContaining('is not known') });
     expect(names(events)).toEqual(['known']);
   });
 

@@ -44,7 +44,7 @@ export const AGENT_RECORDS = [
     default: 8000,
     unit: 'tokens',
     sentence:
-      'How much of the conversation so far the model is given. Older parts of a conversation with one person are summarized between messages.',
+      'Maximum size of the earlier conversation that the model gets. Older parts of a conversation with one person are summarized between messages.',
   },
   {
     name: 'AGENT_FALLBACK_MODEL',

@@ -27,7 +27,7 @@ export const IDENTITY_RECORDS = [
     name: 'JWT_JWKS_URL',
     kind: 'url',
     sentence:
-      'Address of the key set for RS256, https unless it is a loopback address; needs JWT_ISSUER and JWT_AUDIENCE. The key set is fetched when it is needed, and cached. It is fetched again if a key is not in it, at most 5 times a minute.',
+      'Address of the key set for RS256. Unless it is a loopback address, it must be https, and JWT_ISSUER and JWT_AUDIENCE must be set. The key set is fetched when it is needed, and cached. It is fetched again if a key is not in it, at most 5 times a minute.',
   },
   {
     name: 'JWT_VERIFY_SIGNATURE',

@@ -29,7 +29,7 @@ export const SERVER_RECORDS = [
     default: 262_144,
     unit: 'bytes',
     sentence:
-      'Maximum size of a request body. A signed webhook may have 4 MiB, whatever the value of this setting.',
+      'Maximum size of a request body. A signed webhook may have up to 4 MiB even if this setting is lower.',
   },
   {
     name: 'KEEP_ALIVE_SECONDS',
@@ -54,7 +54,7 @@ export const SERVER_RECORDS = [
     name: 'ADMIN_LISTEN',
     kind: 'string',
     sentence:
-      'Address, with its own port, of a second listener for the probes `/live` and `/ready` and for `/metrics`. If unset, there is none. Keep it private.',
+      'Address, with its own port, of a second listener for the probes `/live` and `/ready` and for `/metrics`. If unset, there is no second listener. Keep the address private.',
     example: '127.0.0.1:9464',
   },
   {

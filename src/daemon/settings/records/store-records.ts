@@ -51,7 +51,8 @@ export const STORE_RECORDS = [
     max: 3650,
     default: 90,
     unit: 'days',
-    sentence: 'How long the journal of actions is kept for `agentd actions list` and `my_actions`.',
+    sentence:
+      'How long the journal of actions is kept for `agentd actions list` and `my_actions`. `my_actions` shows at most the last 90 days.',
   },
   {
     name: 'ANONYMOUS_STORE_BYTES',
@@ -94,7 +95,7 @@ export const STORE_RECORDS = [
     default: 900,
     unit: 'seconds',
     sentence:
-      "How long the daemon keeps running a platform's message again while the model or the store is overloaded or cannot be reached, counted from the start of its first run.",
+      "How long the daemon repeats the runs of a platform's message while the model or the store is overloaded or unreachable, counted from the start of the first run.",
   },
   {
     name: 'INBOX_SEND_SECONDS',
@@ -104,6 +105,6 @@ export const STORE_RECORDS = [
     default: 86_400,
     unit: 'seconds',
     sentence:
-      'How long a reply that the platform has not accepted is sent again, counted from the time when it was stored.',
+      'How long the daemon keeps trying to send a reply that the platform has not accepted, counted from the time when the reply was stored.',
   },
 ] as const satisfies readonly SettingRecord[];

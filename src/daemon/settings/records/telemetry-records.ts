@@ -31,7 +31,8 @@ export const TELEMETRY_RECORDS = [
     name: 'OTEL_EXPORTER_OTLP_HEADERS',
     kind: 'string',
     secret: true,
-    sentence: 'Headers of exports, often an API key: `name=value`, comma-separated, values percent-encoded.',
+    sentence:
+      'Headers of exports, often an API key: `name=value` pairs separated by commas; values may be percent-encoded.',
   },
   {
     name: 'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
@@ -113,7 +114,8 @@ export const TELEMETRY_RECORDS = [
   {
     name: 'OTEL_RESOURCE_ATTRIBUTES',
     kind: 'string',
-    sentence: 'Attributes of all traces: `name=value`, comma-separated, values percent-encoded.',
+    sentence:
+      'Attributes of all traces: `name=value` pairs separated by commas; values may be percent-encoded.',
     example: 'deployment.environment.name=production',
   },
   {
@@ -121,7 +123,7 @@ export const TELEMETRY_RECORDS = [
     kind: 'string',
     default: 'parentbased_always_on',
     sentence:
-      'Which messages are traced: `always_on`, `always_off`, `traceidratio`, or one of these after `parentbased_`, which follows the decision of the parent if the sender is authenticated.',
+      'Which messages are traced: `always_on`, `always_off`, `traceidratio`, or one of these with the prefix `parentbased_`. With the prefix, the decision of the parent is followed if the sender is authenticated.',
   },
   {
     name: 'OTEL_TRACES_SAMPLER_ARG',

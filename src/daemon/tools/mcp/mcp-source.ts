@@ -172,7 +172,7 @@ export class McpSource implements ToolSource {
     if (trusted === definition.digest) {
       this.#set(configured, this.#toolOf(configured, definition));
       if (configured.withheld === definition.digest)
-        this.#log.info({ tool: name }, 'a changed tool is trusted');
+        this.#log.info({ tool: name }, 'a changed tool is now trusted');
       return;
     }
     const because = `its title, description or schema has changed; compare and accept it with \`agentd tools trust ${name}\``;

@@ -75,7 +75,7 @@ export class DocumentNode {
     if (!reference.startsWith('#'))
       return this.refuse(
         `refers to \`${reference.slice(0, 100)}\`, which is outside of the document`,
-        'a reference within the document (#/components/…); a tool that bundles the files into one can make it',
+        'a reference within the document (#/components/…); bundle the files into one document',
       );
     const segments = segmentsOf(reference);
     let target = new DocumentNode(this.#root, [], this.#root);

@@ -85,7 +85,7 @@ function versionOf(root: DocumentNode): '3.0' | '3.1' {
     throw new DocumentProblem(
       [swagger ? 'swagger' : 'openapi'],
       problem,
-      `${RIGHT}; a converter can make one`,
+      `${RIGHT}; convert the document first`,
     );
   }
   if (!isObject(root.child('paths').value))

@@ -27,26 +27,26 @@ describe('the summary of a simulation', () => {
   it('says what to run if a message failed or was not answered', () => {
     const hint =
       'Run `agentd explain` with the request id to see why. `agentd inbox list` shows waiting messages.';
-    expect(summaryInWords({ ...none, failed: 1, reasons: ['delivery_refused'] }, 'within 1 seconds')).toBe(
+    expect(summaryInWords({ ...none, failed: 1, reasons: ['delivery_refused'] }, 'within 1 s')).toBe(
       `The message failed (delivery_refused).\n${hint}`,
     );
-    expect(summaryInWords({ ...none, messages: 2, answered: 1, unanswered: 1 }, 'within 1 seconds')).toBe(
-      `2 messages: 1 answered, 1 not answered within 1 seconds.\n${hint}`,
+    expect(summaryInWords({ ...none, messages: 2, answered: 1, unanswered: 1 }, 'within 1 s')).toBe(
+      `2 messages: 1 answered, 1 not answered within 1 s.\n${hint}`,
     );
-    expect(summaryInWords({ ...none, answered: 1 }, 'within 1 seconds')).toBe('The message was answered.');
+    expect(summaryInWords({ ...none, answered: 1 }, 'within 1 s')).toBe('The message was answered.');
   });
 
   it('says how to continue if the loop guard blocked all messages', () => {
     const blocked = { ...none, blocked: 1, reasons: ['rate_limit'] };
-    expect(summaryInWords(blocked, 'within 1 seconds')).toMatch(
+    expect(summaryInWords(blocked, 'within 1 s')).toMatch(
       /^The message was blocked by the loop guard \(rate_limit\)\.\n.*`agentd guard reset`/,
     );
-    expect(summaryInWords({ ...blocked, messages: 2, answered: 1 }, 'within 1 seconds')).toBe(
+    expect(summaryInWords({ ...blocked, messages: 2, answered: 1 }, 'within 1 s')).toBe(
       '2 messages: 1 answered, 1 blocked by the loop guard (rate_limit).',
     );
   });
 
   it('says that no answer is expected if no event asked for an answer', () => {
-    expect(summaryInWords({ ...none, messages: 0 }, 'within 1 seconds')).toBe('No answer is expected.');
+    expect(summaryInWords({ ...none, messages: 0 }, 'within 1 s')).toBe('No answer is expected.');
   });
 });
