@@ -93,8 +93,8 @@ export interface InboxStore {
   search(id: string): Promise<InboxMessage[]>;
   /**
    * Restarts a failed message at its old position in its queue, as if no attempt at it had been made. If it has a
-   * reply, the reply is sent again. A message that waits for its next attempt becomes due now. False for any other
-   * message.
+   * reply, sending continues with the first part that the platform has not confirmed. A message that waits for its next
+   * attempt becomes due now. False for any other message.
    */
   retry(id: string): Promise<boolean>;
   /** Restarts failed messages like `retry`; atomic over all of them. @returns their ids, oldest first. */

@@ -1,9 +1,8 @@
 import { COMMON, shardOf } from './shards.ts';
 
 /**
- * The names of keys: `agentd:{<kind>:<name>}:<part>` or, with a hash tag that keys share so that a script may use all
- * of them, `agentd:{<tag>}:<kind>:<name>:<part>`. Link records have the documented names. `base.lua` makes the same
- * names.
+ * The names of keys: `agentd:{<kind>:<name>}:<part>`. Keys that one script uses together in a Cluster share a hash tag:
+ * `agentd:{<tag>}:<kind>:<name>:<part>`. Link records have the documented names. `base.lua` makes the same names.
  */
 export class KeyNames {
   readonly #tag: string | null;
