@@ -14,8 +14,8 @@ export interface IdempotencyStore {
    * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets a released key when the
    * process ends, unless a write was started under the key.
    * @param beside the session whose turn stores the answer, if there is one. Requests with the same body must name
-   * sessions in the same shard (`Store.lieTogether`): the session that the body names or, if it names none, a new
-   * session in the shard of the key.
+   * sessions in the same shard (`Store.lieTogether`): the session that the body names or, if the body names no session,
+   * a new session in the shard of the key.
    */
   claim(
     key: string,

@@ -13,7 +13,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export interface OpenOptions {
   /**
    * `daemon`: creates the store if it is missing. An embedded store can be used by only one daemon at a time.
-   * `administrator`: reads and writes while a daemon runs or while none runs; creates nothing, unless `mayCreate`.
+   * `administrator`: reads and writes, whether or not a daemon runs. Creates nothing, unless `mayCreate`.
    */
   role: 'daemon' | 'administrator';
   /** Whether an administrator, too, creates the store if it is missing. */

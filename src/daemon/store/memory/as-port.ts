@@ -1,4 +1,7 @@
-/** The methods of a port as steps: each one reads and changes the state synchronously, so nothing runs in between. */
+/**
+ * The methods of a port as steps: each step reads and changes the state synchronously, so no other step runs in
+ * between.
+ */
 export type Steps<Port> = {
   [Method in keyof Port]: Port[Method] extends (...given: infer Given) => Promise<infer Result>
     ? (...given: Given) => Result

@@ -22,7 +22,7 @@ export interface ConnectionOptions {
  */
 export class RedisConnection {
   readonly client: Redis | Cluster;
-  /** The hosts for people, without credentials. */
+  /** The hosts as people see them, without credentials. */
   readonly place: string;
   /** The time of the store in tests. */
   readonly now: (() => number) | undefined;

@@ -19,12 +19,15 @@ export class KeyNames {
     return tag === null ? `agentd:{${whole}}:${part}` : `agentd:{${tag}}:${whole}:${part}`;
   }
 
-  /** The hash tag of the keys that have this name; null if they share none. */
+  /** The hash tag of the keys that have this name; null if they share no hash tag. */
   protected tagFor(_name: string | null): string | null {
     return this.#tag;
   }
 
-  /** The hash tag from which a script that is called with this key makes its other keys; empty if they share none. */
+  /**
+   * The hash tag from which a script that is called with this key makes its other keys; empty if they share no hash
+   * tag.
+   */
   tagIn(_key: string): string {
     return this.#tag ?? '';
   }

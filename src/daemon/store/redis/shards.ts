@@ -5,7 +5,7 @@
  */
 export const SHARDS = 64;
 
-/** The hash tag of the records that belong to no shard. They are small, and there is only one of each kind. */
+/** The hash tag of the records that belong to no shard. They are small, and there is only one record of each kind. */
 export const COMMON = 'all';
 
 /** The hash tag of the shard to which a name belongs. */

@@ -90,8 +90,8 @@ export class RedisTurns {
 
   /**
    * The parts of a commit that have separate claims, by their shards. The daemon makes all ids of a turn so that they
-   * are in the shard of its session (`Store.lieTogether`), and one script stores everything. With any other ids, the parts
-   * in other shards are checked before the script and stored after it.
+   * are in the shard of its session (`Store.lieTogether`). Then one script stores everything. With any other ids, the
+   * parts in other shards are checked before the script and stored after it.
    */
   #partsByShard(
     changes: TurnChanges,

@@ -59,7 +59,9 @@ const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrup
  * `nextDueAt` and `holdsInterrupted` must be called within a commit.
  */
 export class InboxQueues implements Resident {
-  /** The beginning of each claim of this process, which distinguishes it from claims of other processes. */
+  /**
+   * The beginning of each claim of this process, which distinguishes these claims from the claims of other processes.
+   */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**
