@@ -8,9 +8,10 @@ import type { KeyClaim, SessionClaim } from './claims.ts';
  * confirmation begins as `started`.
  *
  * A pending action is stored with its turn (`TurnChanges.pending`), so that there is no question without its record.
- * The write that ends or replaces a session also withdraws the session's pending actions. The write that settles the
- * message that asks the question (`asked_by`) also records that the question was sent, or that it never will be. A
- * pending action whose time has passed is returned as `expired`. Records are kept for ACTIONS_RETENTION_DAYS.
+ * The write that ends or replaces a session also withdraws the session's pending actions. `asked_by` names the message
+ * that asks the question. The write that settles this message also records that the question was sent, or that it never
+ * will be. A pending action whose time has passed is returned as `expired`. Records are kept for
+ * ACTIONS_RETENTION_DAYS.
  */
 export interface ActionStore {
   /** The pending actions of a session that have not expired, oldest first; none if the session has ended. */
@@ -56,7 +57,10 @@ export interface ActionStore {
    * `done`; any other outcome of it is ignored.
    */
   finish(action_id: string, attempt: number, outcome: ActionOutcome): Promise<void>;
-  /** The actions that a turn started or ended, oldest first. Pending actions are not included. */
+  /**
+   * The actions that belong to a turn, oldest first. Actions that are stored as pending are not included, even if they
+   * have expired.
+   */
   ofTurn(turn_key: string): Promise<Action[]>;
   /** Writes that were sent or are about to be sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
@@ -97,8 +101,8 @@ export interface OwnActions {
 
 export interface NewAction {
   /**
-   * A hash, the key of the call (agentd-agent(7), "Journal"), if the action needs no confirmation. 128 random bits for
-   * a pending action and for an administrator's action.
+   * 128 random bits for a pending action or an administrator's action. For all other actions, this is the key of the
+   * call (agentd-agent(7), "Journal"), which is a hash.
    */
   action_id: string;
   /** Null: an administrator's call. */
@@ -121,10 +125,10 @@ export interface NewAction {
   summary: string;
 }
 
-/** An action that must be confirmed. It replaces an action that is still pending for the same principal. */
+/** An action that must be confirmed. It replaces the pending action of the same principal in the same session. */
 export interface NewPendingAction extends NewAction {
   session_tag: string;
-  /** Who must confirm: a person or a platform's user. Each of them can have one pending action in a session. */
+  /** Who must confirm: a person or a platform's user. Each principal can have only one pending action in a session. */
   principal: string;
   /**
    * The id of the inbox message whose reply asks the question. The question counts as asked when that reply was sent.

@@ -14,8 +14,8 @@ export interface AfterVerdict {
  * The records that `InboxStore.screen` stores for an arrival (agentd-message(7), "Loop guard"). A message that passed
  * is stored. For a blocked message, only a trace is stored, because a reply would feed the loop. There is one
  * exception: the first message over the limit of its session is answered with a notice. If the platform delivers the
- * message again, everything except the trace is stored again, because the inbox may have been full before. The inbox
- * recognizes messages that it has stored by their `message_id`.
+ * message again, everything except the trace is returned again, because the inbox may have been full before. The inbox
+ * uses the `message_id` to recognize messages that it has already stored.
  */
 export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
   if (verdict.allowed) return { message, trace: null };

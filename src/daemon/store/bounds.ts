@@ -31,7 +31,7 @@ export const ACTIONS_RETENTION_MS = 90 * DAY_MS;
 export const INBOX_FOUND_MAX = 100;
 /** Maximum number of traces that a lookup returns. Beyond that, it returns the newest. */
 export const TRACES_FOUND_MAX = 200;
-/** Maximum number of circuits, and of sessions, in a list of the guard. Beyond that, it contains the newest. */
+/** Maximum number of circuits, and of sessions, in a list of the guard. */
 export const GUARD_LISTED_MAX = 1000;
 
 /** Maximum number of memories of one owner. Beyond that, the least recently used memory is deleted. */

@@ -18,8 +18,8 @@ interface Held {
 }
 
 /**
- * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. If the
- * store cannot be reached, a claim counts as held. If the store no longer knows a claim, the claim is lost.
+ * Renews the claims that this daemon holds: of sessions, idempotency keys, streams and messages of the inbox. While the
+ * store cannot be reached, a claim still counts as held. If the store no longer knows a claim, the claim is lost.
  */
 export class ClaimKeeper {
   readonly #clock: AlarmClock;

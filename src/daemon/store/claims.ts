@@ -18,7 +18,7 @@ export interface SessionClaim extends Claim {
 export interface KeyClaim extends Claim {
   readonly key: string;
   readonly fingerprint: string;
-  /** The session in whose shard the records of the key are. If absent, they are in the shard of the key itself. */
+  /** The records of the key are in the shard of this session or, if it is absent, in the shard of the key itself. */
   readonly beside?: string;
 }
 
@@ -29,7 +29,7 @@ export interface StreamClaim extends Claim {
 
 /**
  * How long a claim is valid after it was taken or renewed, ms by the store's clock. After that, another caller can take
- * it over. Until somebody does, its owner can still renew it.
+ * it over. Until another caller has taken it over, its owner can still renew it.
  */
 export const CLAIM_MS = 12_000;
 

@@ -7,8 +7,8 @@ const OVERLAYFS = 0x794c7630;
 const MARKERS = ['/.dockerenv', '/run/.containerenv'];
 
 /**
- * Whether a directory is in the writable layer of a container, which is deleted with the container. A volume has a file
- * system of the host.
+ * Whether a directory is in the writable layer of a container, which is deleted with the container. A volume is on a
+ * file system of the host, not on overlayfs.
  */
 export function isInContainerLayer(
   directory: string,

@@ -22,9 +22,14 @@ export interface GuardStore {
    * For messages that are acknowledged before they are answered, see `InboxStore.screen`.
    */
   check(message: GuardedMessage, limits: GuardLimits): Promise<GuardVerdict>;
-  /** Subtracts the turn of a message that the guard let pass but that did not run in this session. */
+  /**
+   * Subtracts one turn from the count of a session, because a message passed the guard but did not run in this session.
+   */
   giveBackTurn(session_tag: string): Promise<void>;
-  /** Circuits that are open now, and sessions with blocked messages; at most 1000 of each, newest first. */
+  /**
+   * The circuits that are open now, most recently opened first, and the sessions with blocked messages, latest end
+   * first; at most 1000 of each.
+   */
   list(): Promise<GuardList>;
   /**
    * Closes the circuits of a channel's user and empties the user's windows. This applies to everybody with that

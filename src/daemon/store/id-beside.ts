@@ -1,13 +1,14 @@
 import type { Store } from './store.ts';
 
 /**
- * One of 64 ids is in the shard of a given name (`SHARDS`), so this many tries all fail with a probability of 10^-28.
+ * On average, one of 64 ids is in the shard of a given name (`SHARDS`). The probability that this many tries all fail
+ * is 10^-28.
  */
 const TRIES_MAX = 4096;
 
 /**
- * Makes an id whose records are in the same shard as those of a name (`Store.lieTogether`). If the store has no shards,
- * the first try succeeds.
+ * Makes an id whose records are in the same shard as the records of a name (`Store.lieTogether`). If the store has no
+ * shards, the first try succeeds.
  * @param make is called with the number of the try, from 0.
  */
 export function idBeside(

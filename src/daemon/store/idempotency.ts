@@ -11,11 +11,11 @@ export interface IdempotencyStore {
    * Claims a key for a request; atomic. `new`: the caller runs the request. `Store.commitTurn` stores the answer and
    * ends the claim. If the claim has expired, the next request can take the key over, but the key is still known.
    * @param fingerprint the hash of the request's body. A known key with a different fingerprint is `other_body`. A key
-   * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets it when the process ends,
-   * unless a write was started under it.
+   * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets a released key when the
+   * process ends, unless a write was started under the key.
    * @param beside the session whose turn stores the answer, if there is one. Requests with the same body must name
-   * sessions in the same shard (`Store.lieTogether`): the session that the body names or, if it names none, a new
-   * session in the shard of the key.
+   * sessions in the same shard (`Store.lieTogether`): the session that the body names or, if the body names no session,
+   * a new session in the shard of the key.
    */
   claim(
     key: string,

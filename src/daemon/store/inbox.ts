@@ -30,10 +30,11 @@ export interface InboxStore {
    */
   edit(platform: string, message_id: string, text: string): Promise<boolean>;
   /**
-   * Claims up to `limit` queues of these platforms whose first message is due, beginning with the queues that have been
-   * due the longest. Also begins an attempt at that message: `waiting` becomes `running` and is counted in `attempts`;
-   * `replied` stays `replied` and is counted in `sends`. Each claim belongs to one caller until it is settled, or until
-   * it is lost because its process died or did not renew it for `CLAIM_MS`.
+   * Claims up to `limit` queues in which the first message is for one of these platforms and is due, beginning with the
+   * queues that have been due the longest. Also begins an attempt at each of these messages: `waiting` becomes
+   * `running` and is counted in `attempts`; `replied` stays `replied` and is counted in `sends`. Each claim belongs to
+   * one caller until it is settled, or until it is lost because the caller's process died or did not renew it for
+   * `CLAIM_MS`.
    * @param which `interrupted`: messages that were interrupted by the death of a process, beginning with those with the
    * fewest interruptions. `fresh`: all others.
    */
@@ -62,7 +63,7 @@ export interface InboxStore {
    */
   notePartsSent(id: string, parts: number): Promise<void>;
   /**
-   * Marks the texts for a platform as failed that were stored at this time or earlier and are not being sent now.
+   * Marks texts for a platform as failed if they were stored at this time or earlier and are not being sent now.
    * @returns the number of these texts.
    */
   expire(platform: string, stored_until: number, failure: string): Promise<number>;
@@ -72,8 +73,8 @@ export interface InboxStore {
    */
   reap(): Promise<number>;
   /**
-   * When the first unclaimed message of these platforms is due; null if there is none. If the clock was set back, a
-   * message is due at the latest when its full wait has passed by the new time.
+   * When the first unclaimed message of these platforms is due; null if there is none. If the clock was set back, no
+   * message waits longer than the time for which it was postponed.
    */
   nextDueAt(kind: AttemptKind, platforms: readonly string[]): Promise<number | null>;
   /** Whether these platforms have an unclaimed message that was interrupted by the death of a process. */
@@ -91,8 +92,9 @@ export interface InboxStore {
    */
   search(id: string): Promise<InboxMessage[]>;
   /**
-   * Restarts a failed message with full budgets, at its old position in its queue. If it has a reply, the reply is sent
-   * again. A message that waits for its next attempt becomes due now. False for any other message.
+   * Restarts a failed message at its old position in its queue, as if no attempt at it had been made. If it has a
+   * reply, sending continues with the first part that the platform has not confirmed. A message that waits for its next
+   * attempt becomes due now. False for any other message.
    */
   retry(id: string): Promise<boolean>;
   /** Restarts failed messages like `retry`; atomic over all of them. @returns their ids, oldest first. */
@@ -109,8 +111,8 @@ export type AttemptOutcome =
   /** The attempt was not carried out, for example because the daemon is stopping. It counts as if it had not begun. */
   | { kind: 'given_back' }
   /**
-   * The attempt failed, and the next one begins after `wait_ms`. `counts`: the failed run counts against the allowed
-   * number of runs.
+   * The attempt failed, and the next one begins after `wait_ms`. `counts`: whether the failed run counts against the
+   * allowed number of runs.
    */
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
   /** The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. */

@@ -57,8 +57,8 @@ export interface LinkAlias {
   /** With the channel's name before it, so that aliases of different channels are never equal. */
   alias: string;
   /**
-   * The person whose link it was when the alias was bound. The value of a link can also be written without `put`. If
-   * the new value belongs to another person, the link counts as having no alias.
+   * The person to whom the link belonged when the alias was bound. The value of a link can also be written without
+   * `put`. If the new value belongs to another person, the link counts as having no alias.
    */
   person: PersonKey;
 }

@@ -4,16 +4,16 @@ import type { MemoryOwner } from '../identity/memory-owner.ts';
  * Long-term memory (agentd-agent(7), "Memory"): texts that an agent was asked to remember, each with one owner. No
  * method shows or changes memories of another owner.
  *
- * An owner with an alias has the memories that were stored with this alias or without one. If the owner's alias is now
- * a different one, all memories under the owner's key are deleted, because they belong to somebody else.
+ * An owner with an alias has the memories that were stored with this alias or without an alias. If the owner's alias is
+ * now a different one, all memories under the owner's key are deleted, because they belong to somebody else.
  */
 export interface MemoryStore {
   /** Names the backend for people, without secrets: for example `postgres db.example.com/agentd`. */
   readonly description: string;
   /**
    * Stores a memory, which counts as used now. If the owner has more than `MEMORIES_MAX`, the least recently used
-   * memory is deleted. A memory of the owner with the same text is replaced. The new memory is untainted if either of
-   * the two was. Atomic.
+   * memory is deleted. A memory of the owner with the same text is replaced. The stored memory is tainted only if both
+   * the old and the new memory are tainted. Atomic.
    */
   add(owner: MemoryOwner, memory: NewMemory): Promise<Memory>;
   /** The memories that match the query best, best first. Of equally good matches, the newest comes first. */

@@ -12,8 +12,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface OpenOptions {
   /**
-   * `daemon`: creates the store if it is missing, and is the only daemon on it. `administrator`: reads and writes while
-   * a daemon runs or while none runs; creates nothing, unless `mayCreate`.
+   * `daemon`: creates the store if it is missing. An embedded store can be used by only one daemon at a time.
+   * `administrator`: reads and writes, whether or not a daemon runs. Creates nothing, unless `mayCreate`.
    */
   role: 'daemon' | 'administrator';
   /** Whether an administrator, too, creates the store if it is missing. */
@@ -26,7 +26,8 @@ export interface OpenOptions {
  * version. The backend is loaded only now, so that commands without a store do not load it.
  * @throws StoreLocked if another daemon uses the store, StoreMissing if there is no store and it may not be created,
  * StoreTooNew if a later version wrote it, MigrationBackupFailed if it could not be backed up before its migration,
- * StoreUnavailable if it cannot be read or written.
+ * StoreTooOld if the Redis server is too old, StoreUnsharded if an earlier version wrote to the Cluster,
+ * StoreUnavailable if the store cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
   const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;

@@ -4,7 +4,7 @@
 export interface OutageStore {
   /** The current outages, in no particular order. */
   list(): Promise<Outage[]>;
-  /** Begins an outage, or records that a probe of it failed. The next probe is due after `probe_in_ms`. */
+  /** Begins an outage or, during an outage, records that a probe failed. The next probe is due after `probe_in_ms`. */
   note(platform: string, reason: OutageReason, words: string, probe_in_ms: number): Promise<void>;
   /**
    * Returns true if a probe is due, but only to one caller. The next probe is then due after `lease_ms`, in case the

@@ -107,7 +107,8 @@ export class PersonMatch {
   }
 
   /**
-   * Whether a trace belongs to the person or user. The trace of a refused message has no turn and no session to match.
+   * Whether a trace belongs to the person or user. A refused message has no stored turn, and perhaps no session, so its
+   * trace is matched by its person or user.
    */
   trace({ platform, user_id, person, session_id, turn_id, message_id }: TraceRecord): boolean {
     const isTheirs =
@@ -211,7 +212,10 @@ export class PersonMatch {
   }
 }
 
-/** Whether a text is one of the values, at any depth. A notice to a user names the user only in this way. */
+/**
+ * Whether the text is one of the values in an object, at any depth. The address of a notice (`reply_to`) is the only
+ * part that names its user.
+ */
 function mentions(value: JsonObject | JsonObject[string] | undefined, text: string): boolean {
   if (typeof value !== 'object' || value === null) return value === text;
   return Object.values(value).some((inner) => mentions(inner as JsonObject, text));

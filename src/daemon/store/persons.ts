@@ -11,10 +11,10 @@ import type { Link } from './links.ts';
 export interface PersonStore {
   show(of: PersonSelector): Promise<PersonRecords>;
   /**
-   * Deletes everything that `show` returns, and the memories that this store keeps, in one step. In shared threads,
-   * turns of other people are not deleted. When it resolves, the files of the store contain none of this data, and the
-   * copies that the store made of itself are gone.
-   * @throws FilesNotRewritten
+   * Deletes everything that `show` returns, and the memories that this store keeps. The embedded store does this in one
+   * step. In shared threads, turns of other people are not deleted. When it resolves, the files of the store contain
+   * none of this data, and the copies that the store made of itself are gone.
+   * @throws FilesNotRewritten only with Redis
    */
   erase(of: PersonSelector): Promise<PersonRecords>;
 }

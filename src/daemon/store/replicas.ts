@@ -1,6 +1,6 @@
 /** The daemons that share the store. */
 export interface ReplicaStore {
-  /** Records that a daemon is running. The daemon stays listed for `ttl_ms` after its last record. */
+  /** Records that a daemon is running. The daemon stays listed for `ttl_ms` after it was last recorded. */
   record(replica: NewReplica, ttl_ms: number): Promise<void>;
   /** Removes a daemon that has stopped. */
   remove(replica_id: string): Promise<void>;

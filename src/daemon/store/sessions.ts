@@ -16,8 +16,8 @@ export interface SessionStore {
   /** Ends a claim; no effect if the claim is lost. */
   release(claim: SessionClaim): Promise<void>;
   /**
-   * Writes a session with its ids, its owner and its context. This is the only write before a run, because sign-in
-   * needs it. `Store.commitTurn` writes everything else. Atomic.
+   * Writes a session with its ids, its owner and its context. Before a run, this is the only write to a session.
+   * Sign-in needs this write. `Store.commitTurn` writes everything else. Atomic.
    * - `new`: an expired session with the same id is first deleted with its turns.
    * - `changed`: the stored session with the same tag is changed. Returns `ended` and writes nothing if it has ended.
    * - `replaced`: the session with the same id is first deleted with its turns, because a new session begins for a

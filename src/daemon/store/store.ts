@@ -22,8 +22,8 @@ import type { BegunTurn, CommitOutcome, TurnChanges } from './turns.ts';
 /**
  * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
  * test/contract. All times are by the store's clock, ms since the epoch. Every method rejects with `StoreUnavailable`
- * if the store cannot be read or written. Once a method resolves, its changes survive `kill -9`. Callers must not cache
- * anything, because administrators write while a daemon runs.
+ * if the store cannot be read or written. Once a method resolves, its changes survive `kill -9`, unless the method's
+ * documentation says otherwise. Callers must not cache anything, because administrators write while a daemon runs.
  */
 export interface Store {
   /** Names the backend for people: for example `sqlite /var/lib/agentd/agentd.db`. */
@@ -87,8 +87,8 @@ export interface Store {
   /** Writes to the store. Resolves if that succeeds. */
   check(): Promise<void>;
   /**
-   * How many live tokens (of links, sessions and streams) and how many actions are stored with a value that begins with
-   * this prefix.
+   * The number of live tokens (of links, sessions and streams) and of actions that begin with this prefix as they are
+   * stored. For an action, only the arguments are compared.
    */
   countTokens(prefix: string): Promise<number>;
   /**

@@ -9,15 +9,15 @@ export interface SummaryStore {
    */
   begin(session_tag: string, ttl_ms: number): Promise<string | null>;
   /**
-   * Stores the summary for which `begin` returned the token, and replaces the previous one. The summary is deleted with
-   * its session.
+   * Stores the summary for which `begin` returned the token, and replaces the previous summary of the same principal.
+   * The summary is deleted with its session.
    * @returns false if the claim has expired or the session has ended; nothing is stored.
    */
   keep(session_tag: string, token: string, summary: Summary): Promise<boolean>;
 }
 
 export interface Summary {
-  /** The person or user that the summary belongs to. Only their runs get it. */
+  /** The person or user that the summary belongs to. Only runs for this person or user get the summary. */
   principal: string;
   text: string;
   /** The id of the last turn that the summary covers. */

@@ -11,7 +11,7 @@ const SWEEP_INTERVAL_MS = 30_000;
 const LOOK_INTERVAL_MS = 5000;
 
 /**
- * The time between the start and the first check, ms. The check creates the reserve, which must not delay the start.
+ * The time between the start and the first check, ms. The check creates the reserve, and this must not delay the start.
  */
 const FIRST_LOOK_MS = 1000;
 

@@ -93,7 +93,7 @@ export function windowEnd({ used, reserved }: TokenWindow): number {
 /**
  * The tokens that count now. If the clock was set back, everything counts for at most as long as if it had happened
  * now.
- * @returns the same value if nothing changes.
+ * @returns the same object if nothing changes.
  */
 function windowAt(found: TokenWindow, now: number): TokenWindow {
   const { used, reserved } = found;
@@ -109,7 +109,7 @@ function windowAt(found: TokenWindow, now: number): TokenWindow {
   };
 }
 
-/** When this many tokens will be free, ms since the epoch. */
+/** When this many of the used and reserved tokens will be free again, ms since the epoch. */
 function freesAt({ used, reserved }: TokenWindow, wanted: number): number {
   const ends = [
     ...used.map(({ at, tokens }) => ({ at: at + TOKEN_WINDOW_MS, tokens })),

@@ -7,7 +7,7 @@ export interface ToolDigestStore {
   /**
    * Records the definition that a server sends now; atomic. The first definition of a tool is trusted. A later
    * definition that differs from the trusted one is stored as `changed`; otherwise `changed` is removed.
-   * @param name the name that the tool has for the agent.
+   * @param name the name by which the agent calls the tool.
    * @param source the `name` of the tool's entry.
    * @returns the new record.
    */

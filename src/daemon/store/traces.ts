@@ -1,6 +1,6 @@
 import type { TraceRecord } from '../trace/trace-record.ts';
 
-/** A user of one channel or, without `platform`, the users of all channels that have this id. */
+/** A user of one channel. Without `platform`: all users with this id, on any channel. */
 export interface TraceUser {
   platform?: string;
   user_id: string;
@@ -15,10 +15,10 @@ export interface TraceStore {
    */
   keepRefused(trace: TraceRecord): Promise<void>;
   /**
-   * The traces with this id of a turn, request, session or message, oldest first. If there are more than 200, the
+   * The traces whose turn, request, session or message has this id, oldest first. If there are more than 200, only the
    * newest 200.
    */
   find(id: string): Promise<TraceRecord[]>;
-  /** Traces of messages of this channel user, in the same order; also at most the 200 newest. */
+  /** The traces of this channel user's messages, oldest first. If there are more than 200, only the newest 200. */
   findOf(user: TraceUser): Promise<TraceRecord[]>;
 }

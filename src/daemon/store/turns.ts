@@ -41,7 +41,7 @@ export interface TurnChanges {
    * with its turns.
    */
   session?: Session;
-  /** The turn to add to the session, which counts the turn and then expires `ttl_ms` from now. */
+  /** The turn to add to the session. The session counts the turn, and then expires `ttl_ms` from now. */
   turn?: { record: StoredTurn; ttl_ms: number };
   trace: TraceRecord;
   /**

@@ -1,7 +1,9 @@
 import { statfsSync } from 'node:fs';
 
 const MIB = 1024 * 1024;
-/** New messages are refused if less space is free than the smaller of these two values. */
+/**
+ * New messages are refused if less space is free than the smaller of this number of bytes and this share of the volume.
+ */
 const LOW_WATER_BYTES = 64 * MIB;
 const LOW_WATER_SHARE = 0.05;
 

@@ -1,4 +1,7 @@
-/** The methods of a port as steps: each one reads and changes the state synchronously, so nothing runs in between. */
+/**
+ * The methods of a port as steps: each step reads and changes the state synchronously, so no other step runs in
+ * between.
+ */
 export type Steps<Port> = {
   [Method in keyof Port]: Port[Method] extends (...given: infer Given) => Promise<infer Result>
     ? (...given: Given) => Result
@@ -21,7 +24,10 @@ export function asPort<Port extends object>(steps: Steps<Port>, begin: () => voi
   return Object.fromEntries(port) as Port;
 }
 
-/** Several times faster than `structuredClone`, which can also copy objects that are not plain data. */
+/**
+ * Copies data. This is several times faster than `structuredClone`, which is used only for objects that are not plain
+ * data.
+ */
 function copyOf(value: unknown): unknown {
   if (typeof value === 'function') throw new TypeError('A port of the store takes and returns data only.');
   if (typeof value !== 'object' || value === null) return value;

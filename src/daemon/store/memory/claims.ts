@@ -22,7 +22,7 @@ export class Claims {
     return claim.expires_at > now;
   }
 
-  /** Takes a claim, unless somebody holds a valid one. @returns the new owner; null if the claim is held. */
+  /** Takes a claim, unless somebody holds a valid claim. @returns the new owner; null if the claim is held. */
   take(name: string): string | null {
     if (this.isValid(name)) return null;
     const owner = randomSuffix();

@@ -5,7 +5,7 @@ import type { MemoryContext } from './context.ts';
 /** How long an expired claim is remembered, ms. During this time its owner can still renew it. */
 const CLAIM_MEMORY_MS = 3_600_000;
 
-/** Deletes everything that has expired or exceeds a limit, so that no sweeper is needed. */
+/** Deletes expired data, and failed messages beyond their limit, so that no sweeper is needed. */
 export function dropExpired({ state, clock, bounds }: MemoryContext): void {
   const now = clock.now();
   const isOver = ({ expires_at }: { expires_at: number | null }) => expires_at !== null && expires_at <= now;

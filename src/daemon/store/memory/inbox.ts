@@ -221,7 +221,8 @@ function settleQuestion(context: MemoryContext, { message: { id, state } }: Stor
 }
 
 /**
- * Withdraws the action whose question this message asks: its reply will not be sent, so nobody can answer the question.
+ * Withdraws the action that this message asks the person to confirm: the reply will not be sent, so nobody can answer
+ * the question.
  */
 function dropUnasked(context: MemoryContext, id: string): void {
   withdraw(context, ({ asked_at }, asked_by) => asked_at === null && asked_by === id);
@@ -298,8 +299,8 @@ function begun(message: InboxMessage, now: number): InboxMessage {
 }
 
 /**
- * A failed message after its restart with full budgets. Its reply continues with the first part that the platform has
- * not confirmed.
+ * A failed message after its restart, as if no attempt at it had been made. Its reply continues with the first part
+ * that the platform has not confirmed.
  */
 function begunAnew(message: InboxMessage, now: number): InboxMessage {
   const isReplied = message.reply !== null;

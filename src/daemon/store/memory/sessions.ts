@@ -73,7 +73,7 @@ export function createSession(context: MemoryContext, session: Session): void {
     guard_turns.set(tag, { ...count, ends_at: session.expires_at });
 }
 
-/** @throws if a stored session has one of the new session's ids, as its current or its former id. */
+/** @throws if a live session has one of the new session's ids, as its current or its former id. */
 export function expectFreeIds(context: MemoryContext, session: Session): void {
   if (namesOf(session).some((name) => findSession(context, name)))
     throw new Error('the id of the new session is already used by another session');

@@ -26,7 +26,7 @@ export interface StoredSession {
   session: Session;
   turns: StoredTurn[];
   summaries: Summary[];
-  /** The claim of the caller that is making a summary; null if nobody is. */
+  /** The claim of the caller that is making a summary; null if no summary is being made. */
   summarizing: StoredClaim | null;
 }
 

@@ -97,7 +97,7 @@ function asStoreFailure(error: unknown): unknown {
 }
 
 function describe(url: string): string {
-  // The URL of a socket has no host; the standard URL parser requires one.
+  // The URL of a socket has no host, but the standard URL parser requires a host.
   const { host, pathname, searchParams } = new URL(url.replace(/@(?=\/)/, '@localhost'));
   return `postgres ${searchParams.get('host') ?? host}${pathname}`;
 }

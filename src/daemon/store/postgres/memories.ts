@@ -166,8 +166,8 @@ class PostgresMemories implements MemoryStore {
   }
 
   /**
-   * Called before a read: deletes the memories if they belong to another alias. Writes only if the owner's alias has
-   * changed.
+   * Called before a read: deletes the memories if they belong to another alias. Writes only if the owner's alias is new
+   * or has changed.
    */
   async #settle(owner: MemoryOwner): Promise<void> {
     await this.#prepare();
@@ -201,7 +201,7 @@ async function claim({ key, alias }: MemoryOwner, { query }: Transaction): Promi
     await query('UPDATE agentd_memory_owners SET alias = $2 WHERE owner = $1', [key, alias]);
 }
 
-/** A text search query for the term, which is quoted although it contains only letters and digits. */
+/** A text search query for the term. The term is quoted, although it contains only letters and digits. */
 function queryOf({ term, prefix }: WantedTerm): string {
   return `'${term.replaceAll("'", "''").replaceAll('\\', '\\\\')}'${prefix ? ':*' : ''}`;
 }

@@ -9,7 +9,8 @@ const LOCK = 7_243_001;
 /**
  * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Applies
  * all steps or none.
- * @throws StoreTooNew if a later version has written the schema; StoreUnavailable if the database cannot be reached.
+ * @throws StoreUnavailable if the database cannot be reached or, with a `StoreTooNew` as its cause, if a later version
+ * has written the schema.
  */
 export async function migrate(database: Database): Promise<void> {
   const steps = readSteps();
@@ -27,8 +28,8 @@ export async function migrate(database: Database): Promise<void> {
 }
 
 /**
- * Reads `001-….sql`, `002-….sql`, … next to this file. Schema version n is the n-th file. Add new files; never change
- * existing files.
+ * Reads `001-….sql`, `002-….sql`, … next to this file. The n-th file brings the schema to version n. Add new files;
+ * never change existing files.
  */
 function readSteps(): string[] {
   const here = new URL('.', import.meta.url);

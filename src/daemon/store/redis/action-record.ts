@@ -53,7 +53,7 @@ export function actionsOf(reply: Reply): Numbered[] {
   });
 }
 
-/** Actions in the order in which they were begun. @param reply as in `actionsOf`. */
+/** Actions in the order in which they were created. @param reply as in `actionsOf`. */
 export function actionsIn(reply: Reply): Action[] {
   return actionsOf(reply).sort(byNumber).map(withoutNumber);
 }

@@ -44,8 +44,8 @@ local function store_action(id, given, state)
   end
 end
 
--- Stores an action that a committed turn asks the person to confirm. It replaces an action that is still pending for
--- the same principal.
+-- Stores an action that a committed turn asks the person to confirm. It replaces the pending action of the same
+-- principal in the session.
 local function add_pending(pending)
   for _, id in ipairs(call('SMEMBERS', pending_set('session', pending.given.session_tag))) do
     if call('HGET', action_key(id), 'principal') == pending.given.principal then
@@ -87,7 +87,7 @@ local function actions_of_turn(index)
   return found
 end
 
--- True if the call was sent, but its outcome is not known.
+-- True if the call was sent or was about to be sent, but its outcome is not known.
 local function action_uncertain(id)
   local state = call('HGET', action_key(id), 'state')
   return state == 'started' or state == 'unknown'

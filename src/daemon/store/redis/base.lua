@@ -5,7 +5,7 @@
 local call = redis.call
 local tag = ARGV[1]
 if tag ~= '' then
-  -- The key that never exists (`RedisKeyspace`).
+  -- Removes the last key, which never exists (`absentKey` in keyspace.ts).
   KEYS[#KEYS] = nil
 end
 local now

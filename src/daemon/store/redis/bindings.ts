@@ -8,7 +8,10 @@ import type { RedisKeyspace } from './keyspace.ts';
  * for 7 days after the end of a run.
  */
 const BOUND_MS = SEEN_MS + 24 * 60 * 60 * 1000;
-/** A caller that has bound a name but has written nothing after this time has died, ms: a command takes at most 5 s. */
+/**
+ * How long a caller that has bound a name may take to write its records, ms. After that, it counts as dead, because a
+ * command takes at most 5 s.
+ */
 const WRITING_MS = 6_000;
 /** Pause between two searches in the shard of another caller, ms. */
 const PAUSE_MS = 20;
@@ -17,9 +20,9 @@ const LOOKS_MAX = WRITING_MS / PAUSE_MS;
 
 /**
  * Records in which shard the records of a foreign name are. A foreign name is the Idempotency-Key of a client, or the
- * message id of a platform. Its records are written together with those of a session, so they must be in the shard of
- * that session, which the name itself does not tell. So before the first record is written, the name is bound to that
- * shard. The binding is stored in the shard of the name.
+ * message id of a platform. Its records are written together with the records of a session, so they must be in the
+ * shard of that session. The name itself does not determine this shard. So before the first record is written, the name
+ * is bound to the shard. The binding is stored in the shard of the name.
  *
  * A name is bound to the shard of the session of its first request. Repeats name the same session and use the same
  * shard, where one script decides which request is the first. So the binding itself never decides whether something

@@ -56,7 +56,7 @@ export function clientOf(address: RedisAddress, differing?: Differing): Redis | 
   }
 }
 
-/** The hosts for people, without credentials. */
+/** The hosts as people see them, without credentials. */
 export function placeOf(address: RedisAddress): string {
   const nameOf = ({ host, port }: Node) => `${host}:${port}`;
   switch (address.kind) {

@@ -22,7 +22,7 @@ export interface ConnectionOptions {
  */
 export class RedisConnection {
   readonly client: Redis | Cluster;
-  /** The hosts for people, without credentials. */
+  /** The hosts as people see them, without credentials. */
   readonly place: string;
   /** The time of the store in tests. */
   readonly now: (() => number) | undefined;
@@ -82,7 +82,8 @@ export class RedisConnection {
 
   /**
    * From now on, scripts of the journal resolve when their writes are on disk, if the server can report this.
-   * @param isAlways whether all scripts that lead to an acknowledgment wait, too, for the disk and for a replica.
+   * @param isAlways whether scripts that lead to an acknowledgment wait, too. If so, all these scripts wait for the
+   * disk and, in a Cluster or if the server has replicas, for a replica.
    */
   awaitDurability(server: ServerFacts, isAlways: boolean): void {
     if (!isAlways && !hasWaitAof(server)) return;

@@ -37,9 +37,9 @@ export interface DueQueues {
 
 /**
  * Finds the queues that are due, in all shards. Asking every shard for each message would cost more than everything
- * else. So `take` asks only the shards in which this process has changed something or messages are waiting. Once a
- * second, it asks all shards. That is often enough, because another daemon takes its own messages, unless it is busy or
- * has died.
+ * else. So `take` asks only the shards in which this process has changed something, or in which messages are waiting.
+ * Once a second, it asks all shards. That is often enough, because another daemon takes the messages that it has
+ * stored, unless that daemon is busy or has died.
  */
 export class DueWatch {
   readonly #redis: RedisKeyspace;
@@ -60,7 +60,7 @@ export class DueWatch {
     this.#due.times.clear();
   }
 
-  /** Tells other processes that messages are waiting that they do not know of. */
+  /** Tells other processes that there are waiting messages that they do not know of. */
   async changed(): Promise<void> {
     await this.#redis.send(() => this.#redis.client.incr(revisionKey(this.#redis)));
   }
@@ -144,8 +144,8 @@ export function revisionKey({ names }: RedisKeyspace): string {
 }
 
 /**
- * Chooses the queues that are due first. The times of shards are compared only for this order: the clock of its shard
- * decides whether a queue is due.
+ * Chooses the queues that are due first. The times of different shards are compared only for this order. Whether a
+ * queue is due depends only on the clock of the queue's shard.
  */
 function choose({ limit }: WantedQueues, looks: readonly Look[]): DueQueues {
   const heads = looks.flatMap((look) => look.heads).sort(byOrder);

@@ -36,7 +36,8 @@ export const MUST_LAST: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Scripts of the journal of actions. Their changes are on disk before a write is sent, if the server can report this.
+ * Scripts of the journal of actions. Their changes are on disk before the call of a tool is sent, if the server can
+ * report this.
  */
 export const JOURNAL: ReadonlySet<string> = new Set(['start-action', 'restart-action', 'settle-action']);
 
@@ -66,7 +67,8 @@ export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Dura
         `a write was not durable within ${WAIT_MS} ms (on disk ${onDisk}, at replicas ${atReplicas})`,
       );
   };
-  // Writes at the same moment wait together, so that the connection is held up only once for all of them.
+  // While one write waits, later writes are collected. Then they wait together, so that the connection is held up only
+  // once for all of them.
   const batch = new Batch<null, void>(BATCH_MAX, async (writes) => {
     const nodes = client instanceof Cluster ? client.nodes('master') : [client];
     await Promise.all(nodes.map(waitOn));

@@ -1,7 +1,7 @@
 -- include: sessions
--- Deletes turns of a session, and its summaries, but not the session. KEYS[1]: the session. ARGV: tag, its stored
--- document, the same without the data that ties it to a person, then the turns. Returns 1, or 0 if the session has
--- changed since it was read.
+-- Deletes turns of a session, and its summaries, but not the session. KEYS[1]: the session. ARGV: tag, the document of
+-- the session as it was read, the document without the data that ties it to a person, then the turns. Returns 1, or 0
+-- if the session has changed since it was read.
 local session_tag = ARGV[3]
 if call('HGET', KEYS[1], 'doc') ~= ARGV[4] then
   return 0

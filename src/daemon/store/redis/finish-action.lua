@@ -1,5 +1,5 @@
 -- include: actions
--- Records the outcome of an attempt, unless a later outcome is known. KEYS[1]: the action. ARGV: id, attempt, state,
+-- Records the outcome of an attempt, if `ActionStore.finish` accepts it. KEYS[1]: the action. ARGV: id, attempt, state,
 -- status, answer (each of the last two empty if there is none). Returns 1 if it was recorded, else 0.
 local id, state = ARGV[3], ARGV[5]
 if not alive(KEYS[1]) then

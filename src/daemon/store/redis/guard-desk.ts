@@ -17,7 +17,10 @@ export const JUDGED_MAX = 50;
 export interface Delivery {
   guarded: readonly GuardedMessage[];
   limits: GuardLimits;
-  /** The consequences of the verdicts are stored with them. Null: only the verdicts are stored. */
+  /**
+   * The arrivals, if the consequences of the verdicts are stored together with the verdicts. Null: only the verdicts
+   * are stored.
+   */
   follow: readonly Arrival[] | null;
 }
 

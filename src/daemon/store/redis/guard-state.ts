@@ -5,7 +5,10 @@ import type { SessionTurns } from '../../guard/verdict.ts';
 import type { Reply } from './connection.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 
-/** The names of the records that the verdict on a message depends on; empty for none. */
+/**
+ * The names of the records that the verdict on a message depends on. A name is empty if the verdict does not depend on
+ * that record.
+ */
 export interface GuardNames {
   user: string;
   /** The tag of the session. */

@@ -36,7 +36,7 @@ export class InboxBounds {
     return true;
   }
 
-  /** Counts messages that have failed. @returns the failed messages beyond the limit, oldest first. */
+  /** Adds newly failed messages to the count. @returns the failed messages beyond the limit, oldest first. */
   async surplus(failed: number): Promise<{ shard: RedisKeyspace; id: string }[]> {
     this.#failed += failed;
     if (this.#isOld || this.#failed > this.#max.failed) await this.#count();

@@ -47,8 +47,8 @@ export function messageOf(flat: readonly string[]): InboxMessage {
 const TIMES: readonly string[] = ['next_attempt_at', 'text_stored_at', 'first_run_at', 'ended_at'];
 
 /**
- * The changes that `settled` makes to a message, in the form that scripts expect. It is called with the time 0, so the
- * times that it returns are relative, and the script adds the current time.
+ * The changes that `settled` makes to a message, in the form that scripts expect. `settled` is called with the time 0,
+ * so the times that it returns are relative, and the script adds the current time.
  */
 export function changesOf(message: InboxMessage, outcome: AttemptOutcome): string {
   const changes = {

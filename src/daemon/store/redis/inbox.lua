@@ -1,9 +1,9 @@
 -- include: pending
 -- The inbox. A message is a hash in the slot of its queue. A queue is a sorted set of its open messages, ordered by
--- number, and `working` is the claim to one of them. The index of all queues contains, by kind of attempt and platform,
--- when their first message is due (`due:…`, or `died:…` if it was interrupted by the death of a process). It also
--- contains until when claimed queues are claimed. The index of all messages contains their numbers and names, the texts
--- to send, and when ended messages are deleted.
+-- number, and `working` is the claim to one of them. The index of all queues contains when the first message of each
+-- unclaimed queue is due, by kind of attempt and platform (`due:…`, or `died:…` if the message was interrupted by the
+-- death of a process). It also contains when the claims of claimed queues expire. The index of all messages contains
+-- their numbers and names, the texts to send, and when ended messages are deleted.
 
 local function inbox(part)
   return key('inbox', nil, part)
@@ -37,8 +37,8 @@ local function message_held(queue, id, owner)
   return claim[1] == owner and claim[2] == id
 end
 
--- Puts a queue into its place in the index. The claim of the queue decides the place or, without a claim, its first
--- message.
+-- Puts a queue into its place in the index. The place depends on the claim of the queue or, without a claim, on its
+-- first message.
 local function index_queue(queue)
   local before = call('HGET', inbox('places'), queue)
   local place, score

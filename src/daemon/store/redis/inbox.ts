@@ -48,7 +48,7 @@ interface WantedClaims extends Lane {
 
 type NextDue = [due: number | null, interrupted: number];
 
-/** What an inbox must know about the commit of a turn. */
+/** The calls that tell an inbox about the commit of a turn. */
 export interface CommittedInbox {
   /** The reply of a claimed message was stored: `settle` needs the new state. */
   noteReply(claim: InboxClaim, reply: string): void;

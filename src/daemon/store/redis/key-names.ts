@@ -1,9 +1,8 @@
 import { COMMON, shardOf } from './shards.ts';
 
 /**
- * The names of keys: `agentd:{<kind>:<name>}:<part>` or, with a hash tag that keys share so that a script may use all
- * of them, `agentd:{<tag>}:<kind>:<name>:<part>`. Link records have the documented names. `base.lua` makes the same
- * names.
+ * The names of keys: `agentd:{<kind>:<name>}:<part>`. Keys that one script uses together in a Cluster share a hash tag:
+ * `agentd:{<tag>}:<kind>:<name>:<part>`. Link records have the documented names. `base.lua` makes the same names.
  */
 export class KeyNames {
   readonly #tag: string | null;
@@ -20,12 +19,15 @@ export class KeyNames {
     return tag === null ? `agentd:{${whole}}:${part}` : `agentd:{${tag}}:${whole}:${part}`;
   }
 
-  /** The hash tag of the keys that have this name; null if they share none. */
+  /** The hash tag of the keys that have this name; null if they share no hash tag. */
   protected tagFor(_name: string | null): string | null {
     return this.#tag;
   }
 
-  /** The hash tag from which a script that is called with this key makes its other keys; empty if they share none. */
+  /**
+   * The hash tag from which a script that is called with this key makes its other keys; empty if they share no hash
+   * tag.
+   */
   tagIn(_key: string): string {
     return this.#tag ?? '';
   }

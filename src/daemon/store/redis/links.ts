@@ -45,8 +45,8 @@ export class RedisLinks implements LinkStore {
     const bind = async (write: 0 | 1) =>
       (await this.#run('bind-alias', key, token, alias, person, write)) === 1;
     if (!(await bind(0))) return false;
-    // Remove the pointer first: if the process dies in between, the alias finds no link, and never the link of another
-    // person.
+    // Change the pointer first: if the process dies before the link has the alias, the alias finds no link, and never
+    // the link of another person.
     const before = await this.#point(alias, key, null);
     if (await bind(1)) return true;
     await this.#point(alias, typeof before === 'string' ? before : '', key);
@@ -84,7 +84,10 @@ export class RedisLinks implements LinkStore {
     for await (const keys of this.#redis.scan(pattern)) yield keys.filter((key) => /^[^:{]+:jwt:/.test(key));
   }
 
-  /** @param expected the link that it must point to now; null for any. @returns the link that it pointed to. */
+  /**
+   * Points an alias to a link. @param expected the key of the link that the alias must point to now; null for any.
+   * @returns the key that it pointed to before.
+   */
   #point(alias: string, key: string, expected: string | null): Promise<Reply> {
     const args = [key, LINK_MS, expected === null ? 0 : 1, expected ?? ''];
     return this.#redis.run('point-alias', [this.#pointer(alias)], ...args);

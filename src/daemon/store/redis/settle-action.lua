@@ -1,6 +1,6 @@
 -- include: claims sessions actions
--- Settles a pending action under the claim of its session. KEYS[1]: the claim. ARGV: tag, owner, id,
--- `started`|`declined`| `withdrawn`, key of the turn that settles it. Returns `settled`, `gone` or `lost`.
+-- Settles a pending action under the claim of its session. KEYS[1]: the claim. ARGV: tag, owner, id, `started`,
+-- `declined` or `withdrawn`, key of the turn that settles it. Returns `settled`, `gone` or `lost`.
 if not claim_held(KEYS[1], ARGV[4]) then
   return 'lost'
 end

@@ -36,7 +36,7 @@ interface Judged {
  * on the user's windows and circuit. The rule about the session counts only messages that the user's rules do not
  * block. So a message is first judged and counted in the shard of its user, and then in the shard of its session. Each
  * step writes with one script, which first checks that nothing has changed since it was read. So two messages of a user
- * in two sessions cannot both pass a limit of one.
+ * in two sessions cannot both pass a limit of one message.
  *
  * If the process dies between the two steps, nothing was acknowledged, and a platform delivers the message again. The
  * result of the first step is then found under the message's id. So the message is not counted for its user again, but

@@ -37,7 +37,7 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
   readonly #arrivals: EnqueueSharded;
   readonly #watch: DueWatch;
   readonly #screened = new Tickets();
-  /** Number of messages that have failed with the commit of their turn. */
+  /** Number of messages that have failed with the commit of their turn since `#deleteSurplus` was last called. */
   #failed = 0;
 
   constructor(

@@ -1,11 +1,11 @@
 /**
  * The number of shards in a Cluster. All keys of a shard have one hash tag, so they are on one node. The number is part
- * of the layout of stored data: with a different number, stored records would not be found (`checkLayout`). 64 shards
- * are enough for more nodes than a site needs, and few enough to ask all of them for a list.
+ * of the layout of stored data: with a different number, stored records would not be found. 64 shards are enough for
+ * more nodes than a site needs, and few enough to ask all of them for a list.
  */
 export const SHARDS = 64;
 
-/** The hash tag of the records that belong to no shard. They are small, and there is only one of each kind. */
+/** The hash tag of the records that belong to no shard. They are small, and there is only one record of each kind. */
 export const COMMON = 'all';
 
 /** The hash tag of the shard to which a name belongs. */

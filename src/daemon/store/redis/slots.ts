@@ -7,7 +7,7 @@ const FIELDS_BEFORE = 8;
 
 /**
  * Which slots each master of a Cluster has, as text that can be compared.
- * @throws Error if a slot is being moved, or if one belongs to none of these masters.
+ * @throws Error if a slot is being moved, or if a slot belongs to none of these masters.
  * @see https://redis.io/docs/latest/commands/cluster-nodes/
  */
 export async function slotsOf(masters: readonly Redis[]): Promise<string> {

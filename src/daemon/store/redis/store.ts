@@ -64,7 +64,7 @@ export interface RedisStoreOptions {
 /**
  * The store that many daemons share (agentd-store(7), "Redis"). An operation is one script or several. If one script
  * reads and a later script writes, the later script checks that nothing has changed in the meantime.
- * @throws StoreUnavailable
+ * @throws StoreUnavailable, StoreTooOld, StoreUnsharded
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const { traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;

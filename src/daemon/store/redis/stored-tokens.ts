@@ -9,7 +9,8 @@ import { readHashes } from './read-hashes.ts';
 import { liveSessions, sessionOf, storedSession } from './sessions.ts';
 
 /**
- * The tokens of links, sessions and streams, as they are stored. All methods except `replace` read the whole key space.
+ * The tokens of links, sessions and streams, as they are stored, and the texts of actions. All methods except `replace`
+ * read the whole key space.
  */
 export class StoredTokens {
   readonly #redis: RedisKeyspace;

@@ -1,6 +1,6 @@
 -- A stream is a hash and a list of its events. A pointer leads from its idempotency key to the stream. Running streams
--- are in an index, ordered by the end of their claims. Streams that are waiting or have ended expire; running streams
--- do not.
+-- are in an index, ordered by the end of their claims. Waiting streams and ended streams expire. Running streams do not
+-- expire.
 
 local RUNNING = key('streams', nil, 'running')
 

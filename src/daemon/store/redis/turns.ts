@@ -72,7 +72,8 @@ export class RedisTurns {
         case outcome === 'lost':
           return 'lost';
         case outcome === 'committed' || outcome === 'session_ended':
-          // This cannot happen with ids that the daemon made. A claim in another shard was lost after the check.
+          // A claim in another shard was lost after the check. With ids that the daemon made, there are no parts in
+          // other shards.
           if ((await this.#commitParts('store', parts)) !== null) return 'lost';
           if (reply) this.#inbox.noteReply(reply.claim, reply.text);
           if (changes.failed) this.#inbox.noteFailed(changes.failed.claim);
@@ -89,8 +90,8 @@ export class RedisTurns {
 
   /**
    * The parts of a commit that have separate claims, by their shards. The daemon makes all ids of a turn so that they
-   * are in the shard of its session (`Store.lieTogether`), and one script stores everything. With any other ids, the parts
-   * in other shards are checked before the script and stored after it.
+   * are in the shard of its session (`Store.lieTogether`). Then one script stores everything. With any other ids, the
+   * parts in other shards are checked before the script and stored after it.
    */
   #partsByShard(
     changes: TurnChanges,

@@ -12,8 +12,8 @@ export interface NextRecord<Result> {
 }
 
 /**
- * Changes a record by a rule from outside of the store: reads the record, calls the rule, and writes the result if
- * nobody has changed the record in the meantime.
+ * Changes a record by a rule that runs in this process, not in a script: reads the record, calls the rule, and writes
+ * the result if nobody has changed the record in the meantime.
  * @param rule is called with the value, or null if there is none, and the time.
  */
 export function changeRecord<Result>(

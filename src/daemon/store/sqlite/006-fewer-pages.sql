@@ -39,7 +39,7 @@ ALTER TABLE guard_turns ADD COLUMN look_at INTEGER NOT NULL DEFAULT 0;
 UPDATE guard_turns SET look_at = ends_at;
 CREATE INDEX guard_turns_by_look ON guard_turns (look_at);
 
--- The turns of a session are found backwards from its last one.
+-- The turns of a session are found backwards from its last turn.
 CREATE TABLE chained_turns (
   id       INTEGER PRIMARY KEY,
   session  INTEGER NOT NULL,

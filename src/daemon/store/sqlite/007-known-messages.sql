@@ -1,5 +1,6 @@
--- What is known about a message of a platform: the verdict of the guard, and the id of the message in the inbox. Both
--- are in one row because one commit writes both. The row outlives the message, so that late repeats are recognized.
+-- The facts that are recorded about a message of a platform: the verdict of the guard, and the id of the message in the
+-- inbox. Both are in one row because one commit writes both. The row outlives the message, so that late repeats are
+-- recognized.
 CREATE TABLE known_messages (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,

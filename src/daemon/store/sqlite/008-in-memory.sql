@@ -1,5 +1,5 @@
--- Data that the daemon reads and writes with every message is kept in memory. The tables below store it in such a way
--- that a write changes few pages.
+-- Data that the daemon reads and writes with every message is kept in memory. The tables below store it so that a write
+-- changes few pages.
 
 -- A log of the counters that last for minutes, with one row for each commit. `entries` is a JSON list. Each element is
 -- [key, expires_at, state], or [key] if the state was deleted. Counters are reset; turns of sessions are kept.

@@ -1,5 +1,5 @@
--- Traces of refused requests. Anybody can send such requests, so their traces have a limit of their own. The columns
--- are those of `traces`.
+-- Traces of refused requests. Anybody can send such requests, so their traces have a separate limit. The table has the
+-- same columns as `traces`.
 CREATE TABLE refused_traces (
   id         INTEGER PRIMARY KEY,
   kept_at    INTEGER NOT NULL,

@@ -19,7 +19,7 @@ import { type GroupCommit, read } from './writer.ts';
 export const ACTION_COLUMNS = `action_id, session_tag, session_id, platform, user_id, alias_id, person, operator, turn_key, tool, args, summary,
   state, principal, attempt, status, answer, asked_at, expires_at, created_at, started_at, finished_at`;
 
-/** Whether the session of an action has not ended. Actions name their session by its tag. */
+/** SQL that tests whether the session of an action still exists. Actions name their session by its tag. */
 const IN_LIVE_SESSION = `EXISTS (SELECT 1 FROM sessions WHERE sessions.expires_at > @now
   AND (former_id = actions.session_tag OR (former_id IS NULL AND sessions.session_id = actions.session_tag)))`;
 

@@ -10,9 +10,9 @@ export const TURN_BYTES = 500;
  * deletion.
  */
 const ENOUGH = 0.98;
-/** Maximum number of rows that one commit deletes to make room. */
+/** A commit that has deleted this many rows deletes no more rows once the total is within the limit. */
 const BITE = 500;
-/** A scan of all clients keeps only this many of the largest, in order of size. */
+/** How many clients a scan of all clients returns: the largest clients, in order of size. */
 const CANDIDATES = 64;
 
 /** Deletes sessions with their turns and traces, to make room for others. */

@@ -75,7 +75,7 @@ export function deleteOldBackups(path: string, now: number): void {
   }
 }
 
-/** Syncs a file to disk, or a directory with the names of its files. */
+/** Syncs a file to disk or, for a directory, the names of its files. */
 export function sync(path: string): void {
   const file = openSync(path, 'r');
   try {

@@ -28,7 +28,7 @@ export class Claims<Detail = null> implements Resident {
     commit.keep(this);
   }
 
-  /** The number of claimed names, including those whose claim has expired and was not taken over. */
+  /** The number of claimed names, including names with an expired claim that nobody has taken over. */
   get size(): number {
     return this.#held.size;
   }

@@ -95,7 +95,7 @@ export function keepEventLoopFree(db: Database.Database): void {
 
 /**
  * Moves the content of the write-ahead log into the database and empties the log, so that deleted content disappears
- * from the log, too. Never waits: does nothing while another connection reads.
+ * from the log, too. Never waits: while another connection reads, the log may not be emptied.
  */
 export function emptyLog(db: Database.Database): void {
   const timeout = db.pragma('busy_timeout', { simple: true });

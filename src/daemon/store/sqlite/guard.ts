@@ -128,7 +128,10 @@ export class SqliteGuard implements GuardStore {
     });
   }
 
-  /** Within a commit: checks at most `bite` rows that may have expired. @returns the number of changed rows. */
+  /**
+   * Within a commit: deletes about `bite` expired users and counts of turns. @returns the number of deleted or changed
+   * entries, but at most `bite`.
+   */
   deleteExpired(bite: number): number {
     const deleted = this.#users.deleteExpired(bite);
     return deleted + this.#turns.deleteExpired(bite - deleted, this.#clock.now());

@@ -48,7 +48,7 @@ interface Row {
   claim: string | null;
 }
 
-/** If the clock is set back by less than this, it counts as adjusted, not as set back, ms. */
+/** A clock that goes back by at most this much counts as adjusted, not as set back, ms. */
 const SET_BACK_MS = 1000;
 
 const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrupted, claim';
@@ -59,7 +59,9 @@ const COLUMNS = 'seq, queue, platform, state, next_attempt_at, wait_ms, interrup
  * `nextDueAt` and `holdsInterrupted` must be called within a commit.
  */
 export class InboxQueues implements Resident {
-  /** The beginning of each claim of this process, which distinguishes it from claims of other processes. */
+  /**
+   * The beginning of each claim of this process, which distinguishes these claims from the claims of other processes.
+   */
   readonly #owner: string;
   readonly #queues = new Map<string, Queue>();
   /**
@@ -107,8 +109,7 @@ export class InboxQueues implements Resident {
   }
 
   /**
-   * Claims queues that are due, beginning with the queues that have been due the longest. The caller must write the
-   * claims into the rows.
+   * Claims queues that are due, in the order of `byTurn`. The caller must write the claims into the rows.
    * @returns the message for which each queue was claimed.
    */
   claim(wanted: Wanted, platforms: readonly string[], limit: number): { seq: number; owner: string }[] {

@@ -37,7 +37,7 @@ export interface InboxBounds {
   failedMax: number;
 }
 
-/** Parts of the store that write in the same commits as the inbox. */
+/** Other parts of the store that the inbox uses. */
 export interface InboxNeighbours {
   known: KnownMessages;
   guard: SqliteGuard;
@@ -71,8 +71,8 @@ interface Place {
 }
 
 /**
- * Restarts a failed message with full budgets. Its reply, if it has one, continues with the first part that was not
- * confirmed.
+ * Restarts a failed message as if no attempt at it had been made. Its reply, if it has one, continues with the first
+ * part that was not confirmed.
  */
 const BEGIN_ANEW = `state = iif(reply IS NULL, 'waiting', 'replied'), attempts = 0, passing = 0, first_run_at = NULL,
   sends = 0, text_stored_at = iif(reply IS NULL, NULL, @now), parts_sent = iif(reply IS NULL, 0, parts_sent),

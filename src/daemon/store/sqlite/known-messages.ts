@@ -20,8 +20,9 @@ interface Met extends KnownMessage {
 const NOT_MET: KnownMessage = { verdict: null, id: null };
 
 /**
- * The messages of platforms, by which repeats are recognized. The guard and the inbox each record their part. Within
- * one commit, a message is read only once and written only once. All methods must be called within a commit.
+ * The messages that platforms have delivered, so that repeats are recognized. The guard and the inbox each record their
+ * part. Within one commit, a message is read only once and written only once. All methods must be called within a
+ * commit.
  */
 export class KnownMessages implements Resident {
   /** The messages that this commit has read. */

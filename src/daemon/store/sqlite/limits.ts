@@ -40,7 +40,7 @@ export class SqliteLimits implements LimitStore {
     });
   }
 
-  /** Within a commit: deletes at most `bite` windows that have expired. @returns the number of deleted windows. */
+  /** Within a commit: deletes expired windows, about `bite` of them. @returns their number, but at most `bite`. */
   deleteExpired(bite: number): number {
     return this.#windows.deleteExpired(bite);
   }

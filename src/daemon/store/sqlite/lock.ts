@@ -5,9 +5,9 @@ import { createPrivateFile } from './database.ts';
 import { asStoreFailure } from './unavailable.ts';
 
 /**
- * Takes an operating system lock, so that a daemon is the only one on its database. The lock is SQLite's own lock on a
+ * Takes an operating system lock, so that only one daemon at a time uses a database. The lock is SQLite's own lock on a
  * small file next to the database, held as long as the process lives. The kernel releases it when the process ends, for
- * any reason, so no pid file is needed that could become stale.
+ * any reason, so there is no pid file that could become stale.
  * @param path the path of the database; the lock is the file `agentd.lock` in its directory.
  * @returns a function that releases the lock.
  * @throws StoreLocked immediately if another process holds the lock.

@@ -167,7 +167,7 @@ export class SqliteMemories implements MemoryStore {
   /** Does nothing: the memories are closed together with their store. */
   async close(): Promise<void> {}
 
-  /** Reads the owner's memories. Writes only if the owner's alias has changed. */
+  /** Reads the owner's memories. Writes only if the owner's alias is new or has changed. */
   async #read(owner: MemoryOwner, work: (owner_no: number) => Memory[]): Promise<Memory[]> {
     const found = await read(() => this.#owner.get(owner.key));
     if (!found) return [];
@@ -198,7 +198,7 @@ function tagged(owner_no: number, term: string): string {
   return `${owner_no}z${term}`;
 }
 
-/** An FTS5 query for the term, which is quoted although it contains only letters and digits. */
+/** An FTS5 query for the term. The term is quoted, although it contains only letters and digits. */
 function matchOf(owner_no: number, { term, prefix }: WantedTerm): string {
   return `"${tagged(owner_no, term).replaceAll('"', '""')}"${prefix ? ' *' : ''}`;
 }

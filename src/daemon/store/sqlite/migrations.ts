@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 import { StoreTooNew } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-/** The steps that build the schema, oldest first. Schema version n is the n-th step. */
+/** The steps that build the schema, oldest first. The n-th step brings the schema to version n. */
 export type Migrations = readonly string[];
 
 /**

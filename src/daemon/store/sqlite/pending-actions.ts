@@ -75,7 +75,7 @@ export class PendingActions {
     this.#noteAsked.run({ asked_by: message_id, now: this.#clock.now() });
   }
 
-  /** Withdraws the action whose question this message asks: its reply will not be sent. */
+  /** Withdraws the action that this message asks the person to confirm: the reply will not be sent. */
   dropUnasked(message_id: string): void {
     this.#dropUnasked.run({ asked_by: message_id, now: this.#clock.now() });
   }

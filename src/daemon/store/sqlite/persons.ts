@@ -18,7 +18,7 @@ import { type GroupCommit, read } from './writer.ts';
 
 type StreamRow = Pick<StreamRecord, 'owner' | 'reader'> & { id: number; start: string };
 
-/** Tables from which rows are deleted by the value of one column. */
+/** The tables from which rows are deleted, each with the column that identifies its rows. */
 const KEYS = {
   links: 'key',
   actions: 'action_id',

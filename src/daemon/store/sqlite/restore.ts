@@ -154,8 +154,8 @@ function replace(path: string, copy: string): string | null {
 }
 
 /**
- * The first name that is not taken. Stores that earlier restores replaced are kept: if the first restore used a wrong
- * file, one of them is the only copy of the live data.
+ * The first name that is not taken. Stores that earlier restores replaced are kept: if an earlier restore used a wrong
+ * file, the store that it replaced is the only copy of the live data.
  */
 function freeName(name: string): string {
   for (let number = 1; ; number++) {
@@ -164,7 +164,10 @@ function freeName(name: string): string {
   }
 }
 
-/** Moves the log of the old database into it. If the database is damaged, this fails, and the log is kept unchanged. */
+/**
+ * Moves the log of the old database into it. If the database is damaged, this is not possible, and the log is kept
+ * unchanged.
+ */
 function moveLogIntoDatabase(path: string): void {
   let db: Database.Database | undefined;
   try {

@@ -47,7 +47,8 @@ function deleteCopies(path: string): void {
 }
 
 /**
- * Repeats the attempt until it succeeds. @throws StoreUnavailable if another process uses the database for too long.
+ * Repeats the attempt until it succeeds. @throws StoreUnavailable if another process holds a lock for too long, and an
+ * `Error` if another process reads for too long.
  */
 async function whenFree(attempt: () => boolean): Promise<void> {
   const gives_up_at = performance.now() + WAIT_MS;

@@ -247,7 +247,10 @@ export class SqliteSessions implements SessionStore {
     return this.#commit.write(() => this.#deleteLive(session_id));
   }
 
-  /** The id of a session's row, by one of the session's ids; null if there is none or the session has expired. */
+  /**
+   * The id of the row of the session that has this id, or had it before sign-in. Null if there is none or it has
+   * expired.
+   */
   liveId(name: string): number | null {
     return this.#live.get({ name, now: this.#clock.now() })?.id ?? null;
   }
@@ -259,7 +262,8 @@ export class SqliteSessions implements SessionStore {
   }
 
   /**
-   * Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns the number of deleted rows.
+   * Within a commit: deletes at most `bite` rows of expired sessions, turns first. @returns the number of deleted rows,
+   * and of sessions that have been extended and are checked again later.
    */
   deleteExpired(bite: number): number {
     const now = this.#clock.now();

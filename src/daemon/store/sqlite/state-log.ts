@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts';
 import type { Resident } from './writer.ts';
 
 /**
- * How far the size of the log may exceed twice the size of the current states before the oldest rows are rewritten, in
- * the unit of `Packing.size`.
+ * The oldest rows of the log are rewritten if the log is larger than twice the current states plus this surplus, all
+ * measured by `Packing.size`.
  */
 export const LOG_SURPLUS = 1000;
 
@@ -47,7 +47,8 @@ export type PackedEntry =
 
 /**
  * State that changes with every message and lasts for minutes. All of it is in memory. On disk it is a log: each commit
- * writes one row with all its changes, for any number of keys. For a large state, the row contains only the change.
+ * writes one row with all its changes, for any number of keys. If a state was already stored, the row can contain only
+ * its changes.
  *
  * Only the oldest row can be deleted, and only when nothing in it counts anymore. So an old state of a key can never
  * take effect again. If the log becomes too long, states in the oldest rows are written again completely if they still

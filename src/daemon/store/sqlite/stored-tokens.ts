@@ -130,7 +130,8 @@ export class StoredTokens {
       `'stream' AS kind, stream_id, token`,
       `token IS NOT NULL AND (expires_at IS NULL OR expires_at > @now) AND ${isWanted('token')}`,
     );
-    // The index of unsealed actions covers `args`, so `args` is replaced after the other texts.
+    // The index finds unsealed actions by their `args`. Therefore `args` is replaced last: after that, the index no
+    // longer finds the other texts of the action.
     const actions = (which: string) =>
       (['answer', 'summary', 'args'] as const).map((field) =>
         bites(

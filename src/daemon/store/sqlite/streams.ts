@@ -42,7 +42,7 @@ const END = { stream_complete: 'completed', error: 'failed' } as const satisfies
 
 /**
  * Streams and their events. Claims and subscriptions are in memory, because only one daemon uses the file. So if a
- * running stream has no claim in this process, its run has died with another process.
+ * running stream has no claim in this process, its run died with another process or was abandoned.
  */
 export class SqliteStreams implements StreamStore, Resident {
   readonly hintsMayBeLost = false;

@@ -41,7 +41,7 @@ export class Sweep {
   }
 
   /**
-   * Deletes one batch. Sweeps run one after the other.
+   * Deletes one batch. Only one sweep runs at a time.
    * @returns the number of deleted rows or returned pages; 0 if nothing remains to be done.
    */
   run(): Promise<number> {

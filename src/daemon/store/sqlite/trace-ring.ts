@@ -62,7 +62,9 @@ export class TraceRing {
     return this.#select.all({ id, channel, rest });
   }
 
-  /** Newest first. Reads the whole table: only administrators ask for it. */
+  /**
+   * The traces of a user, newest first. Reads the whole table, which is acceptable because only administrators call it.
+   */
   findOf({ platform = null, user_id }: { platform?: string | null; user_id: string }): KeptTrace[] {
     return this.#selectOf.all({ platform, user_id });
   }

@@ -3,8 +3,8 @@ import { StoreUnavailable } from '../../errors.ts';
 import { StoreDamaged } from '../failures.ts';
 
 /**
- * Failures that the environment causes: full disk, unreadable, read-only, busy, damaged. All other codes mean a defect
- * of the program, and such errors are passed on unchanged.
+ * Failures that the environment causes: full disk, unreadable, read-only, busy, damaged. Errors with any other code
+ * mean a defect of the program, and are passed on unchanged.
  */
 const ENVIRONMENT =
   /^SQLITE_(?:FULL|IOERR|READONLY|BUSY|LOCKED|PROTOCOL|CANTOPEN|CORRUPT|NOTADB|PERM|NOMEM)(?:_|$)/;
@@ -14,12 +14,15 @@ const BUSY = /^SQLITE_(?:BUSY|PROTOCOL)(?:_|$)/;
 /** SQLite reports a full disk as FULL, but an exceeded quota or file size limit as a failed write. */
 const NO_SPACE = /^SQLITE_(?:FULL|IOERR_WRITE|IOERR_SHMSIZE|IOERR_SHMMAP|IOERR_TRUNCATE|IOERR_FSYNC)$/;
 
-/** Nothing was written. After any other failure, including that of a sync, the data may already be on the disk. */
+/**
+ * Codes that mean that nothing was written. After any other failure, including a failed sync, the data may already be
+ * on the disk.
+ */
 const UNWRITTEN = /^SQLITE_(?:FULL|IOERR_WRITE)$/;
 
 const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
 
-/** Whether a failure means that the store cannot be reached, and not a defect of the program. */
+/** Whether the environment caused a failure, and not a defect of the program. */
 export function isEnvironmentFailure(error: unknown): boolean {
   return error instanceof Database.SqliteError && ENVIRONMENT.test(error.code);
 }

@@ -37,7 +37,7 @@ export interface Resident {
 }
 
 interface Member {
-  /** The time of `performance.now()`, because that clock cannot be set. */
+  /** When the write was requested, by `performance.now()`, because that clock cannot be set. */
   since: number;
   work: () => unknown;
   resolve: (value: unknown) => void;
