@@ -22,6 +22,7 @@ const MEASURED = 25;
 describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   let nodes: Redis[];
+  const monitors: Redis[] = [];
   let exchange: FakeExchange;
   let directory: string;
   let daemon: Agentd;
@@ -42,6 +43,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
     daemon = await startAgentd({ directory, env: { ...env, ...lax, ...platforms } });
     for (const node of nodes) {
       const monitor = await node.monitor();
+      monitors.push(monitor);
       monitor.on('monitor', (_time, [name = '']: string[], source: string) => {
         if (source !== 'lua' && !/^(?:cluster|ping|info|monitor)$/i.test(name)) sent++;
       });
@@ -50,7 +52,7 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   afterAll(async () => {
     await daemon.stop();
     await exchange.close();
-    for (const node of nodes) node.disconnect();
+    for (const client of [...nodes, ...monitors]) client.disconnect();
     await cluster.stop();
     rmSync(directory, { recursive: true, force: true });
   });

@@ -187,7 +187,8 @@ it.skipIf(!canMount)(
     expect((await fetch(`${daemon.url}/`)).status).toBe(200);
 
     await daemon.logged(({ msg }) => msg === 'the store can be written again');
-    expect((await say()).status).toBe(200);
+    // The sessions that expired first may have freed less space than this message needs.
+    await expect.poll(async () => (await say()).status).toBe(200);
     expect(daemon.log().filter(({ level }) => level === 'fatal')).toEqual([]);
   },
 );
