@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
+import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
+import { RedisConnection } from '../../src/daemon/store/redis/connection.ts';
 import { durabilityOf } from '../../src/daemon/store/redis/durability.ts';
+import { RedisKeyspace } from '../../src/daemon/store/redis/keyspace.ts';
+import { RedisLinks } from '../../src/daemon/store/redis/links.ts';
 import { adviceOn, type ServerFacts } from '../../src/daemon/store/redis/server.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -182,6 +186,30 @@ describe('durability', () => {
   it('rejects a write that was not confirmed in time', async () => {
     const { client } = serverWith([0, 0]);
     await expect(durabilityOf(client, facts)?.written()).rejects.toThrow(/not durable within 2000 ms/);
+  });
+
+  it('rejects a write if its connection has been closed since', async () => {
+    const { client } = serverWith([1, 0]);
+    const changing = Object.assign(client as { stream: object }, { stream: {} });
+    const durability = durabilityOf(client, facts);
+    const [first, second] = [durability?.written(), durability?.written()];
+    changing.stream = {};
+    await expect(first).resolves.toBeUndefined();
+    await expect(second).rejects.toThrow('a connection was closed before its writes were durable');
+  });
+
+  it.skipIf(!hasRedis)('reports every error as an outage, because the script has run', async () => {
+    const server = await startRedis();
+    const connection = new RedisConnection(parseRedisUrl(server.url), { constants: {} });
+    await connection.connect();
+    connection.awaitDurability(facts, true);
+    const refused = new Error('ERR WAITAOF cannot be used with replica instances.');
+    vi.spyOn(connection.client, 'call').mockRejectedValue(refused);
+    const link = new RedisLinks(new RedisKeyspace(connection)).remove('chat:jwt:u1');
+    await expect(link).rejects.toMatchObject({ name: 'StoreUnavailable', cause: refused });
+    expect(connection.failure).toBe(refused.message);
+    connection.close();
+    await server.stop();
   });
 
   it('lets simultaneous writes wait together', async () => {

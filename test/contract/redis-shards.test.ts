@@ -283,9 +283,25 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     await moves[0].cancel();
     await moves[1].cancel();
     expect((await listed.next()).done).toBe(false);
-    await (await cluster.moveSlot('{s00}')).finish();
+    // After three moves, the slot is on its first node again.
+    const first = await cluster.masterOf('{s00}');
+    for (let n = 0; n < 3; n++) await (await cluster.moveSlot('{s00}')).finish();
+    expect(await cluster.masterOf('{s00}')).toBe(first);
     await expect(listed.next()).rejects.toThrow(StoreUnavailable);
     connection.close();
+  });
+
+  it('reports an outage if the node to which a slot is being moved fails', async () => {
+    const pair = await startCluster(2);
+    const store = await openRedisStore({ url: pair.url, traceRetentionMs: HOUR });
+    await store.sessions.find('s');
+    const key = `{${shardOf('s')}}`;
+    const from = await pair.masterOf(key);
+    await pair.moveSlot(key);
+    await pair.kill(1 - from);
+    await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
+    await store.close();
+    await pair.stop();
   });
 
   it('does not reveal an idempotency key in the name of the record of its shard', async () => {

@@ -43,17 +43,35 @@ export function clientOf(address: RedisAddress, differing?: Differing): Redis | 
         reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
       });
     case 'cluster':
-      return new Cluster([...address.nodes], {
-        lazyConnect: common.lazyConnect,
-        enableOfflineQueue: common.enableOfflineQueue,
-        clusterRetryStrategy: retryStrategy,
-        // Otherwise a script that may have run is sent again if its node closes the connection.
-        retryDelayOnFailover: 0,
-        slotsRefreshTimeout: CONNECT_MS,
-        slotsRefreshInterval: SLOTS_MS,
-        redisOptions: { ...common, ...address.options },
-      });
+      return withSafeAsking(
+        new Cluster([...address.nodes], {
+          lazyConnect: common.lazyConnect,
+          enableOfflineQueue: common.enableOfflineQueue,
+          clusterRetryStrategy: retryStrategy,
+          // Otherwise a script that may have run is sent again if its node closes the connection.
+          retryDelayOnFailover: 0,
+          slotsRefreshTimeout: CONNECT_MS,
+          slotsRefreshInterval: SLOTS_MS,
+          redisOptions: { ...common, ...address.options },
+        }),
+      );
   }
+}
+
+/**
+ * While a slot is moved, ioredis sends ASKING before a redirected command, and ignores its promise. If the node is
+ * unreachable, the rejection of this promise would end the process. The command itself is rejected, too.
+ */
+function withSafeAsking(cluster: Cluster): Cluster {
+  cluster.on('+node', (node: Redis) => {
+    const asking = node.asking.bind(node);
+    node.asking = () => {
+      const asked = asking();
+      asked.catch(() => undefined);
+      return asked;
+    };
+  });
+  return cluster;
 }
 
 /** The hosts as people see them, without credentials. */

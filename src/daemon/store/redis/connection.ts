@@ -75,9 +75,18 @@ export class RedisConnection {
     if (!script) throw new Error(`there is no script ${name}.lua`);
     return this.send(async () => {
       const reply = await this.#runScript(script, keys, given);
-      if (this.#lasting.has(name)) await this.#durability?.written();
+      if (this.#lasting.has(name)) await this.#untilDurable();
       return reply;
     });
+  }
+
+  /** @throws StoreUnavailable whatever the server answers: the script has run, so it has no defect. */
+  async #untilDurable(): Promise<void> {
+    try {
+      await this.#durability?.written();
+    } catch (error) {
+      throw new StoreUnavailable(error);
+    }
   }
 
   /**
@@ -109,7 +118,7 @@ export class RedisConnection {
       return done;
     } catch (error) {
       const failure = asStoreFailure(error);
-      if (failure instanceof StoreUnavailable) this.#failure = (error as Error).message;
+      if (failure instanceof StoreUnavailable) this.#failure = (failure.cause as Error).message;
       throw failure;
     }
   }

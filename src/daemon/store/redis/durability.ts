@@ -47,7 +47,11 @@ const WAIT_MS = 2000;
 const BATCH_MAX = 10_000;
 
 export interface Durability {
-  /** Resolves when everything that this connection has written is durable. Rejects if that takes too long. */
+  /**
+   * Resolves when everything that the client has written is durable. Call it in the same tick as the reply to the last
+   * write. Rejects if that takes too long, or if a connection that may have written has been closed: a new connection
+   * knows nothing of earlier writes, and a failed master is no longer among the nodes.
+   */
   written(): Promise<void>;
 }
 
@@ -56,7 +60,8 @@ export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Dura
   const replicas = client instanceof Cluster || server.replicas > 0 ? 1 : 0;
   const local = hasWaitAof(server) ? 1 : 0;
   if (local + replicas === 0) return null;
-  const waitOn = async (node: Redis) => {
+  const waitOn = async ({ node, stream }: Connected) => {
+    if (node.stream !== stream) throw new Error('a connection was closed before its writes were durable');
     const acknowledged =
       local === 1
         ? ((await node.call('WAITAOF', local, replicas, WAIT_MS)) as [number, number])
@@ -69,10 +74,26 @@ export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Dura
   };
   // While one write waits, later writes are collected. Then they wait together, so that the connection is held up only
   // once for all of them.
-  const batch = new Batch<null, void>(BATCH_MAX, async (writes) => {
-    const nodes = client instanceof Cluster ? client.nodes('master') : [client];
-    await Promise.all(nodes.map(waitOn));
+  const batch = new Batch<Connected[], void>(BATCH_MAX, async (writes) => {
+    const connections = new Map(writes.flat().map((connected) => [connected.stream, connected]));
+    await Promise.all([...connections.values()].map(waitOn));
     return writes.map(() => undefined);
   });
-  return { written: () => batch.ask(null) };
+  return { written: () => batch.ask(connectionsOf(client)) };
+}
+
+/** A node and the connection to it at the time of a write. */
+interface Connected {
+  node: Redis;
+  stream: Redis['stream'];
+}
+
+function connectionsOf(client: Redis | Cluster): Connected[] {
+  const nodes = client instanceof Cluster ? client.nodes('master').filter(isConnected) : [client];
+  return nodes.map((node) => ({ node, stream: node.stream }));
+}
+
+/** Whether the client has connected to this node of a Cluster: it connects when the first command is sent. */
+function isConnected({ stream }: Redis): boolean {
+  return stream !== undefined;
 }
