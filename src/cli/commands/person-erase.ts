@@ -103,7 +103,7 @@ async function eraseRecords({ persons, selector }: PersonDesk): Promise<PersonRe
     if (!(error instanceof FilesNotRewritten)) throw error;
     throw failed(
       `everything is deleted, but files of the store may still contain parts of it: ${error.message}`,
-      'Have the server rewrite its files: `redis-cli BGREWRITEAOF` if it keeps an append-only file, `redis-cli BGSAVE` if it makes snapshots.',
+      error.advice,
     );
   }
 }

@@ -14,13 +14,21 @@ export interface PersonStore {
    * Deletes everything that `show` returns, and the memories that this store keeps. The embedded store does this in one
    * step. In shared threads, turns of other people are not deleted. When it resolves, the files of the store contain
    * none of this data, and the copies that the store made of itself are gone.
-   * @throws FilesNotRewritten only with Redis
+   * @throws FilesNotRewritten
    */
   erase(of: PersonSelector): Promise<PersonRecords>;
 }
 
 /** Everything is deleted, but files of the store may still contain some of the data. The error message says why. */
-export class FilesNotRewritten extends Error {}
+export class FilesNotRewritten extends Error {
+  /** What an administrator can do about it. */
+  readonly advice: string;
+
+  constructor(message: string, advice: string) {
+    super(message);
+    this.advice = advice;
+  }
+}
 
 export type PersonSelector =
   /**

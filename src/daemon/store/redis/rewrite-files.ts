@@ -4,20 +4,24 @@ import { FilesNotRewritten } from '../persons.ts';
 
 /** How often to check whether the server is done, ms. */
 const ASK_MS = 50;
+/** How long the server may take for one file, ms. */
+const REWRITE_MS = 10 * 60 * 1000;
+const ADVICE =
+  'Have the server rewrite its files: `redis-cli BGREWRITEAOF` if it keeps an append-only file, `redis-cli BGSAVE` if it makes snapshots.';
 
 type Facts = ReadonlyMap<string, string>;
 
 /**
  * Makes servers rewrite their files on disk from their current data: the log of writes and, if they make snapshots, the
  * snapshot. When it resolves, neither contains deleted data. Files of replicas are not covered.
- * @throws FilesNotRewritten if a server refuses, or cannot.
+ * @throws FilesNotRewritten if a server refuses, cannot, or takes longer than ten minutes.
  */
 export async function rewriteFiles(servers: readonly Redis[]): Promise<void> {
   try {
     await Promise.all(servers.map(rewrite));
   } catch (error) {
     if (error instanceof FilesNotRewritten) throw error;
-    throw new FilesNotRewritten(`Redis did not answer: ${(error as Error).message}`);
+    throw new FilesNotRewritten(`Redis did not answer: ${(error as Error).message}`, ADVICE);
   }
 }
 
@@ -28,14 +32,14 @@ async function rewrite(server: Redis): Promise<void> {
     await ask(server, 'BGREWRITEAOF');
     const now = await until(server, (later) => !isRewriting(later));
     if (now.get('aof_last_bgrewrite_status') !== 'ok')
-      throw new FilesNotRewritten('the log of Redis could not be written');
+      throw new FilesNotRewritten('the log of Redis could not be written', ADVICE);
   }
   if (!(await makesSnapshots(server))) return;
   await until(server, (now) => now.get('rdb_bgsave_in_progress') === '0' && !isRewriting(now));
   await ask(server, 'BGSAVE');
   const now = await until(server, (later) => later.get('rdb_bgsave_in_progress') === '0');
   if (now.get('rdb_last_bgsave_status') !== 'ok')
-    throw new FilesNotRewritten('the snapshot of Redis could not be written');
+    throw new FilesNotRewritten('the snapshot of Redis could not be written', ADVICE);
 }
 
 function isRewriting(facts: Facts): boolean {
@@ -56,14 +60,17 @@ async function ask(server: Redis, command: 'BGREWRITEAOF' | 'BGSAVE'): Promise<v
   try {
     await server.call(command);
   } catch (error) {
-    throw new FilesNotRewritten(`Redis refused ${command}: ${(error as Error).message}`);
+    throw new FilesNotRewritten(`Redis refused ${command}: ${(error as Error).message}`, ADVICE);
   }
 }
 
 async function until(server: Redis, holds: (facts: Facts) => boolean): Promise<Facts> {
+  const gives_up_at = performance.now() + REWRITE_MS;
   for (;;) {
     const facts = await persistenceOf(server);
     if (holds(facts)) return facts;
+    if (performance.now() >= gives_up_at)
+      throw new FilesNotRewritten('Redis has been writing a file for more than ten minutes', ADVICE);
     await setTimeout(ASK_MS);
   }
 }
