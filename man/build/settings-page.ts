@@ -54,7 +54,7 @@ export function settingsPage(groups: readonly SettingGroup[], texts: readonly Ch
 const DESCRIPTION = [
   'A setting has the same name in the environment, in `.env`, and in the configuration file. The environment overrides `.env`, and `.env` overrides the file. An empty value counts as not set. `agentd config check` reports all problems at once: for each one the setting, what is wrong, where the value came from, and what would be right. The exit status is then 78. The daemon does not start with such settings, and exits with 78, too.',
   'In the configuration file, numbers, booleans and lists may be native values; a list may also be one string with commas, as in the environment. Quote a string that looks like a number or a boolean. Relative paths are relative to the working directory. STATE_DIR and LOG_FILE may begin with a tilde. Under systemd the default of STATE_DIR is STATE_DIRECTORY. Output shows secrets as `[secret]`.',
-  'Every secret can also be given as a file, as container platforms and systemd provide them: the name of the setting followed by `_FILE` contains the path, and the content of the file, without one trailing line break, is the value. In the configuration file such a path is relative to that file. It is an error if one source sets both the secret and its `_FILE` setting, or if the file cannot be read. The daemon warns if `.env` or the configuration file contains a secret and other users of the machine can read it.',
+  'Every secret can also be given as a file, as container platforms and systemd provide them: the setting `NAME_FILE` contains the path of the file for the secret `NAME`. The content of the file, without one trailing line break, is the value. In the configuration file such a path is relative to that file. It is an error if one source sets both the secret and its `_FILE` setting, or if the file cannot be read. The daemon warns if `.env` or the configuration file contains a secret and other users of the machine can read it.',
   'An unknown name in the configuration file is an error. In the environment, which also holds variables of other programs, an unknown name is an error only if it looks like a misspelled setting.',
   'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that are meant for development are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`; the daemon warns at each start.',
 ]
@@ -76,7 +76,7 @@ const TOOLS = [
     {
       term: '`openapi`, `name`, `operations`',
       body: prose(
-        'An API with an OpenAPI document, by its path relative to the file. Optional: `base_url` (default API_BASE_URL), `credentials`, `exchange`, `headers`, `secrets`. An operation may have `as`, `credentials`, `confirm`, `summary`, `public`, `bind`, `idempotent` and `idempotency_header`.',
+        'An API with an OpenAPI document; `openapi` is the path of the document, relative to the configuration file. Optional: `base_url` (default API_BASE_URL), `credentials`, `exchange`, `headers`, `secrets`. An operation may have `as`, `credentials`, `confirm`, `summary`, `public`, `bind`, `idempotent` and `idempotency_header`.',
       ),
     },
     {
@@ -91,13 +91,16 @@ const TOOLS = [
         'An MCP server that agentd starts: a list of the program and its arguments. Optional: `env`, `secrets`. It gets no credentials.',
       ),
     },
-    { term: '`module`', body: prose('A module of your own: a path relative to the file, or a package.') },
+    {
+      term: '`module`',
+      body: prose('A module of your own: a path relative to the configuration file, or a package.'),
+    },
   ]),
   prose(
     'A source at the origin of API_BASE_URL may use every kind of credentials. A source at another origin uses none, unless its entry says `credentials: user` (https or a loopback address only) or `exchange`, or has fixed headers; `default` and `user-or-default` are refused there. A fixed `Authorization` header is refused for a source that uses credentials.',
   ),
   prose(
-    'Headers, `client_secret` and `env` may refer to secrets as `\u0024{NAME}`. The entry lists these names under `secrets`. Such a secret comes from the environment, from `.env`, or from the file that the name followed by `_FILE` names; the configuration file itself must not contain it, and it is a problem if it is not set. `agentd config show` lists it as `[secret]`.',
+    'Headers, `client_secret` and `env` may refer to secrets as `\u0024{NAME}`. The entry lists these names under `secrets`. Such a secret comes from the environment, from `.env`, or from the file whose path `NAME_FILE` contains. The configuration file itself must not contain the secret. It is a problem if a listed secret is not set. `agentd config show` lists each secret as `[secret]`.',
   ),
 ].join('\n\n');
 

@@ -34,7 +34,7 @@ const sse: ChannelPlugin = {
       name: 'SSE_REQUIRE_TOKEN',
       kind: 'boolean',
       default: false,
-      sentence: 'Whether opening a stream requires a user token; the token may be invalid.',
+      sentence: 'Whether opening a stream requires a user token; even an invalid token is accepted.',
     },
     {
       name: 'SSE_STREAM_TTL_SECONDS',

@@ -36,7 +36,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'inbox list': 'List platform messages that are waiting or have failed, newest first.',
   'inbox show': 'Show one platform message: its text, its state, its reply.',
   'inbox retry': 'Retry one message, or all messages that have failed.',
-  'inbox discard': 'Delete a platform message: it is no longer answered.',
+  'inbox discard': 'Delete a platform message, so that it is not answered.',
   'memory list': 'List what is remembered about somebody, newest first.',
   'memory search': 'Search what is remembered about somebody, best match first.',
   'memory forget': 'Delete one or all memories about somebody.',

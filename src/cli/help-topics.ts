@@ -133,7 +133,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     name: 'people',
     summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
     paragraphs: [
-      'A person is named by `--sub SUB`, or by their user on a platform. The audit log records what administrators change, and each `agentd person show`.',
+      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show`.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],

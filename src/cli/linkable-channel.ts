@@ -8,7 +8,7 @@ import { configLocation } from './config-location.ts';
 export type LinkableChannel = Pick<ChannelPlugin, 'name'> & { linking: ChannelLinking };
 
 /**
- * The channel that a word of the command line names: by its word for linking, or by its name.
+ * The channel that a word of the command line names: by its alias for linking (`linking.word`), or by its name.
  * @throws CliError (2) with the known words if the word matches no channel, or several
  */
 export async function linkableChannel(options: OptionValues, word: string): Promise<LinkableChannel> {

@@ -75,7 +75,7 @@ describe('agentd init', () => {
   it('with --secret-files, writes each secret to a separate file, which the daemon finds', async () => {
     const { stdout } = await init('--yes', '--secret-files', '--channels', 'webchat,msgbot');
     expect(stdout).toContain(
-      `each into a file with its name in ${join(directory, 'secrets')}: MSGBOT_BOT_TOKEN`,
+      `each into a file of the same name in ${join(directory, 'secrets')}: MSGBOT_BOT_TOKEN`,
     );
     const folder = join(directory, 'secrets');
     expect(readdirSync(directory).sort()).toEqual(['agentd.yaml', 'secrets']);

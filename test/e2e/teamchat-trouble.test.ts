@@ -21,7 +21,7 @@ it('every documented delivery is acknowledged; only messages of people to the bo
   for (const name of sampleNames()) {
     const parsed = parse(sample(name), null);
     if (parsed.kind === 'message') spoken.add(String(parsed.message.message_id));
-    // Within seconds, the same notice is sent only once to the same place.
+    // The same notice is sent to the same place at most once every 3 seconds.
     if (parsed.kind === 'unreadable') spoken.add(`${parsed.reply_to.channel} ${parsed.notice}`);
     expect((await work.send({ body: JSON.stringify(sample(name)) })).status, name).toBe(200);
   }
@@ -57,7 +57,7 @@ describe('the loop guard', () => {
     ]);
   });
 
-  it('informs a thread once that it has used all its turns', async () => {
+  it('tells a thread that it has used all its turns, but only once', async () => {
     await work.run({ ...patient, LOOP_GUARD_MAX_TURNS_PER_SESSION: '1' });
     for (let number = 1; number <= 3; number++)
       await work.deliver({ place: 'group', thread: 't', text: `count ${number}`, number });

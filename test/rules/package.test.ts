@@ -32,7 +32,7 @@ describe('package.json', () => {
     expect(manifest.man).toEqual(pages.map((file) => `./dist/${file.replace(/\.md$/, '')}`));
   });
 
-  it('replaces the shell with the daemon, so that SIGTERM reaches it, even in a new channel', () => {
+  it('starts the daemon with `exec`, so that SIGTERM reaches it; also in the template of a channel', () => {
     const template = JSON.parse(read('plugins/template/package.json')) as typeof manifest;
     for (const { scripts } of [manifest, template]) expect(scripts.start).toMatch(/^exec .*serve --dev$/);
   });

@@ -48,8 +48,8 @@ export interface Mark {
   /** The mark must begin and end on the same line. */
   readonly inLine?: boolean;
   /**
-   * The platform recognizes the mark only between words. If the mark is next to a letter, an invisible character is
-   * written between them.
+   * The platform ignores the mark inside a word. If the mark would be inside a word, an invisible character is written
+   * between the mark and the letter.
    */
   readonly tight?: boolean;
   /** The platform recognizes no other mark inside this mark. */

@@ -1,7 +1,7 @@
 import type { Dialect, Mark } from './dialect.ts';
 import type { Blank, Word } from './tokens.ts';
 
-/** A zero-width space. It separates a mark from a letter, because the platform reads the mark only between words. */
+/** A zero-width space. It separates a mark from a letter, because the platform ignores a mark inside a word. */
 const APART = '\u200b';
 /** A word joiner before a word that would be markup. No platform treats it as white space. */
 const GUARD = '\u2060';

@@ -16,7 +16,7 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   memory_unmarked: {
     happened:
-      'A tool returned a result from an origin other than that of API_BASE_URL. The agent did not get the result, because the memories that the run had already stored could not be marked as `elsewhere`.',
+      'A tool returned a result from an origin other than that of API_BASE_URL, so the memories that the run had already stored had to be marked as `elsewhere`. That failed, so the agent did not get the result.',
     todo: 'Run `agentd doctor`: its line `memory` says what is wrong.',
   },
 
@@ -38,7 +38,8 @@ export const AGENT_ADVICE: AdviceTable = {
     todo: 'See the lines before `not_summarized` for the reason. agentd tries again after a later message.',
   },
   budget_exhausted: {
-    happened: 'The tokens that one person may use within 24 hours were used up, and the reply said so.',
+    happened:
+      'The request did not fit into the tokens that one person may use within 24 hours (AGENT_DAILY_TOKENS), and the reply said so.',
     todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
   },
 

@@ -13,7 +13,7 @@ export const command: Command = {
   description: [
     'Shows the answer while the agent writes it, with a status line for the tool that is running. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
     'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
-    'If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. The token is then asked for on the terminal; without a terminal, only the argument can contain it.',
+    'If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
     'Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
   ].join('\n\n'),
   options: [

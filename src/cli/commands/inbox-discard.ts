@@ -8,7 +8,7 @@ import { withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'inbox discard',
-  summary: 'Delete a platform message: it is no longer answered.',
+  summary: 'Delete a platform message, so that it is not answered.',
   description:
     'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat. The traces of the message are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
   args: [{ name: 'id', sentence: 'id of the message', required: true }],

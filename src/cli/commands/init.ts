@@ -27,7 +27,7 @@ export const command: Command = {
     })),
     {
       flags: '--directory <directory>',
-      sentence: 'target directory; default: the working directory, with --systemd /etc/agentd',
+      sentence: 'target directory; default: the working directory, or /etc/agentd with --systemd',
       values: 'directory',
     },
     {

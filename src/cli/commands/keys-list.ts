@@ -7,7 +7,7 @@ export const command: Command = {
   name: 'keys list',
   summary: 'List the keys that seal stored tokens, and how much each has sealed.',
   description:
-    'Shows each key by a short hash, never the key itself: the one that `seals`, those that only `open`, and where each is set. TEXTS is the number of stored tokens and texts of actions that the key has sealed. If it is 0 for a key that only opens, the key is no longer used and can be removed. A key whose role is `unknown` has sealed texts that no configured key opens; agentd treats those texts as missing. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
+    'Lists each key with a short hash (never the key itself), its role, and where it is set. The key with the role `seals` seals new texts; a key with the role `opens` only opens texts that are already sealed. TEXTS is the number of stored tokens and texts of actions that the key has sealed. If it is 0 for a key that only opens, the key is no longer used and can be removed. A key whose role is `unknown` has sealed texts that no configured key opens; agentd treats those texts as missing. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
   examples: [
     { line: 'agentd keys list', does: 'Shows whether the key from before a rotation is still used.' },
     {

@@ -13,7 +13,7 @@ export const command: Command = {
   name: 'link list',
   summary: 'List the links: which user, which person, until when.',
   description:
-    'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link whose token no encryption key decrypts is ignored. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
+    'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
   options: [
     { flags: '--platform <name>', sentence: 'only links of this channel', values: channelNames },
     { flags: '--limit <n>', sentence: 'maximum number of links, 1 to 100000', default: 1000 },

@@ -18,7 +18,7 @@ export const command: Command = {
   args: [
     {
       name: 'channel',
-      sentence: 'name of the channel, or its word for linking, such as `phone`',
+      sentence: 'name of the channel, or its alias for linking, such as `phone`',
       required: true,
       values: linkingWords,
     },

@@ -30,14 +30,14 @@ export const command: Command = {
   summary: 'Link a user of a channel to the person of a token.',
   description: [
     'From the next message of this user on, the tools act as the person of the token: for 30 days, or until the token expires, whichever is earlier. The token is validated first, in the same way as by the daemon.',
-    'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key; if neither exists, nothing is linked (exit code 78). If the daemon was never started, the command makes the store and the key that the daemon would make.',
+    'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key. If the embedded store exists but its key does not, nothing is linked (exit code 78). If there is no store yet, because the daemon was never started, the command makes the store and the key that the daemon would make. In Redis, the token is sealed only if TOKEN_ENCRYPTION_KEY is set.',
     'If the user has a link to another person whose token has not expired, the command asks for confirmation on a terminal; elsewhere it needs --replace.',
     'Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
   ].join('\n\n'),
   args: [
     {
       name: 'channel',
-      sentence: 'name of the channel, or its word for linking, such as `phone`',
+      sentence: 'name of the channel, or its alias for linking, such as `phone`',
       required: true,
       values: linkingWords,
     },

@@ -26,7 +26,7 @@ export const command: Command = {
     { flags: '-f, --follow', sentence: 'continue with new lines' },
     {
       flags: '-n, --lines <n>',
-      sentence: `maximum number of lines, 0 to 100000; without it ${LINES}, or all with --since`,
+      sentence: `maximum number of lines, 0 to 100000; default: ${LINES}, or no limit with --since`,
     },
     {
       flags: '--level <level>',

@@ -9,7 +9,7 @@ export const command: Command = {
   description: [
     'Prints the address, the active channels and the backends, then logs to standard error.',
     'SIGTERM or SIGINT stops the daemon: running requests may finish within SHUTDOWN_GRACE_SECONDS, and new ones get 503. The exit code is 0, or 1 if a request was not answered in that time. A second signal ends the daemon at once with 1. SIGHUP reopens LOG_FILE, for log rotation.',
-    'With ADMIN_LISTEN set, a second listener answers probes. It starts first and stops last:',
+    'With ADMIN_LISTEN set, a second listener, which starts first and stops last, answers these requests:',
     [
       '- `GET /live`: 200 while the process runs.',
       '- `GET /ready`: 200 while the daemon should get requests; otherwise 503 and the reason: it is starting or stopping, or its store cannot be written.',

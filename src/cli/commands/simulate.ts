@@ -82,7 +82,7 @@ export const command: Command = {
     },
     {
       line: `agentd simulate ${EXAMPLE.channel} --command - < command.txt`,
-      does: `Sends a command that is read from a file (\`${EXAMPLE.command}\` and a token), because other users could see it as an argument.`,
+      does: `Sends a command (\`${EXAMPLE.command}\` and a token). It is read from a file, because other users could see a token in the arguments.`,
     },
     {
       line: `agentd simulate ${EXAMPLE.channel} "Hello" --fail 2 --retry-after 3`,

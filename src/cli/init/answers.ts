@@ -35,7 +35,8 @@ const GROUPS = [
   [
     {
       option: 'model',
-      question: 'Language model, `provider:model` or a name at the server of AGENT_BASE_URL; empty: none',
+      question:
+        'Language model: `provider:model`, or the name of a model on the server at AGENT_BASE_URL; empty: none',
       default: '',
     },
     {

@@ -20,9 +20,11 @@ export function hiddenFromService({ directory, form }: Plan): string | null {
 function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
   const isEnv = form === 'env';
   const folder = printable(join(directory, SECRETS));
-  const place = isEnv ? 'them into .env' : `each into a file with its name in ${folder}`;
+  const place = isEnv ? 'them into .env' : `each into a file of the same name in ${folder}`;
   const [first = ''] = optional;
-  const named = isEnv ? '' : `, and name it in agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
+  const named = isEnv
+    ? ''
+    : `, and add the path of the file to agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
   const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
   const email = api === '' || isEnv ? '' : ' Set API_EMAIL in agentd.yaml.';
   return [

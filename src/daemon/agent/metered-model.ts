@@ -6,7 +6,8 @@ import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
 import { modelFailure } from './model-failure.ts';
 
 /**
- * Thrown, and the model is not called, if the sender's AGENT_DAILY_TOKENS are used up. Its message is for the sender.
+ * Thrown instead of calling the model if the request does not fit into what is left of the sender's AGENT_DAILY_TOKENS.
+ * Its message is for the sender.
  */
 export class BudgetExhausted extends Error {}
 
@@ -56,8 +57,8 @@ function providerName({ provider }: Model): string {
 }
 
 /**
- * The text of a model's answer that has arrived so far. Reports the end of the call, at the latest when the call is
- * aborted. It may report the end again, and only the first report counts.
+ * Collects the text of a model's answer as it arrives. Reports the end of the call, even if the call fails or is
+ * aborted. It may report the end more than once; only the first report counts.
  */
 class Heard {
   readonly #began = performance.now();

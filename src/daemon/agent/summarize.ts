@@ -19,8 +19,8 @@ interface SummarySettings {
 
 /**
  * Has the model summarize exchanges, together with the summary of the exchanges before them. Calls the model only once:
- * if that fails, the summary is made later. Rejects with a coded failure, or with a plain error if AGENT_DAILY_TOKENS
- * are used up.
+ * if that fails, the summary is made later. Rejects with a coded failure, or with a plain error if the request does
+ * not fit into what is left of AGENT_DAILY_TOKENS.
  */
 export async function summarize(
   model: Model,

@@ -9,7 +9,10 @@ export interface AnswerFacts {
   names_action: boolean;
   /** The channel user. */
   user_id: string;
-  /** Who confirms the actions of this message (`confirmerOf`); null for an anonymous web client. */
+  /**
+   * Who must confirm the actions that a message like this one requests: the person, or else the platform's user
+   * (`confirmerOf`). Null for an anonymous web client.
+   */
   confirmer: string | null;
   /** The person whom the message acts for; null if there is none. */
   person: PersonKey | null;
@@ -48,8 +51,7 @@ export function judgeAnswer(
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
-  // If the answer was accepted in the millisecond of `asked_at`, the answer came later: it was stored after the
-  // question was noted as sent.
+  // `>=`, because an answer that was accepted in the same millisecond may have come after the question.
   const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';
   // The sender is no longer known: the sign-in has expired, or the message came without a token.

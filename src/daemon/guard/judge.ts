@@ -33,18 +33,24 @@ export interface GuardState {
   /** The first verdict on this message, found by its platform and id. */
   readonly verdict: GuardVerdict | null;
   readonly user: GuardUserState | null;
-  /** `ends_at` is the end of the session if the session is stored, or else the end of the count. */
+  /**
+   * The count of the session's turns. Its `ends_at` is when the session ends or, if the session is not stored, when the
+   * count expires.
+   */
   readonly turns: SessionTurns | null;
 }
 
 export interface Judgement {
   verdict: GuardVerdict;
   /**
-   * The state after the message. A part that did not change is the same object as before. If a count was found, and the
-   * new `ends_at` is earlier than the end of the session, the session also ends at `ends_at`.
+   * The state after the message. A part that did not change is the same object as before. If `turns` changed and was
+   * not null before, the backend must also end the session at the new `turns.ends_at`, unless it ends earlier.
    */
   state: GuardState;
-  /** Set if this message is the only change of `user` (`addMessage`), so that a log needs to store only the message. */
+  /**
+   * The new hit, if nothing else in `user` changed: a backend that stores changes can then append this hit instead of
+   * writing the whole state (`addMessage` applies it). Otherwise null.
+   */
   added: AddedHit<MessageHit> | null;
   /** The state of the user must be stored at least until this time, ms since the epoch. */
   user_expires_at: number;
@@ -178,7 +184,7 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
 
 /**
  * The part of `judge` that depends on the session: counts a message that the user's windows do not block. The count
- * expires no later than a session that is used now.
+ * expires at most `session_ttl_ms` from now, like a session that is used now.
  */
 export function judgeTurn(
   found: SessionTurns | null,

@@ -25,7 +25,7 @@ export function cors(origins: readonly string[]): Middleware {
     exposeHeaders: EXPOSED,
     allowHeaders: ALLOWED,
     maxAge: MAX_AGE,
-    // The problem document is sent with the headers that are already set.
+    // Not needed: an error does not clear the headers that are already set (`problems`).
     keepHeadersOnError: false,
   });
   return (ctx, next) => {

@@ -53,8 +53,9 @@ export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Ser
 }
 
 /**
- * Checks that the person may get this answer. The client that posted the message of a stream knows the key. But if a
- * token in the address gave the stream to a person, only that person may get the answer and the id of its session.
+ * Checks that the person may get this answer. Usually the key is enough, because only the client that posted the
+ * message knows it. But if a stream was opened with a person's token in its URL, only that person may get the answer
+ * and the id of its session.
  * @throws `session_forbidden`
  */
 export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {

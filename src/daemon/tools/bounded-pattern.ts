@@ -24,8 +24,8 @@ const script = new Script('pattern.test(text)');
 
 /**
  * A regular expression of a schema, for Ajv. Patterns come from other people's documents and servers, and texts come
- * from models. With some patterns, even a short text would block the event loop practically forever. Only a script in a
- * separate context can be stopped from outside.
+ * from models. With some patterns, even a short text would block the event loop practically forever. In the thread
+ * of the event loop, only a `node:vm` script can be stopped after a timeout.
  */
 export const boundedPattern = Object.assign(
   (source: string, flags: string): Pattern => {

@@ -56,8 +56,8 @@ describe('the token for a command', () => {
   it.each([
     ['Ctrl-C', '\u{3}'],
     ['Ctrl-D', '\u{4}'],
-    ['nothing', '\r'],
-  ])('is missing after %s at the prompt, which is wrong usage', async (_what, typed) => {
+    ['empty', '\r'],
+  ])('is missing if the answer to the prompt is %s, which is wrong usage', async (_what, typed) => {
     const { stdin, read } = terminal();
     const token = read();
     stdin.write(typed);

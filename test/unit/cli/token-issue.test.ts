@@ -105,7 +105,7 @@ describe('agentd token issue', () => {
   });
 
   it.each([
-    ['no --sub', { sub: undefined }, '--sub is missing'],
+    ['a missing --sub', { sub: undefined }, '--sub is missing'],
     ['an empty --email', { email: '' }, '--email is missing'],
     ['an invalid --ttl', { ttl: 'soon' }, "--ttl takes a time from 1 second to 10 years, not 'soon'"],
     ['a --ttl of 0', { ttl: '0' }, "--ttl takes a time from 1 second to 10 years, not '0'"],

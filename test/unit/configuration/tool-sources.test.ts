@@ -28,8 +28,8 @@ async function problemsOf(tools: string, env: Record<string, string> = {}): Prom
 }
 
 /**
- * Returns the problems, as `setting problem`, of an OpenAPI source with the lines `rest`. By default, the source has
- * the origin of the API.
+ * Returns the problems of an OpenAPI source whose entry also has the lines `rest`, each as `setting problem`. Unless
+ * `rest` sets `base_url`, the source has the origin of the API.
  */
 async function openApiProblems(rest: string, env: Record<string, string> = {}): Promise<string[]> {
   const tools = `tools:\n  - openapi: ./shop.yaml\n    name: shop\n${rest.replace(/^(?=.)/gm, '    ')}`;
@@ -464,7 +464,7 @@ describe('the token exchange of a source', () => {
 describe('the secrets and headers of a source', () => {
   const USE = `headers: { X-Key: '\${SHOP_KEY}' }`;
 
-  it('may not be in the configuration file, whether or not the environment has the secret as well', async () => {
+  it('are refused if a secret is in the configuration file, even if the environment has it as well', async () => {
     const text = `SHOP_KEY: in-the-file\ntools:\n  - { mcp: https://x.example, name: x, secrets: [SHOP_KEY], ${USE}, tools: { a: } }`;
     const problems = await problemsOf(text, { SHOP_KEY: 'in-the-environment' });
     expect(problems).toEqual([
@@ -510,7 +510,7 @@ describe('the secrets and headers of a source', () => {
     expect(await openApiProblems(`${text}\n${OPERATIONS}`)).toEqual([problem]);
   });
 
-  it('never appear in a reported problem', async () => {
+  it('are reported as problems without their values', async () => {
     const place = placeWith(
       { ...API, SHOP_KEY: 'hidden\nvalue' },
       {

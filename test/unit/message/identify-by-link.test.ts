@@ -46,7 +46,7 @@ describe('identify, by a link', () => {
     expect(world.lines).toMatchObject([{}, { level: 'warn', request_id: 'request-1' }]);
   });
 
-  it('reports an expired sign-in as already mentioned only after a turn has succeeded since the expiry', async () => {
+  it('sets `expiry_notified` only after a turn has succeeded since the token expired', async () => {
     await linked('u1', 60);
     world.clock.moveTo(world.clock.now() + 2 * MINUTE);
     const notified = async (failed: boolean) => {

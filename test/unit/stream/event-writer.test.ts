@@ -101,7 +101,7 @@ describe('an event writer', () => {
     expect(shown(events)).toEqual(['1 text_chunk {"text":"a"}', '2 error {"code":"unavailable","message":']);
   });
 
-  it('logs events that could not be stored, and stores them with the next events, under the same numbers', async () => {
+  it('warns if events could not be stored, and stores them with the next events, under the same numbers', async () => {
     const { store, lines, writer, text } = writing();
     text('a');
     await tick();

@@ -116,7 +116,7 @@ test('a call that is invalid or needs sign-in is refused before the journal is r
 });
 
 test.each(['always', 'never'] as const)(
-  'a call that could not be sent is refused before the person is asked or the call is recorded (confirm: %s)',
+  'a call with arguments that cannot be sent is refused before it is confirmed or recorded (confirm: %s)',
   async (confirm) => {
     const unusable = ({ id }: { id?: unknown }) => (id === '' ? 'The argument `id` cannot be empty.' : null);
     const { call, events } = scene({ tool: { confirm, unusable } });
@@ -127,7 +127,7 @@ test.each(['always', 'never'] as const)(
   },
 );
 
-describe('the journal records as the outcome', () => {
+describe('the outcome that the journal records', () => {
   test.each<[string, Sent | Error, string, number | null]>([
     ['a 2xx: done', done, 'done', 200],
     ['an answer without a status: done', { outcome: 'answered', status: null, result: 'x' }, 'done', null],
@@ -153,7 +153,7 @@ describe('the journal records as the outcome', () => {
       null,
     ],
     ['a tool that throws: unknown', new Error('x'), 'unknown', null],
-  ])('of %s', async (_, sent, state, status) => {
+  ])('for %s', async (_, sent, state, status) => {
     const { call, events } = scene({ sent });
     const answer = await call();
     expect(events.at(-1)).toEqual(['finish', 'action-1', state, status, answer.ok]);
@@ -162,7 +162,7 @@ describe('the journal records as the outcome', () => {
     expect(isInDoubt).toBe(state === 'unknown');
   });
 
-  test('of a run that ends during a call: unknown', async () => {
+  test('for a run that ends during a call: unknown', async () => {
     const controller = new AbortController();
     const { call, events } = scene({
       tool: { send: () => new Promise(() => controller.abort(new Error('deadline'))) },

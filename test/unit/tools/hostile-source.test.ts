@@ -156,7 +156,7 @@ test('a hostile source gets the claims of the person but no token, wherever it s
   expect(JSON.stringify(seen)).not.toContain('fixed-key-of-the-entry');
 });
 
-test('if a hostile source claims other credentials for its answer, the credentials that the client used still apply', async () => {
+test('if a hostile source lies about its credentials, the credentials that the client used decide', async () => {
   info = sourceOf({ name: 'hostile', base_url: `${api.url}/x` }, api.url);
   api.misbehave('/x/orders', { status: 200, body: { id: 1, secret: 'of Bob' } });
   const lying = hostile({

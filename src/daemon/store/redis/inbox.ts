@@ -62,7 +62,7 @@ export class RedisInbox implements InboxStore, CommittedInbox {
   readonly #desk: GuardDesk;
   /** Messages with their stored reply, by their claims. */
   readonly #replied = new WeakMap<InboxClaim, InboxMessage>();
-  /** The worker asks for runs and sends at the same time, so one command answers both. */
+  /** The worker asks for messages to run and messages to send at the same time, so one command answers both. */
   readonly #claims = new SameTick<WantedClaims, InboxClaim[]>((asked) => this.#claim(asked));
   readonly #looks = new SameTick<Lane, NextDue>((asked) => this.#look(asked));
 

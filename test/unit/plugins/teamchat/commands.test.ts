@@ -46,7 +46,7 @@ async function typed(form: Record<string, string>, scope: RecordingScope = recor
 }
 
 describe('/service-auth', () => {
-  it('links the sender, and tells only the sender the linked person and the expiry', async () => {
+  it('links the sender, and shows the linked person and the expiry only to the sender', async () => {
     const scope = recordingScope(settings);
     const { status, body } = await typed({ text: `  ${GOOD_TOKEN}\n` }, scope);
     expect(status ?? 200).toBe(200);
@@ -187,7 +187,7 @@ describe('the user ids that `agentd link` reads', () => {
   it.each([
     ['U012AB3CD', ['U012AB3CD']],
     [' W012AB3CD ', ['W012AB3CD']],
-    // The platform does not document that case is ignored, so this is not an id.
+    // The platform does not say that ids are case-insensitive, so this is not an id.
     ['u012ab3cd', []],
     ['T0EXTERNAL:U012AB3CD', ['T0EXTERNAL:U012AB3CD']],
     ['B012AB3CD', []],
