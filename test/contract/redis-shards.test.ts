@@ -304,6 +304,16 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     await pair.stop();
   });
 
+  it('has no link of a user whose id has braces, because they decide the slot of a key', async () => {
+    const { links } = await open();
+    for (const key of ['chat:jwt:a}b', 'chat:jwt:{a}b', 'chat:jwt:a{b']) {
+      expect(await links.get(key), key).toBeNull();
+      expect(await links.remove(key), key).toBe(false);
+      const link = { key, token: 'a.b.c', person: '["","","ada"]' as never, ttl_ms: HOUR };
+      await expect(links.put(link, null), key).rejects.toMatchObject({ code: 'invalid_request' });
+    }
+  });
+
   it('does not reveal an idempotency key in the name of the record of its shard', async () => {
     const store = await open();
     const key = JSON.stringify(['web', ['client', '192.0.2.7', 'canary']]);

@@ -125,9 +125,9 @@ export class RedisKeyspace {
 }
 
 /**
- * A key that never exists. Every script names it, so that a node of a Cluster refuses the script while the slot of the
- * shard is moved: with a missing key, the node answers ASK, and the other node TRYAGAIN. Otherwise the script would run
- * without the keys that have been moved. `base.lua` removes it from KEYS.
+ * A key that never exists. Every script names it, so that both nodes of a Cluster refuse the script while the slot of the
+ * shard is moved: because a key is missing, the old node answers ASK or TRYAGAIN, and the new node TRYAGAIN. Otherwise the
+ * script would run without the keys that have been moved. `base.lua` removes it from KEYS.
  * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
  */
 function absentKey(tag: string): string {

@@ -1,3 +1,4 @@
+import { AgentdError } from '../../errors.ts';
 import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
 import type { Reply } from './connection.ts';
 import { escapeGlob } from './key-names.ts';
@@ -18,6 +19,7 @@ export class RedisLinks implements LinkStore {
   }
 
   async get(key: string): Promise<Link | null> {
+    if (this.#isInOtherSlot(key)) return null;
     const found = await this.#run('get-link', key);
     if (found === null) return null;
     const [token, ends, alias, person, notified] = found as [string, number, string | null, string, number];
@@ -37,6 +39,8 @@ export class RedisLinks implements LinkStore {
   }
 
   async put({ key, token, person, ttl_ms }: NewLink, expected: string | null): Promise<boolean> {
+    if (this.#isInOtherSlot(key))
+      throw new AgentdError('invalid_request', 'In a Redis Cluster, the id of a linked user has no braces.');
     const args = [token, person, ttl_ms, expected === null ? 0 : 1, expected ?? ''];
     return (await this.#run('put-link', key, ...args)) === 1;
   }
@@ -54,6 +58,7 @@ export class RedisLinks implements LinkStore {
   }
 
   async remove(key: string, expected?: string): Promise<boolean> {
+    if (this.#isInOtherSlot(key)) return false;
     return (await this.#run('remove-link', key, expected === undefined ? 0 : 1, expected ?? '')) === 1;
   }
 
@@ -95,6 +100,11 @@ export class RedisLinks implements LinkStore {
 
   #pointer(alias: string): string {
     return this.#redis.names.key('alias', alias, 'link');
+  }
+
+  /** Whether the braces in this key would put it into another slot than the facts about its link. */
+  #isInOtherSlot(key: string): boolean {
+    return this.#redis.isSharded && /[{}]/.test(key);
   }
 
   #run(script: string, key: string, ...args: (string | number)[]): Promise<Reply> {
