@@ -12,8 +12,10 @@ export interface PersonStore {
   show(of: PersonSelector): Promise<PersonRecords>;
   /**
    * Deletes everything that `show` returns, and the memories that this store keeps. The embedded store does this in one
-   * step. In shared threads, turns of other people are not deleted. When it resolves, the files of the store contain
-   * none of this data, and the copies that the store made of itself are gone.
+   * step. Redis does it in several steps: if it is interrupted, a repeat finds the rest. If a turn was stored in a session
+   * meanwhile, the session may be kept; it is then not in the result, and a repeat finds it. In shared threads, turns of
+   * other people are not deleted. When it resolves, the files of the store contain none of the deleted data, and the
+   * copies that the store made of itself are gone.
    * @throws FilesNotRewritten
    */
   erase(of: PersonSelector): Promise<PersonRecords>;

@@ -1,7 +1,9 @@
+import { randomSuffix } from '../../clock.ts';
 import type { Session, StoredTurn } from '../../session/session.ts';
 import { tagOf } from '../../session/session.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import type { Action } from '../actions.ts';
+import { CLAIM_MS } from '../claims.ts';
 import type { StoredAnswer } from '../idempotency.ts';
 import type { InboxMessage, InboxState, InboxStore } from '../inbox.ts';
 import type { Link } from '../links.ts';
@@ -32,6 +34,8 @@ interface FoundSession extends PersonSession {
   doc: string;
   /** The turns of the person or user, as they are stored. */
   stored: string[];
+  /** The number of its summaries. */
+  summaries: number;
 }
 
 interface FoundAction {
@@ -40,16 +44,21 @@ interface FoundAction {
 }
 
 interface Found {
-  match: PersonMatch;
   sessions: FoundSession[];
   links: Link[];
+  /** Keys of the aliases of the links. */
+  aliases: string[];
   actions: FoundAction[];
   inbox: InboxMessage[];
   /** Ids of traces, by the key of their ring. */
   traces: Map<string, string[]>;
   /** Ids of streams. */
   streams: string[];
-  /** Keys to delete without a script. */
+  /** Keys that lead from idempotency keys to the streams. */
+  stream_keys: string[];
+  /** Keys of facts about messages, which are found through inbox messages, traces and turns. */
+  seen: string[];
+  /** Other keys to delete without a script. */
   keys: string[];
   records: PersonRecords;
 }
@@ -74,40 +83,55 @@ export class RedisPersons implements PersonStore {
   }
 
   async show(of: PersonSelector): Promise<PersonRecords> {
-    return (await this.#find(of)).records;
+    const match = new PersonMatch(of);
+    return (await this.#find(match, await this.#sessions(match))).records;
   }
 
+  /**
+   * If an erasure is interrupted, a repeat must find the rest. So everything is found before the first deletion, and a
+   * record is deleted before the records through which it is found. The sessions are the last: until then, they are
+   * closed, so that nothing is added that only they lead to.
+   */
   async erase(of: PersonSelector): Promise<PersonRecords> {
     await this.#deleteEnded();
-    const found = await this.#find(of);
-    await this.#noteErased(found);
-    await this.#eraseSessions(found);
-    await this.#eraseLinks(found.links);
-    for (const { key, action } of found.actions)
-      await this.#redis.run('erase-action', [key], action.action_id);
-    for (const message of found.inbox) {
-      const runs_in = found.match.runsIn(message) ?? '';
-      const shard = this.#redis.at(message.queue);
-      await shard.run('erase-message', [shard.names.key('inbox', null, 'names')], message.id, runs_in);
-    }
-    for (const stream_id of found.streams) await this.#eraseStream(stream_id);
-    await this.#delete(found.keys);
-    for (const [ring, ids] of found.traces)
-      if (ids.length > 0) await this.#redis.run('erase-traces', [ring], ...ids);
-    await rewriteFiles(this.#redis.nodes);
-    return found.records;
-  }
-
-  async #find(of: PersonSelector): Promise<Found> {
     const match = new PersonMatch(of);
     const sessions = await this.#sessions(match);
+    const owner = randomSuffix();
+    await this.#close(sessions, owner);
+    const renewing = setInterval(() => this.#renew(sessions, owner), CLAIM_MS / 3);
+    try {
+      const found = await this.#find(match, sessions);
+      await this.#eraseLinks(found);
+      await this.#delete(found.seen);
+      for (const { key, action } of found.actions)
+        await this.#redis.run('erase-action', [key], action.action_id);
+      await this.#eraseMessages(found, match);
+      await this.#delete(found.stream_keys);
+      for (const id of found.streams)
+        await this.#redis.run('erase-stream', [this.#key('stream', id, 'state')], id);
+      await this.#delete(found.keys);
+      for (const [ring, ids] of found.traces)
+        if (ids.length > 0) await this.#redis.run('erase-traces', [ring], ...ids);
+      // Messages, traces and answers are found through these.
+      const erased = await this.#eraseSessions(sessions, match, owner);
+      await rewriteFiles(this.#redis.nodes);
+      const others = { ...found.records.others, summaries: countSummaries(erased) };
+      return { ...found.records, sessions: erased.map(shownSession), others };
+    } finally {
+      clearInterval(renewing);
+    }
+  }
+
+  async #find(match: PersonMatch, sessions: FoundSession[]): Promise<Found> {
     const links = (await this.#parts.links.list({ limit: ALL })).filter((link) => match.link(link));
+    const aliases = await this.#pointers('alias', 'link', new Set(links.map(({ key }) => key)));
     const actions = await this.#actions(match);
     const messages = await this.#parts.inbox.list({ states: STATES, limit: ALL });
     const inbox = messages.filter((message) => match.inbox(message));
     const traces = new Map<string, string[]>();
     for (const { key } of traceRings(this.#redis)) traces.set(key, await this.#traces(key, match));
     const streams = await this.#streams(match);
+    const stream_keys = await this.#pointers('stream-key', 'stream', new Set(streams));
     const answers = await this.#named('key', 'answer', ['answer'], (name, [answer]) =>
       match.answer(name, JSON.parse(answer as string) as StoredAnswer),
     );
@@ -122,7 +146,7 @@ export class RedisPersons implements PersonStore {
     const limits = await this.#named('limit', 'hits', ['value', 'version'], (name) => match.limit(name));
     const budgets = await this.#named('budget', 'window', ['value', 'version'], (name) => match.budget(name));
     const others = {
-      summaries: await this.#countSummaries(sessions),
+      summaries: countSummaries(sessions),
       traces: [...traces.values()].flat().length,
       streams: streams.length,
       answers: answers.length,
@@ -132,13 +156,16 @@ export class RedisPersons implements PersonStore {
       limits: limits.length,
       budgets: budgets.length,
     };
-    const moved = sessions
-      .filter(({ shared }) => !shared && this.#redis.isSharded)
-      .map(({ session }) => this.#key('moved', session.session_id, 'tag'));
-    const keys = [...moved, ...answers, ...running, ...seen, ...users, ...counts, ...limits, ...budgets];
-    const shown = sessions.map(({ session, turns, shared }) => ({ session, turns, shared }));
-    const records = { sessions: shown, links, actions: actions.map(({ action }) => action), inbox, others };
-    return { match, sessions, links, actions, inbox, traces, streams, keys, records };
+    const keys = [...answers, ...running, ...users, ...counts, ...limits, ...budgets];
+    const records = {
+      sessions: sessions.map(shownSession),
+      links,
+      actions: actions.map(({ action }) => action),
+      inbox,
+      others,
+    };
+    const pointers = { aliases, stream_keys };
+    return { sessions, links, actions, inbox, traces, streams, ...pointers, seen, keys, records };
   }
 
   /** The sessions, the most recently active first. */
@@ -163,7 +190,11 @@ export class RedisPersons implements PersonStore {
     const found = match.session(session, all);
     if (found === null) return null;
     const stored = texts.filter((_, place) => found.turns.includes(all[place] as StoredTurn));
-    return { ...found, doc, stored };
+    const fields = await this.#redis.send(() =>
+      this.#redis.client.hkeys(this.#key('session', tagOf(session), 'summaries')),
+    );
+    const summaries = fields.filter((name) => name.startsWith('of:')).length;
+    return { ...found, doc, stored, summaries };
   }
 
   /** The actions, newest first, including pending actions. */
@@ -186,59 +217,115 @@ export class RedisPersons implements PersonStore {
    * In a Cluster, records the erased ids for traces that are stored without a turn: these are in a different shard than
    * the erased data.
    */
-  async #noteErased({ sessions, inbox }: Found): Promise<void> {
-    const ids = sessions
-      .filter(({ shared }) => !shared)
-      .flatMap(({ session }) => [tagOf(session), session.session_id])
-      .concat(inbox.map(({ id }) => id));
+  async #noteErased(ids: readonly string[]): Promise<void> {
     if (this.#redis.isSharded && ids.length > 0)
       await this.#redis.run('note-erased', [this.#key('traces', null, 'kept')], ...ids);
   }
 
   /**
-   * Called before all other data is erased: after that, a run that is under way cannot add anything to these sessions.
+   * Claims the sessions that will be deleted, also if a run has claimed them. A run that is under way can then store
+   * nothing, and no other run can begin. If the erasure is interrupted, the claims expire.
    */
-  async #eraseSessions({ sessions, match }: Found): Promise<void> {
+  async #close(sessions: readonly FoundSession[], owner: string): Promise<void> {
+    const closed = sessions.filter(({ shared }) => !shared).map(({ session }) => session);
+    await this.#noteErased(closed.flatMap((session) => [tagOf(session), session.session_id]));
+    for (const session of closed) {
+      const tag = tagOf(session);
+      await this.#redis.run(
+        'close-session',
+        [this.#key('session', tag, 'claim')],
+        owner,
+        tag,
+        session.session_id,
+      );
+    }
+  }
+
+  /** A claim that cannot be renewed may be lost. Then its session is not erased (`#eraseSessions`). */
+  #renew(sessions: readonly FoundSession[], owner: string): void {
+    for (const { session, shared } of sessions)
+      if (!shared)
+        this.#redis
+          .run('renew-claim', [this.#key('session', tagOf(session), 'claim')], owner)
+          .catch(() => undefined);
+  }
+
+  /**
+   * Returns the sessions that were erased. A session that has changed since it was read is not erased, so that a repeat
+   * finds it and its new records.
+   */
+  async #eraseSessions(
+    sessions: readonly FoundSession[],
+    match: PersonMatch,
+    owner: string,
+  ): Promise<FoundSession[]> {
+    const erased: FoundSession[] = [];
     for (const found of sessions) {
-      const tag = tagOf(found.session);
-      const key = this.#key('session', tag, 'state');
-      if (!found.shared) {
-        await this.#redis.run('erase-session', [key], tag, found.session.session_id);
-        continue;
-      }
-      let one: FoundSession | null = found;
-      for (let tries = 0; one !== null && tries < TRIES; tries++) {
-        const { doc } = storedSession(match.untied(one.session));
-        const args = [tag, one.doc, doc as string, ...one.stored];
-        if ((await this.#redis.run('erase-turns', [key], ...args)) === 1) break;
-        const anew = (await this.#sessions(match)).find(({ session }) => tagOf(session) === tag);
-        one = anew ?? null;
-      }
+      const isErased = found.shared
+        ? await this.#eraseTurns(found, match)
+        : await this.#eraseSession(found.session, owner);
+      if (isErased) erased.push(found);
     }
+    return erased;
   }
 
-  async #eraseLinks(links: readonly Link[]): Promise<void> {
-    const { names } = this.#redis;
-    const gone = new Set(links.map(({ key }) => key));
+  async #eraseSession(session: Session, owner: string): Promise<boolean> {
+    const [tag, id] = [tagOf(session), session.session_id];
+    // This pointer is found only through the session. If the session is kept, only its former id leads to it.
+    if (this.#redis.isSharded) await this.#delete([this.#key('moved', id, 'tag')]);
+    const args = [tag, owner, id, session.turns];
+    return (await this.#redis.run('erase-session', [this.#key('session', tag, 'state')], ...args)) === 1;
+  }
+
+  /** Deletes the turns that were found. Later turns stay, because their other records have not been erased. */
+  async #eraseTurns(found: FoundSession, match: PersonMatch): Promise<boolean> {
+    const tag = tagOf(found.session);
+    let { session, doc }: Pick<FoundSession, 'session' | 'doc'> = found;
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { doc: untied } = storedSession(match.untied(session));
+      const args = [tag, doc, untied as string, ...found.stored];
+      if ((await this.#redis.run('erase-turns', [this.#key('session', tag, 'state')], ...args)) === 1)
+        return true;
+      const anew = (await this.#sessions(match)).find((one) => tagOf(one.session) === tag);
+      if (anew === undefined) return true;
+      ({ session, doc } = anew);
+    }
+    return false;
+  }
+
+  async #eraseLinks({ links, aliases }: Found): Promise<void> {
+    await this.#delete(aliases);
     for (const { key } of links) await this.#parts.links.remove(key);
-    if (gone.size === 0) return;
-    // This includes aliases that no longer lead to the link, because their names and values contain ids of its user.
-    for await (const keys of this.#redis.scan(names.pattern('alias', 'link'))) {
-      const values = await this.#redis.send(() =>
-        Promise.all(keys.map((key) => this.#redis.client.get(key))),
-      );
-      await this.#delete(keys.filter((_, place) => gone.has(values[place] ?? '')));
+    // An alias may have been bound in the meantime.
+    await this.#delete(await this.#pointers('alias', 'link', new Set(links.map(({ key }) => key))));
+  }
+
+  async #eraseMessages({ inbox, sessions }: Found, match: PersonMatch): Promise<void> {
+    await this.#noteErased(inbox.map(({ id }) => id));
+    // The claims of these sessions are held by the erasure.
+    const closed = new Set(sessions.filter(({ shared }) => !shared).map(({ session }) => tagOf(session)));
+    for (const message of inbox) {
+      const runs_in = match.runsIn(message) ?? '';
+      const shard = this.#redis.at(message.queue);
+      const args = [message.id, closed.has(runs_in) ? '' : runs_in];
+      await shard.run('erase-message', [shard.names.key('inbox', null, 'names')], ...args);
     }
   }
 
-  async #eraseStream(stream_id: string): Promise<void> {
-    await this.#redis.run('erase-stream', [this.#key('stream', stream_id, 'state')], stream_id);
-    for await (const keys of this.#redis.scan(this.#redis.names.pattern('stream-key', 'stream'))) {
+  /**
+   * The keys of a kind that contain the name of one of these records. Some are left over: for example, an alias that no
+   * longer leads to its link, although its name and its value contain ids of the user.
+   */
+  async #pointers(kind: string, part: string, records: ReadonlySet<string>): Promise<string[]> {
+    const found: string[] = [];
+    if (records.size === 0) return found;
+    for await (const keys of this.#redis.scan(this.#redis.names.pattern(kind, part))) {
       const values = await this.#redis.send(() =>
         Promise.all(keys.map((key) => this.#redis.client.get(key))),
       );
-      await this.#delete(keys.filter((_, place) => values[place] === stream_id));
+      found.push(...keys.filter((_, place) => records.has(values[place] ?? '')));
     }
+    return found;
   }
 
   async #streams(match: PersonMatch): Promise<string[]> {
@@ -266,17 +353,6 @@ export class RedisPersons implements PersonStore {
       if (last === undefined || entries.length < BITE) return ids;
       after = `(${last[0]}`;
     }
-  }
-
-  async #countSummaries(sessions: readonly FoundSession[]): Promise<number> {
-    const fields = await this.#redis.send(() =>
-      Promise.all(
-        sessions.map(({ session }) =>
-          this.#redis.client.hkeys(this.#key('session', tagOf(session), 'summaries')),
-        ),
-      ),
-    );
-    return fields.flat().filter((name) => name.startsWith('of:')).length;
   }
 
   /** Keys of hashes that belong to the person or user, by the name in the key and some fields. */
@@ -308,6 +384,14 @@ export class RedisPersons implements PersonStore {
   #key(kind: string, name: string | null, part: string): string {
     return this.#redis.names.key(kind, name, part);
   }
+}
+
+function shownSession({ session, turns, shared }: FoundSession): PersonSession {
+  return { session, turns, shared };
+}
+
+function countSummaries(sessions: readonly FoundSession[]): number {
+  return sessions.reduce((sum, { summaries }) => sum + summaries, 0);
 }
 
 /** The name of a message that was seen, without the prefix under which the guard stores the result for its user. */

@@ -1,0 +1,270 @@
+import { Cluster, Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { StoreUnavailable } from '../../src/daemon/errors.ts';
+import { guardUser } from '../../src/daemon/guard/user.ts';
+import { countRecords, type PersonStore } from '../../src/daemon/store/persons.ts';
+import { RedisConnection } from '../../src/daemon/store/redis/connection.ts';
+import { RedisKeyspace } from '../../src/daemon/store/redis/keyspace.ts';
+import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import type { Store } from '../../src/daemon/store/store.ts';
+import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../support/person-world.ts';
+import { startCluster } from '../support/redis-cluster.ts';
+import { hasRedis, startRedis } from '../support/redis-server.ts';
+import {
+  anAction,
+  anInboxMessage,
+  aPendingAction,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  GUARD_LIMITS,
+} from './fixtures.ts';
+import { claimSession, commitUnderClaim, keepTurn, saveSession } from './store-writes.ts';
+
+const HOUR = 60 * 60 * 1000;
+/** The scripts that an erasure writes with. */
+const WRITES = /^(?:erase-|close-|note-erased$|remove-link$)/;
+const ada = aResident('Ada');
+/** The session in which Ada wrote before and after she signed in. */
+const SESSION = `mixed-${ada.canary}`;
+/** One erasure for the person, one for the user of the platform. */
+const SELECTORS = [
+  { person: ada.person, link_keys: [`${PLATFORM}:jwt:${ada.user_id}`] },
+  { platform: PLATFORM, user_id: ada.user_id },
+];
+
+/**
+ * Stores everything that only the sessions of Ada tie to her, because she had not signed in yet: the records contain no
+ * id of hers, except for the word by which the test recognizes her data.
+ */
+async function fillSession(store: Store, { canary, person }: typeof ada): Promise<void> {
+  const session = aSession(Date.now(), {
+    session_id: SESSION,
+    former_id: `former-${canary}`,
+    user_id: `web${canary}`,
+    owner: person,
+  });
+  await saveSession(store, session);
+  const session_id = SESSION;
+  const tag = `former-${canary}`;
+  const message_id = `asks-${canary}`;
+  const user = guardUser({ platform: 'chat', user_id: `web${canary}`, person, address: null });
+  await store.guard.check({ user, session_id: tag, text: 'hash', message_id, sent_at: null }, GUARD_LIMITS);
+  const key = JSON.stringify(['chat', ['client', '192.0.2.7', `key-${canary}`]]);
+  const found = await store.idempotency.claim(key, 'body', tag);
+  if (found.outcome !== 'new') throw new Error('the key is known');
+  const record = aTurn({ user_id: `web${canary}`, message_id, text: canary });
+  const outcome = await commitUnderClaim(store, tag, {
+    turn: { record, ttl_ms: HOUR },
+    trace: aTrace(session, { user_id: canary, message_id, turn_id: record.turn_id }),
+    pending: aPendingAction(session, { summary: `${canary} pending` }),
+    answer: { claim: found.claim, answer: { session_id, response: canary }, ttl_ms: HOUR },
+  });
+  if (outcome !== 'committed') throw new Error(`the turn was not committed: ${outcome}`);
+  await store.actions.start(null, anAction({ session_tag: tag, session_id, args: `{"a":"${canary}"}` }));
+  const stream = aStream({ stream_id: `mixed-st-${canary}`, idempotency_key: `stream-key-${canary}` });
+  stream.start.session_id = session_id;
+  stream.start.message.text = canary;
+  await store.streams.create(stream);
+  await store.inbox.enqueue([
+    anInboxMessage({ session_id, queue: tag, message_id: `waits-${canary}`, text: canary }),
+  ]);
+  await keepTurn(store, session, { user_id: `web${canary}`, person, text: `${canary} signed in` });
+}
+
+const SERVERS = { 'a single server': () => startRedis(), 'a Cluster': () => startCluster(3) };
+
+describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_, start) => {
+  let servers: Awaited<ReturnType<typeof start>>;
+  let nodes: Redis[];
+  let store: Store;
+  let persons: PersonStore;
+
+  beforeAll(async () => {
+    servers = await start();
+    nodes =
+      'client' in servers
+        ? [servers.client]
+        : [...servers.url.matchAll(/:(\d+)/g)].map(([, port]) => new Redis(Number(port)));
+    // Values are searched as they are dumped. Without snapshots, the servers need not rewrite files.
+    for (const node of nodes) await node.config('SET', 'rdbcompression', 'no', 'save', '');
+    store = await openRedisStore({ url: servers.url, traceRetentionMs: HOUR });
+    persons = store.persons as PersonStore;
+  });
+  beforeEach(() => fill());
+  afterEach(() => vi.restoreAllMocks());
+  afterAll(async () => {
+    await store.close();
+    for (const node of nodes) node.disconnect();
+    await servers.stop();
+  });
+
+  async function fill(): Promise<void> {
+    await servers.flush();
+    await fillAsPerson(store, Date.now(), ada);
+    await fillAsUser(store, Date.now(), ada);
+    await fillSession(store, ada);
+    expect(await keysOf(ada.canary)).not.toEqual([]);
+  }
+
+  /** The keys that contain the word, in the key itself or in its value. */
+  async function keysOf(word: string): Promise<string[]> {
+    const some = nodes.map(async (node) => {
+      const keys = await node.keys('*');
+      const dumps = await Promise.all(keys.map((key) => node.dumpBuffer(key)));
+      return keys.filter((key, place) => key.includes(word) || dumps[place]?.includes(word));
+    });
+    return (await Promise.all(some)).flat();
+  }
+
+  /** Erases everything, after an attempt that `interrupt` ends. @returns whether it ended an attempt. */
+  async function eraseAgain(interrupt: () => void): Promise<boolean> {
+    let interrupted = false;
+    for (const of of SELECTORS) {
+      interrupt();
+      const outcome = await persons.erase(of).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      vi.restoreAllMocks();
+      if (outcome === null) continue;
+      expect(outcome).toBeInstanceOf(StoreUnavailable);
+      interrupted = true;
+      await persons.erase(of);
+      expect(countRecords(await persons.show(of))).toBe(0);
+    }
+    return interrupted;
+  }
+
+  /** From the write with this number on, every command fails, as if the process had been killed. */
+  function failFrom(write: number): void {
+    let left = write;
+    let isDead = false;
+    const expectAlive = (isWrite: boolean) => {
+      isDead ||= isWrite && left-- === 0;
+      if (isDead) throw new StoreUnavailable(new Error('the test has ended the connection'));
+    };
+    const { run, send } = RedisConnection.prototype;
+    vi.spyOn(RedisConnection.prototype, 'run').mockImplementation(async function (
+      this: RedisConnection,
+      name,
+      ...rest
+    ) {
+      expectAlive(WRITES.test(name));
+      return run.call(this, name, ...rest);
+    });
+    vi.spyOn(RedisConnection.prototype, 'send').mockImplementation(async function <T>(
+      this: RedisConnection,
+      work: () => Promise<T>,
+    ) {
+      expectAlive(false);
+      return send.call(this, work) as Promise<T>;
+    });
+    const client = nodes.length > 1 ? Cluster.prototype : Redis.prototype;
+    const { del } = client;
+    vi.spyOn(client, 'del').mockImplementation(async function (this: Redis, ...keys: unknown[]) {
+      expectAlive(true);
+      return (del as (...of: unknown[]) => Promise<number>).apply(this, keys);
+    } as never);
+  }
+
+  it('leaves nothing of the person if it is repeated after it was interrupted, at any write', async () => {
+    const left: Record<number, string[]> = {};
+    let write = 0;
+    for (; await eraseAgain(() => failFrom(write)); write++) {
+      const keys = await keysOf(ada.canary);
+      if (keys.length > 0) left[write] = keys;
+      await fill();
+    }
+    expect(left).toEqual({});
+    expect(write).toBeGreaterThan(20);
+    expect(await keysOf(ada.canary)).toEqual([]);
+  });
+
+  it('leaves nothing of the person if it is repeated after the keys could not be listed', async () => {
+    const { scan } = RedisKeyspace.prototype;
+    const left: Record<number, string[]> = {};
+    const failScan = (number: number) => {
+      let scans = 0;
+      vi.spyOn(RedisKeyspace.prototype, 'scan').mockImplementation(async function* (
+        this: RedisKeyspace,
+        pattern,
+      ) {
+        yield* scan.call(this, pattern);
+        if (scans++ === number) throw new StoreUnavailable(new Error('slots have been moved'));
+      });
+    };
+    let number = 0;
+    for (; await eraseAgain(() => failScan(number)); number++) {
+      const keys = await keysOf(ada.canary);
+      if (keys.length > 0) left[number] = keys;
+      await fill();
+    }
+    expect(left).toEqual({});
+    expect(number).toBeGreaterThan(10);
+  });
+
+  /** Calls `work` once, just before a script with this name runs for the first time. */
+  function before(script: string, work: () => Promise<unknown>): void {
+    const { run } = RedisConnection.prototype;
+    let isDone = false;
+    vi.spyOn(RedisConnection.prototype, 'run').mockImplementation(async function (
+      this: RedisConnection,
+      name,
+      ...rest
+    ) {
+      if (name === script && !isDone) {
+        isDone = true;
+        await work();
+      }
+      return run.call(this, name, ...rest);
+    });
+  }
+
+  const asPerson = { person: ada.person, link_keys: [] };
+  const mixed = () => store.sessions.find(SESSION);
+
+  it('lets no run begin in a session that is being erased', async () => {
+    let claim: unknown = 'not tried';
+    before('erase-traces', async () => {
+      claim = await store.sessions.claim(`former-${ada.canary}`);
+    });
+    const { sessions } = await persons.erase(asPerson);
+    expect(claim).toBeNull();
+    expect(sessions).toHaveLength(2);
+    expect(await mixed()).toBeNull();
+    expect(await store.sessions.claim(`former-${ada.canary}`)).not.toBeNull();
+  });
+
+  it.each([
+    ['before the session was closed', 'close-session'],
+    ['after its claim of the session had expired', 'erase-session'],
+  ])('keeps a session in which a turn was stored %s, until it is repeated', async (_when, script) => {
+    const session = await mixed();
+    if (session === null) throw new Error('there is no session');
+    before(script, async () => {
+      for (const node of nodes)
+        for (const key of await node.keys('agentd:*former-*claim')) await node.del(key);
+      const tag = `former-${ada.canary}`;
+      const claim = await claimSession(store, tag);
+      const key = JSON.stringify(['chat', ['client', '192.0.2.7', `late-${ada.canary}`]]);
+      const found = await store.idempotency.claim(key, 'body', tag);
+      if (found.outcome !== 'new') throw new Error('the key is known');
+      await store.commitTurn(claim, {
+        turn: { record: aTurn({ user_id: session.user_id, person: ada.person }), ttl_ms: HOUR },
+        trace: aTrace(session, { person: ada.person }),
+        answer: { claim: found.claim, answer: { session_id: SESSION, response: 'late' }, ttl_ms: HOUR },
+      });
+      await store.sessions.release(claim);
+    });
+    const first = await persons.erase(asPerson);
+    expect(first.sessions.map(({ session: { session_id } }) => session_id)).toEqual([`s-${ada.canary}`]);
+    const shown = await persons.show(asPerson);
+    expect(shown.sessions.map(({ session: { session_id } }) => session_id)).toEqual([SESSION]);
+    await persons.erase(asPerson);
+    expect(countRecords(await persons.show(asPerson))).toBe(0);
+    expect(await keysOf('late')).toEqual([]);
+    expect(await keysOf(SESSION)).toEqual([]);
+  });
+});
