@@ -125,7 +125,8 @@ describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
       message: await cost((n) => tell(`alone-${n}`)),
     };
     console.log(costs);
-    expect(costs.idle_second).toBeLessThan(90);
+    // About 70. Three seconds contain three to five rounds through the 64 shards.
+    expect(costs.idle_second).toBeLessThan(120);
     expect(costs.turn).toBeLessThan(12);
     expect(costs.turn_with_key).toBeLessThan(16);
     expect(costs.stream).toBeLessThan(22);
