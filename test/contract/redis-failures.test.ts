@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
 import { RedisConnection } from '../../src/daemon/store/redis/connection.ts';
@@ -200,7 +200,9 @@ describe('durability', () => {
 
   it.skipIf(!hasRedis)('reports every error as an outage, because the script has run', async () => {
     const server = await startRedis();
+    onTestFinished(() => server.stop());
     const connection = new RedisConnection(parseRedisUrl(server.url), { constants: {} });
+    onTestFinished(() => connection.close());
     await connection.connect();
     connection.awaitDurability(facts, true);
     const refused = new Error('ERR WAITAOF cannot be used with replica instances.');
@@ -208,8 +210,6 @@ describe('durability', () => {
     const link = new RedisLinks(new RedisKeyspace(connection)).remove('chat:jwt:u1');
     await expect(link).rejects.toMatchObject({ name: 'StoreUnavailable', cause: refused });
     expect(connection.failure).toBe(refused.message);
-    connection.close();
-    await server.stop();
   });
 
   it('lets simultaneous writes wait together', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
@@ -298,15 +298,15 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
 
   it('reports an outage if the node to which a slot is being moved fails', async () => {
     const pair = await startCluster(2);
+    onTestFinished(() => pair.stop());
     const store = await openRedisStore({ url: pair.url, traceRetentionMs: HOUR });
+    stores.push(store);
     await store.sessions.find('s');
     const key = `{${shardOf('s')}}`;
     const from = await pair.masterOf(key);
     await pair.moveSlot(key);
     await pair.kill(1 - from);
     await expect(store.sessions.find('s')).rejects.toThrow(StoreUnavailable);
-    await store.close();
-    await pair.stop();
   });
 
   it('has no link of a user whose id has braces, because they decide the slot of a key', async () => {

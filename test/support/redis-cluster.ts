@@ -14,7 +14,7 @@ export interface RedisServers {
   flush(): Promise<void>;
   /** Ends one of the servers at once. */
   kill(server: number): Promise<void>;
-  /** Starts the server again with the data on its disk. */
+  /** Starts the server again with the data on its disk, unless all servers have been stopped. */
   startAgain(server: number): Promise<void>;
   stop(): Promise<void>;
 }
@@ -195,6 +195,7 @@ async function startServers(
     return spawn('redis-server', [...place, ...bus, ...optionsOf(n, ports)], { stdio: 'ignore' });
   };
   const processes = ports.map((_, n) => start(n));
+  let isStopped = false;
   const clients = ports.map((port) => {
     const client = new Redis({ port, retryStrategy: () => 20, maxRetriesPerRequest: null });
     client.on('error', () => undefined);
@@ -210,10 +211,12 @@ async function startServers(
     },
     kill: (server) => ended(processes[server] as ChildProcess, 'SIGKILL'),
     async startAgain(server) {
+      if (isStopped) return;
       processes[server] = start(server);
       await clients[server]?.ping();
     },
     async stop() {
+      isStopped = true;
       for (const client of clients) client.disconnect();
       await Promise.all(processes.map((one) => ended(one, 'SIGKILL')));
       rmSync(directory, { recursive: true, force: true });
