@@ -21,6 +21,7 @@ export const SLOW = [
   'test/contract/redis-shards.test.ts',
   'test/contract/redis.test.ts',
   'test/contract/same-answers.test.ts',
+  'test/contract/sqlite.test.ts',
   'test/simulation/simulation.test.ts',
   'test/unit/channel/markdown-limits.test.ts',
   'test/unit/channel/markdown-split.test.ts',
