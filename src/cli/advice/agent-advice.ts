@@ -39,7 +39,7 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   budget_exhausted: {
     happened:
-      'The request did not fit into the tokens that one person may use within 24 hours (AGENT_DAILY_TOKENS), and the reply said so.',
+      'The request did not fit into the tokens that one person may use within 24 hours (AGENT_DAILY_TOKENS).',
     todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
   },
 

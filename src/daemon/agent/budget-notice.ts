@@ -4,7 +4,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * The text for a person whose AGENT_DAILY_TOKENS are used up.
+ * The text for a person whose message does not fit into what is left of AGENT_DAILY_TOKENS.
  * @param retry_after_ms null if waiting does not help, because the message alone exceeds the limit.
  */
 export function budgetNotice(texts: LocalTexts, retry_after_ms: number | null): string {

@@ -10,7 +10,7 @@ export function logFailure(error: unknown, request_id: string, res: ServerRespon
     if (error.status < 500 || error.cause === undefined || told) return;
     log.warn({ request_id, code: error.code, err: error }, 'request failed');
   } else if (res.closed && error instanceof Error && error.name === 'AbortError') {
-    log.debug({ request_id }, 'the handler gave up because its client went away');
+    log.debug({ request_id }, 'the handler ended because the client had closed the connection');
   } else {
     log.error({ request_id, err: error }, 'unexpected error');
   }

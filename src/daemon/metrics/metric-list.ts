@@ -93,7 +93,7 @@ export const METRICS = [
     kind: 'counter',
     labels: ['model', 'outcome'],
     sentence:
-      'Calls of a language model: `ok`, or the reason in the trace. `budget_exhausted`: the model was not called, because the person has used up AGENT_DAILY_TOKENS.',
+      'Calls of a language model: `ok`, or the reason in the trace. `budget_exhausted`: the model was not called, because the request did not fit into what is left of AGENT_DAILY_TOKENS for this person.',
   },
   {
     name: 'agentd_model_tokens_total',

@@ -86,7 +86,7 @@ export const TEXTS = {
     'Sorry, I could not answer your message. Please try again later.',
   ),
   budget_notice: prose(
-    'The answer if a person has used up AGENT_DAILY_TOKENS. {wait} is one of the texts `wait_…`.',
+    'The answer if a message does not fit into what is left of AGENT_DAILY_TOKENS. {wait} is one of the texts `wait_…`.',
     'I cannot answer now, because I have reached my limit for one person in a day. Please try again in about {wait}.',
     'wait',
   ),
