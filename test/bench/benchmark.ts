@@ -70,10 +70,10 @@ export const FULL: Effort = {
 /** An effort that only shows that everything runs. Its figures are meaningless. */
 export const QUICK: Effort = {
   rounds: 1,
-  warm_up_ms: 30,
-  measure_ms: 100,
+  warm_up_ms: 0,
+  measure_ms: 10,
   people: 100,
   sessions: 100,
-  streams: 20,
+  streams: 10,
   spawns: 1,
 };

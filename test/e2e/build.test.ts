@@ -13,6 +13,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const SOURCES = ['src', 'plugins', 'man', '.ci', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
@@ -22,8 +23,16 @@ beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'agentd-build-'));
   for (const name of SOURCES) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  declareTypesOf('src/channel/index.ts');
   return () => rm(copy, { recursive: true });
 });
+
+/** Limits the types to one module, because those of all modules would only take time. */
+function declareTypesOf(module: string): void {
+  const config = join(copy, 'tsconfig.build.json');
+  const settings = JSON.parse(readFileSync(config, 'utf8')) as object;
+  writeFileSync(config, JSON.stringify({ ...settings, include: [module] }));
+}
 
 const build = () => spawnSync(process.execPath, ['.ci/build.ts'], { cwd: copy, encoding: 'utf8' });
 
@@ -44,17 +53,21 @@ it('a build replaces the previous build, and leaves no other files', () => {
   expect(existsSync(join(copy, 'dist/man/agentd.1'))).toBe(true);
 });
 
+it('the build has the modules that the package exports, and their types', () => {
+  const targets = Object.values(manifest.exports).filter((target) => typeof target === 'object');
+  const missing = targets
+    .flatMap((target) => Object.values(target))
+    .filter((file) => !existsSync(join(ROOT, file)));
+  expect(targets.length).toBeGreaterThan(0);
+  expect(missing).toEqual([]);
+});
+
 it('a failed build does not change the previous build, which a daemon may be using', () => {
   const old = join(copy, 'dist/src/cli/main.js');
   mkdirSync(dirname(old), { recursive: true });
   writeFileSync(old, 'the old build');
   writeFileSync(join(copy, 'src/broken.ts'), 'export const broken: string = 1;\n');
-  // Compiling the other sources as well would only take time.
-  const config = join(copy, 'tsconfig.build.json');
-  writeFileSync(
-    config,
-    JSON.stringify({ ...JSON.parse(readFileSync(config, 'utf8')), include: ['src/broken.ts'] }),
-  );
+  declareTypesOf('src/broken.ts');
   const before = readdirSync(copy);
   const { status, stdout } = build();
   expect(status).not.toBe(0);

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { chown, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,6 +31,9 @@ const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--cl
 
 const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');
 
+/** The compiled code that the tests keep in `dist` is in no image. */
+const isBuilt = (file: string) => basename(file) !== '.compiled';
+
 let image: string;
 let env: Record<string, string>;
 let port: number;
@@ -39,7 +42,7 @@ beforeAll(async () => {
   for (const [, path = ''] of containerfile.matchAll(/^COPY --from=build \/agentd\/(\S+) /gm)) {
     const target = join(image, path);
     if (path === 'node_modules') symlinkSync(join(ROOT, path), target, 'dir');
-    else cpSync(join(ROOT, path), target, { recursive: true });
+    else cpSync(join(ROOT, path), target, { recursive: true, filter: isBuilt });
   }
   const made = await command(['init', '--yes', '--secret-files', '--channels', 'webchat,sse'], {
     cwd: image,

@@ -11,8 +11,8 @@ describe('a hostile model', () => {
   it('can make only calls that its person may make, and only writes that its person has confirmed', {
     timeout: 600_000,
   }, async () => {
-    const seed = 1;
-    const played = await play({ runs: effort(70, 1000), seed });
+    const seed = 32;
+    const played = await play({ runs: effort(48, 1000), seed });
     expect(played.violations, reportOf(played, seed)).toEqual([]);
     // A model that achieves nothing would not break a rule either, so the test checks that it achieves something.
     const { tally } = played;
@@ -40,8 +40,10 @@ describe('a hostile model', () => {
     timeout: 600_000,
   }, async () => {
     const bin = `${import.meta.dirname}/../hostile/broken-agentd.ts`;
-    const played = await play({ runs: 120, seed: 1, bin, env: { HOSTILE_DEFECT: 'all' } });
     const rules = Object.values(DEFECTS).map(({ breaks }) => breaks);
+    // The journal is checked only at the end.
+    const until = rules.filter((rule) => rule !== 'journal');
+    const played = await play({ runs: 120, seed: 3, until, bin, env: { HOSTILE_DEFECT: 'all' } });
     const found = played.violations.map(({ rule }) => rule);
     expect([...new Set(found)].sort()).toEqual([...new Set([...rules, ...found])].sort());
   });

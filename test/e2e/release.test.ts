@@ -1,8 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { tryPackage } from '../../.ci/release/try-package.ts';
+import { tarball } from '../../src/cli/tarball.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const CHANGELOG =
@@ -31,26 +33,35 @@ const MANIFEST = {
   },
   scripts: { build: 'node --check dist/agent.js', test: 'node --check test.js' },
 };
+/** The files of the package. */
+const PACKAGE = {
+  'package.json': JSON.stringify(MANIFEST),
+  'bin/agentd.js': PROGRAM,
+  'dist/agent.js': 'export {};',
+  'dist/agent.d.ts': 'export {};',
+};
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'agentd-release-test-'));
+const folder = mkdtempSync(join(tmpdir(), 'agentd-release-test-'));
+/** The repository before the release. Each test gets a copy, always at the same path. */
+const original = `${folder}-original`;
+beforeAll(() => {
   cpSync(join(ROOT, '.ci/release'), join(folder, '.ci/release'), { recursive: true });
-  write('package.json', JSON.stringify(MANIFEST));
+  for (const [file, content] of Object.entries(PACKAGE)) write(file, content);
   write(
     'package-lock.json',
     JSON.stringify({ name: 'agentd', version: '0.2.0', lockfileVersion: 3, packages: {} }),
   );
   write('CHANGELOG.md', CHANGELOG);
-  write('bin/agentd.js', PROGRAM);
-  write('dist/agent.js', 'export {};');
-  write('dist/agent.d.ts', 'export {};');
   write('test.js', '');
   write('.gitignore', '*.tgz\n');
   git('init', '--quiet', '--initial-branch', 'main');
-  commit();
+  git('add', '--all');
+  git('commit', '--quiet', '--message', 'a change');
+  renameSync(folder, original);
 });
+beforeEach(() => cpSync(original, folder, { recursive: true }));
 afterEach(() => rmSync(folder, { recursive: true }));
+afterAll(() => rmSync(original, { recursive: true }));
 
 function write(file: string, content: string): void {
   mkdirSync(join(folder, file, '..'), { recursive: true });
@@ -75,9 +86,10 @@ function git(...args: string[]): string {
   }).trim();
 }
 
-function commit(): void {
+/** Replaces the only commit. */
+function amend(): void {
   git('add', '--all');
-  git('commit', '--quiet', '--message', 'a change');
+  git('commit', '--quiet', '--amend', '--no-edit');
 }
 
 function release(...args: string[]) {
@@ -114,29 +126,50 @@ describe('a release', () => {
     );
   });
 
-  it('changes nothing with --dry-run, on any branch', () => {
+  it('changes nothing with --dry-run, on any branch, and runs no tests with --skip-tests', () => {
+    write('test.js', '(');
+    amend();
     git('switch', '--quiet', '--create', 'topic');
-    const { status, stdout } = release('0.3.0', '--dry-run');
+    const { status, stdout } = release('0.3.0', '--dry-run', '--skip-tests');
     expect(status).toBe(0);
     expect(stdout).toContain('- It is faster.\n\n0.3.0 can be released. Nothing was changed.');
     expectNothingChanged();
   });
 
   it.each([
-    ['a build that fails', { 'dist/agent.js': 'export {' }],
-    ['tests that fail', { 'test.js': '(' }],
-    ['a package without the types that it names', { 'dist/agent.d.ts': null }],
-    ['a daemon that does not start', { 'bin/agentd.js': PROGRAM.replace('server.listen', 'server.missing') }],
-    ['a program that prints another version', { 'bin/agentd.js': PROGRAM.replace('manifest.version', '1') }],
-  ])('changes nothing after %s', (_title, files: Record<string, string | null>) => {
-    for (const [file, content] of Object.entries(files)) {
-      if (content === null) rmSync(join(folder, file));
-      else write(file, content);
-    }
-    git('add', '--all');
-    git('commit', '--quiet', '--amend', '--no-edit');
-    expect(release('0.3.0').status).toBe(1);
+    ['tests that fail', [], 'test.js', '('],
+    ['a build that fails', ['--skip-tests'], 'dist/agent.js', 'export {'],
+    [
+      'a package whose daemon does not start',
+      ['--skip-tests'],
+      'bin/agentd.js',
+      PROGRAM.replace('server.listen', 'server.missing'),
+    ],
+  ])('changes nothing after %s', (_title, options, file, content) => {
+    write(file, content);
+    amend();
+    expect(release('0.3.0', ...options).status).toBe(1);
     expectNothingChanged();
+  });
+});
+
+describe('a package fails its trial', () => {
+  it.each([
+    ['without the types that it names', { 'dist/agent.d.ts': undefined }, 'which is not in the package'],
+    [
+      'if its program prints another version',
+      { 'bin/agentd.js': PROGRAM.replace('manifest.version', '1') },
+      'agentd --version prints "1\\n"',
+    ],
+  ])('%s', async (_title, changed, reason) => {
+    const files = Object.entries<string | undefined>({ ...PACKAGE, ...changed }).flatMap(([name, content]) =>
+      content === undefined
+        ? []
+        : { name: `package/${name}`, content: Buffer.from(content), isExecutable: name === MANIFEST.bin },
+    );
+    const file = join(folder, 'agentd-0.2.0.tgz');
+    writeFileSync(file, tarball(files));
+    await expect(tryPackage(file, '0.2.0')).rejects.toThrow(reason);
   });
 });
 
@@ -176,10 +209,10 @@ describe('a release is refused', () => {
 
   it('without an entry in the changelog', () => {
     write('CHANGELOG.md', CHANGELOG.replace('- It is faster.\n', ''));
-    commit();
+    amend();
     refused(['0.3.0'], /^CHANGELOG.md has no entry under \[Unreleased\]\n$/);
     write('CHANGELOG.md', '# Changelog\n');
-    commit();
+    amend();
     refused(['0.3.0'], /^CHANGELOG.md has no section \[Unreleased\]\n$/);
   });
 });

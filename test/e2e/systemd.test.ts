@@ -13,13 +13,14 @@ import { post } from '../support/webchat.ts';
  * `go` exists.
  */
 const RUNTIME = `
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+const memory = new Int32Array(new SharedArrayBuffer(4));
 export default {
   apiVersion: 1,
   async *run(turn) {
     if (turn.text === 'block') {
       writeFileSync('blocked', '');
-      while (!existsSync('go'));
+      while (!existsSync('go')) Atomics.wait(memory, 0, 0, 10);
     }
     yield JSON.stringify(Object.keys(process.env).filter((name) => /^(?:NOTIFY|WATCHDOG)_/.test(name)));
   },

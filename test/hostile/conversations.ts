@@ -70,6 +70,6 @@ export function makeCrowdConversation(seed: number, index: number, persons: numb
     random,
     person: Math.floor(index / CHANNELS.length) % persons,
     place: 'direct',
-    turns: 8,
+    turns: 3,
   };
 }

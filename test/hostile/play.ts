@@ -42,8 +42,8 @@ export interface Wanted {
   concurrency?: number;
   /** Called with each message, model answer and request. */
   tell?: (line: string) => void;
-  /** Stops as soon as this rule is broken. */
-  until?: Rule;
+  /** Stops as soon as all of these rules are broken. */
+  until?: readonly Rule[];
 }
 
 /** Plays conversations with a hostile model until there have been `runs` runs. */
@@ -100,7 +100,8 @@ class Play {
     const { runs, seed, only, crowd, until } = this.#wanted;
     const { concurrency = crowd === undefined ? 12 : 2 * crowd } = this.#wanted;
     const checker = this.#checker;
-    const isOver = () => this.#runs >= runs || checker.violations.some(({ rule }) => rule === until);
+    const isBroken = (wanted: Rule) => checker.violations.some(({ rule }) => rule === wanted);
+    const isOver = () => this.#runs >= runs || until?.every(isBroken) === true;
     const make = (index: number) =>
       crowd === undefined ? makeConversation(seed, index) : makeCrowdConversation(seed, index, crowd);
     if (only !== undefined) await this.#playOne(make(only));

@@ -62,6 +62,6 @@ function brokenDaemon(defect: string): Pick<Wanted, 'bin' | 'env' | 'until'> {
   return {
     bin: `${import.meta.dirname}/broken-agentd.ts`,
     env: { HOSTILE_DEFECT: defect },
-    ...(until === undefined ? {} : { until }),
+    ...(until === undefined ? {} : { until: [until] }),
   };
 }

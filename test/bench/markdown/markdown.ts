@@ -22,7 +22,7 @@ export const markdown: Benchmark = {
 function roundOf(texts: MarkdownOrder['texts']): Contender['round'] {
   return async ({ warm_up_ms, measure_ms }) => {
     // A quick run only shows that everything works.
-    const order: MarkdownOrder = { texts, warm_up_ms, size: measure_ms >= 1000 ? 100_000 : 2_000 };
+    const order: MarkdownOrder = { texts, warm_up_ms, size: measure_ms >= 1000 ? 100_000 : 200 };
     const results = await ask<readonly MarkdownResult[]>(program, order, { part: 'server' });
     return {
       value: Math.max(...results.map(({ hold_ms }) => hold_ms)),

@@ -9,12 +9,13 @@ import type { ModelOrder, ModelResult } from './load.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** The number of runs at once. */
 const RUNS = 64;
 
 /** The time from the model's first token until a reader sees it. agentd stores the token before anybody sees it. */
 export const firstToken: Benchmark = {
   name: 'model',
-  work: `from the model's first token to the reader's first event, ${RUNS} runs at once`,
+  work: `from the model's first token to the reader's first event, ${RUNS} runs (\`--quick\`: 10) at once`,
   limit: 'node:http, which writes each word of the model to the reader and stores nothing',
   unit: 'ms',
   bare: { name: 'bare', round: (effort) => withModel((url) => bareServer(url), effort) },
@@ -60,8 +61,9 @@ function settings(directory: string, url: string): Record<string, string> {
 async function withModel(start: (url: string) => Promise<Server>, effort: Effort): Promise<Sample> {
   const model = await startServer([file('server.ts')], { part: 'load' });
   const server = await start(`http://127.0.0.1:${model.port}/v1`);
-  const { warm_up_ms, measure_ms } = effort;
-  const order: ModelOrder = { port: server.port, runs: RUNS, warm_up_ms, measure_ms };
+  const { streams, warm_up_ms, measure_ms } = effort;
+  const runs = Math.min(RUNS, streams);
+  const order: ModelOrder = { port: server.port, runs, warm_up_ms, measure_ms };
   const { p50_ms, p99_ms, answered } = await ask<ModelResult>(file('load.ts'), order, { part: 'load' });
   await server.stop();
   await model.stop();

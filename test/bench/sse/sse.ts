@@ -32,7 +32,13 @@ const streamPlan: Plan = ({ port, pid }, { streams, warm_up_ms }) => ({
   readers: 1,
   settle_ms: warm_up_ms,
 });
-const fanOutPlan: Plan = ({ port }, { measure_ms }) => ({ kind: 'fan-out', port, ...FAN_OUT, measure_ms });
+const fanOutPlan: Plan = ({ port }, { streams, measure_ms }) => ({
+  kind: 'fan-out',
+  port,
+  streams: Math.min(FAN_OUT.streams, streams),
+  readers: FAN_OUT.readers,
+  measure_ms,
+});
 const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
   kind: 'first',
   port,
@@ -47,7 +53,7 @@ const firstPlan: Plan = ({ port }, { streams, warm_up_ms, measure_ms }) => ({
  */
 export const streamMemory: Benchmark = {
   name: 'sse',
-  work: 'resident memory of one of 10,000 open streams (`--quick`: 200)',
+  work: 'resident memory of one of 10,000 open streams (`--quick`: 10)',
   limit: 'node:http, `res.write`',
   unit: 'KiB',
   bare: { name: 'bare', round: bareRound(streamPlan) },
@@ -60,7 +66,7 @@ export const streamMemory: Benchmark = {
 /** Events to many readers of many streams. agentd stores them before anybody sees them. */
 export const fanOut: Benchmark = {
   name: 'sse',
-  work: `events that reach a reader, ${FAN_OUT.streams} streams with ${FAN_OUT.readers} readers each`,
+  work: `events that reach a reader, ${FAN_OUT.streams} streams (\`--quick\`: 10) with ${FAN_OUT.readers} readers each`,
   limit: 'node:http, one frame per stream, written to each reader with `res.write`; nothing stored',
   unit: 'events/s',
   bare: { name: 'bare', round: bareRound(fanOutPlan) },
@@ -70,7 +76,7 @@ export const fanOut: Benchmark = {
 /** The time in which a message is posted and stored, and its stream is opened and sends its first event. */
 export const firstEvent: Benchmark = {
   name: 'sse',
-  work: 'first event of a stream, 1,000 started at once (`--quick`: 20)',
+  work: 'first event of a stream, 1,000 started at once (`--quick`: 1)',
   limit: 'node:http, a counter as the id and `res.write`; nothing stored',
   unit: 'ms',
   bare: { name: 'bare', round: bareRound(firstPlan) },

@@ -5,7 +5,7 @@ import { devNull, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
-import type { Benchmark, Sample } from '../benchmark.ts';
+import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
 import { type Server, type StartOptions, startServer } from '../process.ts';
 import { median } from '../rounds.ts';
@@ -13,7 +13,7 @@ import { openStoreAt } from '../store.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Number of starts per round, each with a new process. */
+/** The most starts per round, each with a new process. */
 const STARTS = 3;
 
 let directory = '';
@@ -31,13 +31,13 @@ export const start: Benchmark = {
   },
   bare: {
     name: 'bare',
-    round: () => starts([file('bare.ts'), join(directory, 'agentd.db')], {}),
+    round: (effort) => starts([file('bare.ts'), join(directory, 'agentd.db')], {}, effort),
   },
   ours: [
     {
       name: 'agentd serve',
       target: { value: 800, ambition: 500 },
-      async round() {
+      async round(effort) {
         const stderr = openSync(devNull, 'w');
         try {
           const env = {
@@ -47,7 +47,11 @@ export const start: Benchmark = {
             JWT_ALGORITHM: 'HS256',
             JWT_SECRET_KEY: SECRET,
           };
-          return await starts([file('../../../bin/agentd.js'), 'serve'], { cwd: directory, env, stderr });
+          return await starts(
+            [file('../../../bin/agentd.js'), 'serve'],
+            { cwd: directory, env, stderr },
+            effort,
+          );
         } finally {
           closeSync(stderr);
         }
@@ -56,9 +60,13 @@ export const start: Benchmark = {
   ],
 };
 
-async function starts(program: readonly string[], options: StartOptions): Promise<Sample> {
+async function starts(
+  program: readonly string[],
+  options: StartOptions,
+  { spawns }: Effort,
+): Promise<Sample> {
   const took: number[] = [];
-  while (took.length < STARTS) {
+  while (took.length < Math.min(STARTS, spawns)) {
     const server: Server = await startServer(program, options);
     took.push(server.ready_ms);
     await server.stop();
