@@ -20,12 +20,14 @@ export const EXACT: ExactLimits = {
   rate_limited: AT_ONCE - RATE_LIMIT,
 };
 
-/** In each round, a different person sends 64 requests at once to three replicas. */
+/** In each round, a different person sends 64 requests at once to the replicas. */
 export async function exactLimits({
   rounds,
+  replicas = 3,
   on = 'redis',
 }: {
   rounds: number;
+  replicas?: number;
   on?: Servers;
 }): Promise<ExactLimits[]> {
   const redis = await startServers(on);
@@ -33,7 +35,7 @@ export async function exactLimits({
     ...{ RATE_LIMIT_ANONYMOUS_MAX: String(RATE_LIMIT), TRUST_PROXY: '1' },
     ...{ LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_MAX_MESSAGES: String(GUARD_LIMIT) },
   };
-  const fleet = await Fleet.start({ url: redis.url, replicas: 3, env });
+  const fleet = await Fleet.start({ url: redis.url, replicas, env });
   try {
     const found: ExactLimits[] = [];
     for (let round = 0; round < rounds; round++) {

@@ -24,7 +24,7 @@ export interface RollingRestart {
 const MAX_ROUNDS_FOR_A_CUT = 5;
 
 /**
- * Restarts three replicas behind nginx under load, one after the other, until this many requests were made and a stream
+ * Restarts the replicas behind nginx under load, one after the other, until this many requests were made and a stream
  * was cut and continued. Whether a stream is cut depends on chance: nginx must have sent its reader to the replica that
  * is being restarted.
  * @param requests the minimum number of requests
@@ -33,16 +33,18 @@ export async function rollingRestart({
   requests,
   clients,
   streams,
+  replicas = 3,
   pause_ms = 0,
 }: {
   requests: number;
   clients: number;
   streams: number;
+  replicas?: number;
   /** How long a client waits between two requests. */
   pause_ms?: number;
 }): Promise<RollingRestart> {
   const redis = await startRedis(['--appendonly', 'yes']);
-  const fleet = await Fleet.start({ url: redis.url, replicas: 3 });
+  const fleet = await Fleet.start({ url: redis.url, replicas });
   const proxy = await startProxy(fleet.urls);
   const agent = new Agent({ keepAlive: true, maxSockets: clients });
   const result: RollingRestart = {
@@ -80,7 +82,7 @@ export async function rollingRestart({
     let rounds = 0;
     do {
       rounds++;
-      for (let place = 0; place < 3; place++) {
+      for (let place = 0; place < replicas; place++) {
         await fleet.replicas[place]?.stop();
         await fleet.startReplica(place);
         result.restarts++;

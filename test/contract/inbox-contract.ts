@@ -160,6 +160,8 @@ export function describeInbox(current: () => StoreUnderTest): void {
         (await inbox.list({ states: ['waiting', 'replied'], limit: 100 }))
           .map(({ message_id, reply }) => reply ?? message_id)
           .reverse();
+      const filler = () => anInboxMessage({ reply: 'filler' });
+      const withoutFillers = async () => (await stored()).filter((one) => one !== 'filler');
 
       it('stores the messages that pass, in order, and the traces of the blocked messages', async () => {
         const { verdicts, outcomes } = await screen('m1', 'm2', 'm3', 'm4');
@@ -194,12 +196,12 @@ export function describeInbox(current: () => StoreUnderTest): void {
       it('stores the notice of a session that has used all its turns as soon as the inbox has room', async () => {
         const few = { ...limits, max_messages: 10, max_turns: 1 };
         await screen('m1');
-        await inbox.enqueue(Array.from({ length: 49 }, () => anInboxMessage({ reply: 'x' })));
+        await inbox.enqueue(Array.from({ length: 49 }, filler));
         expect((await inbox.screen([arrival('m2')], few)).outcomes).toBeNull();
-        for (const { id } of await inbox.list({ states: ['replied'], limit: 50 })) await inbox.discard(id);
+        for (const { id } of await inbox.list({ states: ['replied'], limit: 2 })) await inbox.discard(id);
         expect((await inbox.screen([arrival('m2')], few)).outcomes).toEqual(['kept']);
         expect((await inbox.screen([arrival('m2')], few)).outcomes).toEqual(['repeated']);
-        expect(await stored()).toEqual(['m1', expect.stringMatching(/^1 used/)]);
+        expect(await withoutFillers()).toEqual(['m1', expect.stringMatching(/^1 used/)]);
         expect(await test.store.traces.find('m2')).toHaveLength(1);
       });
 
@@ -241,16 +243,16 @@ export function describeInbox(current: () => StoreUnderTest): void {
       });
 
       it('accepts no message of a delivery if the inbox is full, but stores its verdicts and traces', async () => {
-        await inbox.enqueue(Array.from({ length: 50 }, () => anInboxMessage({ reply: 'x' })));
+        await inbox.enqueue(Array.from({ length: 50 }, filler));
         const first = await screen('m1', 'm2', 'm3');
         expect(first.outcomes).toBeNull();
         expect(first.verdicts.map(({ allowed }) => allowed)).toEqual([true, true, false]);
         expect(await test.store.traces.find('m3')).toHaveLength(1);
-        for (const { id } of await inbox.list({ states: ['replied'], limit: 50 })) await inbox.discard(id);
+        for (const { id } of await inbox.list({ states: ['replied'], limit: 3 })) await inbox.discard(id);
         const again = await screen('m1', 'm2', 'm3');
         expect(again.verdicts).toEqual(first.verdicts.map((verdict) => ({ ...verdict, repeated: true })));
         expect(again.outcomes).toEqual(['kept', 'kept', null]);
-        expect(await stored()).toEqual(['m1', 'm2']);
+        expect(await withoutFillers()).toEqual(['m1', 'm2']);
       });
 
       it('judges and stores a message only once if many copies of its delivery arrive at once', async () => {

@@ -12,15 +12,18 @@ import { describeMemories } from './memories-contract.ts';
 
 describe.skipIf(withoutPostgres)('the store of memories on a Postgres server', () => {
   let server: Postgres;
+  /** An empty database in each test of the contract. */
+  let url: string;
 
   beforeAll(async () => {
-    server = await Postgres.start();
+    server = await Postgres.start({ tls: true });
+    url = await server.createDatabase();
   });
   afterAll(() => server.stop());
 
   describeMemories('postgres', async (max) => {
     let time = Date.UTC(2030, 0, 1);
-    const url = await server.createDatabase();
+    await server.sql('DROP SCHEMA public CASCADE; CREATE SCHEMA public', url);
     const instances: MemoryStore[] = [];
     const open = () => {
       const clock = { now: () => time };
@@ -139,33 +142,20 @@ describe.skipIf(withoutPostgres)('the store of memories on a Postgres server', (
   });
 
   it('uses TLS as the address specifies', async () => {
-    const withTls = await Postgres.start({ tls: true });
-    try {
-      const url = (await withTls.createDatabase()).replace('127.0.0.1', 'localhost');
-      const trusted = open(
-        `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(withTls.certificate)}`,
-      );
-      await trusted.check();
-      expect(
-        await withTls.sql(
-          "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND application_name = 'agentd'",
-          url,
-        ),
-      ).not.toBe('0');
-      await trusted.close();
-      opened.splice(opened.indexOf(trusted), 1);
-      const failure = await open(`${url}?sslmode=verify-full`)
-        .check()
-        .catch((error: unknown) => error);
-      expect(String((failure as StoreUnavailable).cause)).toMatch(/certificate/);
-      const otherName = url.replace('localhost', '127.0.0.1');
-      await expect(
-        open(
-          `${otherName}?sslmode=verify-full&sslrootcert=${encodeURIComponent(withTls.certificate)}`,
-        ).check(),
-      ).rejects.toBeInstanceOf(StoreUnavailable);
-    } finally {
-      await withTls.stop();
-    }
+    const url = (await server.createDatabase()).replace('127.0.0.1', 'localhost');
+    const root = `sslmode=verify-full&sslrootcert=${encodeURIComponent(server.certificate)}`;
+    await open(`${url}?${root}`).check();
+    expect(
+      await server.sql(
+        "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND application_name = 'agentd' AND datname = current_database()",
+        url,
+      ),
+    ).not.toBe('0');
+    const failure = await open(`${url}?sslmode=verify-full`)
+      .check()
+      .catch((error: unknown) => error);
+    expect(String((failure as StoreUnavailable).cause)).toMatch(/certificate/);
+    const otherName = url.replace('localhost', '127.0.0.1');
+    await expect(open(`${otherName}?${root}`).check()).rejects.toBeInstanceOf(StoreUnavailable);
   });
 });

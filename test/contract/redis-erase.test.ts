@@ -92,7 +92,10 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     store = await openRedisStore({ url: servers.url, traceRetentionMs: HOUR });
     persons = store.persons as PersonStore;
   });
-  beforeEach(() => fill());
+  beforeEach(async () => {
+    await fill();
+    expect(await keysOf(ada.canary)).not.toEqual([]);
+  });
   afterEach(() => vi.restoreAllMocks());
   afterAll(async () => {
     await store.close();
@@ -105,7 +108,6 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     await fillAsPerson(store, Date.now(), ada);
     await fillAsUser(store, Date.now(), ada);
     await fillSession(store, ada);
-    expect(await keysOf(ada.canary)).not.toEqual([]);
   }
 
   /** The keys that contain the word, in the key itself or in its value. */

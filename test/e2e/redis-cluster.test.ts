@@ -15,9 +15,9 @@ import { post } from '../support/webchat.ts';
 // Tests agentd-scaling(7), "Redis Cluster": on which nodes the keys of a running daemon are, and how many commands its
 // work costs.
 
-const PIECES = 20;
+const PIECES = 12;
 /** How often each piece of work is repeated to measure it. */
-const MEASURED = 25;
+const MEASURED = 11;
 
 describe.skipIf(!hasRedis)('a daemon on a Redis Cluster', () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;

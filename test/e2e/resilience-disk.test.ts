@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
@@ -220,11 +221,12 @@ it('when anonymous clients have stored too much, the daemon deletes only their s
 });
 
 it('the daemon does not start if its state cannot be stored, and says so with exit code 69', async () => {
-  const daemon = await started();
-  const inTheWay = join(daemon.directory, 'a-file');
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-disk-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const inTheWay = join(directory, 'a-file');
   writeFileSync(inTheWay, '');
   const { code, stdout, stderr } = await agentd(['serve'], {
-    cwd: daemon.directory,
+    cwd: directory,
     env: { STATE_DIR: join(inTheWay, 'state') },
   });
   expect(code).toBe(69);

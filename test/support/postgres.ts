@@ -107,9 +107,10 @@ export class Postgres {
     const options = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync'];
     await execa('initdb', ['-D', data, ...options], { ...this.#user, env: { PATH }, cwd: this.#directory });
     if (!this.#tls) return;
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
     const files = ['-keyout', join(data, 'server.key'), '-out', join(data, 'server.crt')];
-    const openssl = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, ...files];
+    const openssl = ['req', '-x509', ...curve, '-nodes', '-days', '2', ...subject, ...files];
     await execa('openssl', openssl, { ...this.#user, env: { PATH }, cwd: this.#directory });
     await execa('cp', [join(data, 'server.crt'), this.certificate], { ...this.#user, cwd: this.#directory });
     chmodSync(this.#directory, 0o711);

@@ -73,7 +73,7 @@ it.skipIf(!canMount)(
   'the store recovers by itself from a full disk when rows expire',
   { timeout: 120_000 },
   async () => {
-    const { directory, time, store, free } = fixture(64);
+    const { directory, time, store, free } = fixture(40);
     await sweepAll(store);
     const { size, blocks, mode } = statSync(reserveOf(directory));
     expect(size).toBe(RESERVE_BYTES);
