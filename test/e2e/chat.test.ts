@@ -4,22 +4,23 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { type Agentd, agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
+import { freePort } from '../support/free-ports.ts';
 import { HAS_TERMINALS, KEY, Terminal } from '../support/terminal.ts';
 import { token } from '../support/tokens.ts';
 
 let dictation: Dictation;
 /** The daemon for tests that need no special settings. */
 let shared: Agentd;
-/** The directory of the current test, with the state of the daemons that the test starts. */
+/** The working directory of the current test. */
 let directory: string;
 
 beforeAll(async () => {
   dictation = await Dictation.start();
-  shared = await startAgentd({ env: { ...dictation.env, SSE_ENABLED: 'true' } });
+  shared = await startWith();
 });
 
 afterAll(async () => {
@@ -33,20 +34,35 @@ beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'agentd-chat-'));
 });
 
-const daemons: Agentd[] = [];
-afterEach(async () => {
-  for (const daemon of daemons.splice(0)) await daemon.stop('SIGKILL');
-  await rm(directory, { recursive: true, force: true });
-});
+afterEach(() => rm(directory, { recursive: true, force: true }));
 
-async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
-  const daemon = await startAgentd({ directory, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
-  daemons.push(daemon);
+const startWith = (env: Record<string, string> = {}, place: { directory?: string } = {}) =>
+  startAgentd({ ...place, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
+
+/** Starts a daemon for one test. */
+async function daemonWith(env: Record<string, string>): Promise<Agentd> {
+  const daemon = await startWith(env);
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')));
   return daemon;
 }
 
-/** Starts the daemon again at the same address. */
-const daemonAgainAt = (url: string) => daemonWith({ PORT: new URL(url).port });
+/** The daemon for tests that end it and start it again, which the last of them leaves running. */
+let mortal: Agentd | null = null;
+const mortalDirectory = mkdtempSync(join(tmpdir(), 'agentd-chat-mortal-'));
+afterAll(async () => {
+  await mortal?.stop('SIGKILL');
+  await rm(mortalDirectory, { recursive: true, force: true });
+});
+
+async function mortalDaemon(): Promise<Agentd> {
+  mortal ??= await startWith({}, { directory: mortalDirectory });
+  return mortal;
+}
+
+/** Starts the daemon that a test has ended again at the same address. */
+async function daemonAgainAt(url: string): Promise<void> {
+  mortal = await startWith({ PORT: new URL(url).port }, { directory: mortalDirectory });
+}
 
 const chat = (url: string, input: string, ...args: string[]) =>
   agentd(['chat', '--url', url, ...args], { cwd: directory, input });
@@ -122,9 +138,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('exits with 69 if there is no daemon', async () => {
-    const daemon = await daemonWith();
-    await daemon.stop();
-    const { code, stdout, stderr } = await chat(daemon.url, 'me\n');
+    const { code, stdout, stderr } = await chat(`http://127.0.0.1:${await freePort()}`, 'me\n');
     expect([code, stdout]).toEqual([69, '']);
     expect(stderr).toContain('agentd: cannot reach the daemon');
   });
@@ -138,13 +152,6 @@ describe('agentd chat in a pipe', () => {
     ]);
   });
 
-  it('explains in words why the loop guard blocks a message', async () => {
-    const { url } = await daemonWith({ LOOP_GUARD_ENABLED: 'true' });
-    const { code, stdout, stderr } = await chat(url, 'me\nme\n me\ncount 1');
-    expect([code, stdout]).toEqual([1, 'nobody\nnobody\n']);
-    expect(stderr).toMatch(/the same message was sent too often; it unblocks you in \d+ s/);
-  });
-
   it('explains the rate limit, and says how long to wait', async () => {
     const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
     const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
@@ -154,13 +161,14 @@ describe('agentd chat in a pipe', () => {
     );
   });
 
-  it('asks for a token if the daemon requires one', async () => {
-    const { url } = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
+  it('asks for a token if the daemon requires one, and explains in words why the loop guard blocks a message', async () => {
+    const { url } = await daemonWith({ SSE_REQUIRE_TOKEN: 'true', LOOP_GUARD_ENABLED: 'true' });
     const refused = await chat(url, 'me');
     expect([refused.code, refused.stdout]).toEqual([1, '']);
     expect(refused.stderr).toContain('requires a token (SSE_REQUIRE_TOKEN)');
-    const { stdout } = await chat(url, 'me', '--token', await token());
-    expect(stdout).toBe('ada@example.com\n');
+    const blocked = await chat(url, 'me\nme\n me\ncount 1', '--token', await token());
+    expect([blocked.code, blocked.stdout]).toEqual([1, 'ada@example.com\nada@example.com\n']);
+    expect(blocked.stderr).toMatch(/the same message was sent too often; it unblocks you in \d+ s/);
   });
 
   it('neither loses nor repeats text if connections break during an answer', async () => {
@@ -188,7 +196,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('waits while the daemon restarts, and continues the answer', async () => {
-    const before = await daemonWith();
+    const before = await mortalDaemon();
     const piped = new Piped(before.url, 'restarted\nme\n');
     dictation.say('restarted', 'One. ');
     await piped.prints('One. ');
@@ -202,7 +210,7 @@ describe('agentd chat in a pipe', () => {
   });
 
   it('reports an answer that kill -9 interrupted, and continues with the next line', async () => {
-    const before = await daemonWith();
+    const before = await mortalDaemon();
     const piped = new Piped(before.url, 'killed\nme\n');
     dictation.say('killed', 'Half of it. ');
     await piped.prints('Half of it. ');
@@ -297,7 +305,7 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
   });
 
   it('says that the connection is lost, and continues when the daemon is running again', async () => {
-    const before = await daemonWith();
+    const before = await mortalDaemon();
     const { type, shows } = bound(open(before.url));
     await shows('> ');
     type(`killed${KEY.enter}`);

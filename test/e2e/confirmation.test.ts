@@ -8,6 +8,7 @@ import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
+import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
@@ -160,12 +161,12 @@ describe('webchat', () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { id } = asked.body.metadata.confirmation;
     await say('', { bearer: ada, metadata: { confirm: { id, approve: true } } });
-    const listed = await agentd(['actions', 'list', '--sub', 'ada', '--json'], { cwd: folder });
+    const listed = await command(['actions', 'list', '--sub', 'ada', '--json'], { cwd: folder });
     const [action] = JSON.parse(listed.stdout);
     expect(action).toMatchObject({ action_id: id, request_id: expect.any(String) });
-    const table = await agentd(['actions', 'list', '--sub', 'ada'], { cwd: folder });
+    const table = await command(['actions', 'list', '--sub', 'ada'], { cwd: folder });
     expect(table.stdout).toMatch(new RegExp(`^TIME .* SESSION .*\n.* room-${tests} `));
-    const explained = await agentd(['explain', action.request_id], { cwd: folder });
+    const explained = await command(['explain', action.request_id], { cwd: folder });
     expect(explained.stdout).toContain(`action=${id}`);
     expect(explained.stdout).toContain(
       'Action (done, status 200): Cancel order "1004" (body.reason: "late")',

@@ -1,3 +1,4 @@
+import { cpSync } from 'node:fs';
 import { chmod, mkdtemp, open, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,11 +71,19 @@ async function doctor(changes: Record<string, string> = {}) {
   return { code, findings, of: (check: string) => findings.filter((finding) => finding.check === check) };
 }
 
-/** Starts and stops a daemon, which creates the state directory. */
-async function startOnce(): Promise<string> {
-  const daemon = await startAgentd({ directory });
-  await daemon.stop();
-  return join(directory, 'state');
+/** The directory of a daemon that has stopped. */
+let stopped: string;
+beforeAll(async () => {
+  stopped = await mkdtemp(join(tmpdir(), 'agentd-doctor-stopped-'));
+  await (await startAgentd({ directory: stopped })).stop();
+});
+afterAll(() => rm(stopped, { recursive: true }));
+
+/** Makes the state directory of a daemon that has stopped. */
+function stateOfStopped(): string {
+  const state = join(directory, 'state');
+  cpSync(join(stopped, 'state'), state, { recursive: true });
+  return state;
 }
 
 describe('agentd doctor', () => {
@@ -240,7 +249,7 @@ describe('agentd doctor', () => {
   });
 
   it('warns about a state directory that other users can access', async () => {
-    const state = await startOnce();
+    const state = stateOfStopped();
     await chmod(state, 0o755);
     const { of } = await doctor();
     expect(of('state directory')).toEqual([
@@ -254,7 +263,7 @@ describe('agentd doctor', () => {
   });
 
   it('finds a damaged store', async () => {
-    const path = join(await startOnce(), 'agentd.db');
+    const path = join(stateOfStopped(), 'agentd.db');
     const file = await open(path, 'r+');
     const { size } = await stat(path);
     // Keep the first page, which has the schema, and overwrite all others.
@@ -269,7 +278,7 @@ describe('agentd doctor', () => {
   });
 
   it('finds a store of a later version, and a file that is not a store', async () => {
-    const path = join(await startOnce(), 'agentd.db');
+    const path = join(stateOfStopped(), 'agentd.db');
     const db = new Database(path);
     db.pragma('user_version = 999');
     db.close();

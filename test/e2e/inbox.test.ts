@@ -2,35 +2,48 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
+import { gate } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 // Tests `agentd inbox`, and `agentd explain` for a message of a platform, while the daemon runs and while it does not.
 
-let directory: string;
+const directory = mkdtempSync(join(tmpdir(), 'agentd-inbox-'));
 let exchange: FakeExchange;
-let daemon: Agentd | null;
+/** The daemon of all tests. */
+let daemon: Agentd;
+let tests = 0;
 
-beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'agentd-inbox-'));
+const start = () => startAgentd({ directory, env: { ...exchange.env(directory), INBOX_MAX_ATTEMPTS: '2' } });
+
+beforeAll(async () => {
   exchange = await FakeExchange.start();
+  daemon = await start();
 });
 
+beforeEach(() => {
+  tests++;
+  exchange.forget();
+  daemon.forget();
+});
+
+/** Leaves an empty inbox for the next test. */
 afterEach(async () => {
-  await daemon?.stop('SIGKILL');
-  daemon = null;
+  for (const { id } of await printed<{ id: string }[]>('inbox', 'list')) await run('inbox', 'discard', id);
+});
+
+afterAll(async () => {
+  await daemon.stop('SIGKILL');
   await exchange.close();
   await rm(directory, { recursive: true, force: true });
 });
 
-const start = async (env: Record<string, string> = {}) => {
-  daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
-  return daemon;
-};
+/** Makes the id of a message, thread or request unique to this test. */
+const own = (name: string) => `${name}_${tests}`;
 
 const run = (...args: string[]) =>
   command(args, { env: { ...exchange.env(directory), STATE_DIR: join(directory, 'state') } });
@@ -40,24 +53,26 @@ async function printed<T = Record<string, unknown>>(...args: string[]): Promise<
   return JSON.parse(stdout) as T;
 }
 
-async function tell({ url }: Agentd, ...messages: { id: string; text: string }[]): Promise<void> {
-  const body = { messages: messages.map((said) => ({ user: 'u1', thread: 't1', ...said })) };
-  const { status } = await post(url, body, { path: '/telex', headers: { 'X-Request-Id': 'request-7' } });
+/** Sends messages in the thread `t1`, with the request id `r1`. */
+async function tell(...messages: { id: string; text: string }[]): Promise<void> {
+  const said = messages.map(({ id, text }) => ({ id: own(id), user: 'u1', thread: own('t1'), text }));
+  const headers = { 'X-Request-Id': own('r1') };
+  const { status } = await post(daemon.url, { messages: said }, { path: '/telex', headers });
   expect(status).toBe(200);
 }
+
+const textsTo = (thread: string) => exchange.textsTo(own(thread));
 
 /** The time between two polls, in ms. It is long, because each poll runs a command. */
 const LOOKING = { interval: 200 };
 
-const failedWith = (to: Agentd, words: string) =>
-  to.logged(({ failure }) => String(failure).startsWith(words));
+const failedWith = (words: string) => daemon.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
   it('lists nothing and exits with 0, both without a store and with an empty store', async () => {
-    const before = await run('inbox', 'list');
+    const before = await command(['inbox', 'list'], { env: { STATE_DIR: join(directory, 'nowhere') } });
     expect([before.code, before.stdout]).toEqual([0, '']);
     expect(before.stderr).toContain('There is no store at ');
-    await start();
     expect(await run('inbox', 'list', '--failed')).toMatchObject({
       code: 0,
       stderr: 'No message has failed.\n',
@@ -68,18 +83,17 @@ describe('agentd inbox', () => {
 
   it('shows a permanently refused reply, and sends it again on request, without another run', async () => {
     exchange.answer = () => ({ status: 403 });
-    const to = await start();
     const secret = await token();
-    await tell(to, { id: 'm1', text: `hello ${secret}` });
-    await failedWith(to, 'delivery_refused');
+    await tell({ id: 'm1', text: `hello ${secret}` });
+    await failedWith('delivery_refused');
 
     const [listed] = await printed<Record<string, unknown>[]>('inbox', 'list', '--failed');
     expect(listed).toMatchObject({
       platform: 'telex',
       user_id: 'u1',
-      session_id: 'telex:t1',
-      message_id: 'm1',
-      request_id: 'request-7',
+      session_id: `telex:${own('t1')}`,
+      message_id: own('m1'),
+      request_id: own('r1'),
       state: 'failed',
       attempts: 1,
       sends: 1,
@@ -93,30 +107,29 @@ describe('agentd inbox', () => {
       / telex +u1 +failed, its reply was not sent +\d{4}-\S+ +1 run, 1 send +delivery_refused: status 403\n/,
     );
 
-    const shown = await run('inbox', 'show', 'telex:m1');
+    const shown = await run('inbox', 'show', `telex:${own('m1')}`);
     expect(shown.stdout).toMatch(
       /^message +\S+\nstate +failed, its reply was not sent\nchannel +telex\nuser +u1\n/,
     );
     expect(shown.stdout).toContain('\ntext:\n  hello [token]\n\nreply, not sent:\n  re: hello [token]\n');
     expect(shown.stdout).toMatch(/\nwhat to do +Read the platform's message/);
     expect(shown.stdout).not.toContain(secret.split('.')[1]);
-    expect(await printed('inbox', 'show', 'm1')).toMatchObject({ ...listed, text: 'hello [token]' });
+    expect(await printed('inbox', 'show', own('m1'))).toMatchObject({ ...listed, text: 'hello [token]' });
 
     exchange.answer = () => ({ status: 200 });
-    expect((await run('inbox', 'retry', 'm1')).stdout).toBe(`${listed?.id}: its reply is sent again\n`);
+    expect((await run('inbox', 'retry', own('m1'))).stdout).toBe(`${listed?.id}: its reply is sent again\n`);
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.runs).toHaveLength(1);
     await expect.poll(async () => (await run('inbox', 'list')).stdout, LOOKING).toBe('');
-    const again = await run('inbox', 'retry', 'm1');
+    const again = await run('inbox', 'retry', own('m1'));
     expect(again.code).toBe(1);
     expect(again.stderr).toContain(`the message ${listed?.id} was answered`);
   });
 
   it('retries a waiting message at once', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
-    await failedWith(to, 'delivery_failed');
+    await tell({ id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
+    await failedWith('delivery_failed');
     const { stdout, stderr } = await run('inbox', 'list', '--limit', '2');
     expect(stderr).toBe('');
     const [, behind, first] = stdout.split('\n');
@@ -125,56 +138,53 @@ describe('agentd inbox', () => {
     );
     expect(behind).toMatch(/ waits for its turn +\S+ +after the previous message$/);
     const one = await run('inbox', 'list', '--limit', '1', '--json');
-    expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: 'm2' }]);
+    expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: own('m2') }]);
     expect(one.stderr).toBe('Only the first is shown; --limit shows more.\n');
     exchange.answer = () => ({ status: 200 });
-    expect((await run('inbox', 'retry', 'm1')).stdout).toMatch(/: due now\n$/);
-    await exchange.until(() => exchange.textsTo('t1').length === 2);
-    expect(exchange.textsTo('t1')).toEqual(['re: hello', 're: behind it']);
+    expect((await run('inbox', 'retry', own('m1'))).stdout).toMatch(/: due now\n$/);
+    await exchange.until(() => textsTo('t1').length === 2);
+    expect(textsTo('t1')).toEqual(['re: hello', 're: behind it']);
   });
 
   it('discards a message: it is never answered, later messages are, and a repeat of it is recognized', async () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
-    await failedWith(to, 'delivery_failed');
+    await tell({ id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
+    await failedWith('delivery_failed');
     exchange.answer = () => ({ status: 200 });
-    const { code, stdout } = await run('inbox', 'discard', 'm1');
+    const { code, stdout } = await run('inbox', 'discard', own('m1'));
     expect([code, stdout]).toEqual([
       0,
       expect.stringMatching(/^discarded \S+ \(last state: reply is waiting to be sent\)\n$/),
     ]);
     await exchange.until(() => exchange.taken.length === 1);
-    await tell(to, { id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });
+    await tell({ id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });
     await exchange.until(() => exchange.taken.length === 2);
-    expect(exchange.textsTo('t1')).toEqual(['re: behind it', 're: last']);
-    const gone = await run('inbox', 'show', 'm1');
+    expect(textsTo('t1')).toEqual(['re: behind it', 're: last']);
+    const gone = await run('inbox', 'show', own('m1'));
     expect(gone.code).toBe(1);
-    expect(gone.stderr).toContain("there is no message 'm1' in the inbox");
+    expect(gone.stderr).toContain(`there is no message '${own('m1')}' in the inbox`);
   });
 
   it('starts a failed message again, and lists the matching messages if an id is ambiguous', async () => {
-    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
-    await tell(to, { id: 'm1', text: 'fail 1 a' }, { id: 'm2', text: 'fail 1 b' });
+    await tell({ id: 'm1', text: 'fail 2 a' }, { id: 'm2', text: 'fail 2 b' });
     await exchange.until(() => exchange.taken.length === 2);
     await expect
       .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
       .toBe(2);
     expect((await run('inbox', 'list')).stdout).toContain('failed, the person was notified');
     const [second, first] = await printed<{ id: string }[]>('inbox', 'list', '--failed');
-    const both = await run('inbox', 'retry', 'request-7');
+    const both = await run('inbox', 'retry', own('r1'));
     expect(both.code).toBe(1);
-    expect(both.stderr).toContain("'request-7' matches 2 messages of the inbox");
+    expect(both.stderr).toContain(`'${own('r1')}' matches 2 messages of the inbox`);
     expect(both.stderr).toContain(`${second?.id}, ${first?.id}.`);
     expect((await run('inbox', 'retry', first?.id ?? '')).stdout).toBe(`${first?.id}: starts again\n`);
     await exchange.until(() => exchange.taken.length === 3);
-    expect(exchange.taken.at(-1)?.text).toBe('re: fail 1 a');
+    expect(exchange.taken.at(-1)?.text).toBe('re: fail 2 a');
   });
 
   it('starts all failed messages again; --channel and --since restrict this to one channel or a period', async () => {
     exchange.answer = () => ({ status: 403 });
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
+    await tell({ id: 'm1', text: 'one' }, { id: 'm2', text: 'two' });
     await expect
       .poll(async () => (await printed<object[]>('inbox', 'list', '--failed')).length, LOOKING)
       .toBe(2);
@@ -189,7 +199,7 @@ describe('agentd inbox', () => {
       '2 messages start again\n',
     );
     await exchange.until(() => exchange.taken.length === 2);
-    expect(exchange.textsTo('t1')).toEqual(['re: one', 're: two']);
+    expect(textsTo('t1')).toEqual(['re: one', 're: two']);
     expect(exchange.runs).toHaveLength(2);
   });
 
@@ -208,17 +218,16 @@ describe('agentd inbox', () => {
 
   it('shows why the run failed, and why the person could not be notified', async () => {
     exchange.answer = () => ({ status: 403 });
-    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
-    await tell(to, { id: 'm1', text: 'fail 9' });
-    await failedWith(to, 'delivery_refused');
-    await expect.poll(async () => (await printed('inbox', 'show', 'm1')).state, LOOKING).toBe('failed');
-    expect(await printed('inbox', 'show', 'm1')).toMatchObject({
+    await tell({ id: 'm1', text: 'fail 9' });
+    await failedWith('delivery_refused');
+    await expect.poll(async () => (await printed('inbox', 'show', own('m1'))).state, LOOKING).toBe('failed');
+    expect(await printed('inbox', 'show', own('m1'))).toMatchObject({
       failure: 'agent_failed',
       notice_failure: 'delivery_refused: status 403',
       reply: null,
       notice: expect.stringContaining('Sorry'),
     });
-    const { stdout } = await run('inbox', 'show', 'm1');
+    const { stdout } = await run('inbox', 'show', own('m1'));
     expect(stdout).toMatch(/^state +failed, the person could not be notified$/m);
     expect(stdout).toMatch(/^last failure +agent_failed$/m);
     expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
@@ -226,14 +235,13 @@ describe('agentd inbox', () => {
 
   it('also works while the daemon is not running', async () => {
     exchange.answer = () => ({ status: 403 });
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'hello' });
-    await failedWith(to, 'delivery_refused');
-    await to.stop();
-    expect((await run('inbox', 'retry', 'm1')).code).toBe(0);
+    await tell({ id: 'm1', text: 'hello' });
+    await failedWith('delivery_refused');
+    await daemon.stop();
+    expect((await run('inbox', 'retry', own('m1'))).code).toBe(0);
     expect((await run('inbox', 'list')).stdout).toContain('reply is waiting to be sent');
     exchange.answer = () => ({ status: 200 });
-    await start();
+    daemon = await start();
     await exchange.until(() => exchange.taken.length === 1);
   });
 
@@ -264,24 +272,22 @@ async function explainedWhen(message: string, outcome: string): Promise<Explaine
 
 describe('agentd explain for a message that is answered later', () => {
   it('shows when it was accepted, and that its reply was sent', async () => {
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'hello' });
+    await tell({ id: 'm1', text: 'hello' });
     await exchange.until(() => exchange.taken.length === 1);
-    const { traces } = await explainedWhen('telex:m1', 'answered');
+    const { traces } = await explainedWhen(`telex:${own('m1')}`, 'answered');
     expect(traces).toHaveLength(1);
     const lines = traces[0]?.lines ?? [];
     expect(lines[0]).toMatchObject({ step: 'accept', detail: { waited_ms: expect.any(Number) } });
     expect(lines.at(-1)).toMatchObject({ step: 'send-reply', reason: 'sent', detail: { runs: 1, sends: 1 } });
-    expect((await run('explain', 'm1')).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
+    expect((await run('explain', own('m1'))).stdout).toMatch(/\n\S+ +send-reply +ok +sent +runs=1 sends=1\n/);
   });
 
   it('shows all attempts in one timeline', async () => {
     let calls = 0;
     exchange.answer = () => ({ status: ++calls === 1 ? 503 : 200 });
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'fail 1' });
+    await tell({ id: 'm1', text: 'fail 1' });
     await exchange.until(() => exchange.taken.length === 1);
-    const { traces } = await explainedWhen('m1', 'answered');
+    const { traces } = await explainedWhen(own('m1'), 'answered');
     expect(traces).toHaveLength(1);
     const lines = traces[0]?.lines ?? [];
     expect(lines.filter(({ step }) => step === 'run-agent').map(({ verdict }) => verdict)).toEqual([
@@ -295,36 +301,37 @@ describe('agentd explain for a message that is answered later', () => {
   });
 
   it('shows a waiting message before its first attempt', async () => {
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'wait 5000' }, { id: 'm2', text: 'behind it' });
+    const held = gate();
+    exchange.holdRun = () => held.opened;
+    await tell({ id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
     await exchange.until(() => exchange.runs.length === 1);
-    const { traces } = await printed<Explained>('explain', 'm2');
+    const { traces } = await printed<Explained>('explain', own('m2'));
     expect(traces).toMatchObject([
       { outcome: 'waiting', lines: [{ step: 'accept' }, { step: 'next', reason: 'waiting' }] },
     ]);
-    const { stdout } = await run('explain', 'request-7');
+    const { stdout } = await run('explain', own('r1'));
     expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}is being answered$/m);
     expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}waits for its turn$/m);
     expect(stdout).toContain('running\n  what happened: The message is being answered.');
     expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
+    held.open();
+    await exchange.until(() => exchange.taken.length === 2);
   });
 
   it('shows the state in the inbox while the reply is waiting to be sent', async () => {
     exchange.answer = () => ({ status: 503 });
-    const to = await start();
-    await tell(to, { id: 'm1', text: 'hello' });
-    await failedWith(to, 'delivery_failed');
-    const { stdout } = await run('explain', 'm1');
+    await tell({ id: 'm1', text: 'hello' });
+    await failedWith('delivery_failed');
+    const { stdout } = await run('explain', own('m1'));
     expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}reply is waiting to be sent( again)?$/m);
-    expect((await printed<Explained>('explain', 'm1')).traces).toMatchObject([{ outcome: 'replied' }]);
+    expect((await printed<Explained>('explain', own('m1'))).traces).toMatchObject([{ outcome: 'replied' }]);
   });
 
   it('ends with the reason for the permanent failure', async () => {
-    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
-    await tell(to, { id: 'm1', text: 'fail 9' });
+    await tell({ id: 'm1', text: 'fail 9' });
     await exchange.until(() => exchange.taken.length === 1);
     await expect
-      .poll(async () => (await printed<Explained>('explain', 'm1')).traces[0]?.lines.at(-1), LOOKING)
+      .poll(async () => (await printed<Explained>('explain', own('m1'))).traces[0]?.lines.at(-1), LOOKING)
       .toMatchObject({ step: 'end', verdict: 'failed', reason: 'agent_failed', detail: { notice: true } });
   });
 });

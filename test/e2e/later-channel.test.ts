@@ -16,34 +16,45 @@ const NOTICE = 'Sorry, I could not answer your message. Please try again later.'
 let exchange: FakeExchange;
 /** The daemon for all tests that need no special settings. */
 let shared: Agentd;
+/** A daemon with one run at a time, which gives up early. */
+let impatient: Agentd;
 let tests = 0;
 
 beforeAll(async () => {
   exchange = await FakeExchange.start();
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
-  shared = await startAgentd({ directory, env: exchange.env(directory) });
+  shared = await startIn(newDirectory());
+  const limits = { AGENT_CONCURRENCY: '1', INBOX_MAX_ATTEMPTS: '2', INBOX_SEND_SECONDS: '2' };
+  impatient = await startIn(newDirectory(), limits);
 });
 
 beforeEach(() => {
   tests++;
   exchange.forget();
   shared.forget();
+  impatient.forget();
 });
 
 afterAll(async () => {
-  await shared.stop('SIGKILL');
-  await rm(shared.directory, { recursive: true, force: true });
+  await end(shared);
+  await end(impatient);
   await exchange.close();
 });
 
+const newDirectory = () => mkdtempSync(join(tmpdir(), 'agentd-later-'));
+
+function startIn(directory: string, env: Record<string, string> = {}): Promise<Agentd> {
+  return startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
+}
+
+async function end(daemon: Agentd): Promise<void> {
+  await daemon.stop('SIGKILL');
+  await rm(daemon.directory, { recursive: true, force: true });
+}
+
 /** Starts a daemon for one test, in a new directory or in the directory of an earlier daemon. */
 async function start(env: Record<string, string> = {}, before?: Agentd): Promise<Agentd> {
-  const directory = before?.directory ?? mkdtempSync(join(tmpdir(), 'agentd-later-'));
-  const daemon = await startAgentd({ directory, env: { ...exchange.env(directory), ...env } });
-  onTestFinished(async () => {
-    await daemon.stop('SIGKILL');
-    await rm(directory, { recursive: true, force: true });
-  });
+  const daemon = await startIn(before?.directory ?? newDirectory(), env);
+  onTestFinished(() => end(daemon));
   return daemon;
 }
 
@@ -172,7 +183,7 @@ describe('a message of a channel that answers later', () => {
   });
 
   it('leaves no token in the inbox, the history or the log, wherever in the message the token was', async () => {
-    const to = await start();
+    const to = shared;
     const secret = await token({ sub: 'eve' });
     await tell(to, {
       text: `look:\n${secret}`,
@@ -180,7 +191,7 @@ describe('a message of a channel that answers later', () => {
     });
     await exchange.until(() => exchange.taken.length === 1);
     expect(textsTo('t1')).toEqual(['re: look:\n[token]']);
-    await to.stop();
+    await to.logged(({ msg }) => msg === 'message answered');
     const state = join(to.directory, 'state');
     const left = readAll(readdirSync(state).map((name) => join(state, name)));
     expect(left).toContain('[token]');
@@ -190,7 +201,7 @@ describe('a message of a channel that answers later', () => {
 
 describe('a text that the channel itself sends', () => {
   it('is delivered at once, in order and without a run, even while no other run can start', async () => {
-    const to = await start({ AGENT_CONCURRENCY: '1' });
+    const to = impatient;
     await tell(to, { text: 'wait 500 slow' });
     await exchange.until(() => exchange.runs.length === 1);
     for (const text of ['one', 'two', 'three'])
@@ -212,7 +223,7 @@ describe('a message with a run that fails', () => {
   });
 
   it('gets one notice after the last run, before the next answer, and counts as one turn', async () => {
-    const to = await start({ INBOX_MAX_ATTEMPTS: '2' });
+    const to = impatient;
     await tell(to, { id: 'm1', text: 'fail 9 always' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 2);
     expect(textsTo('t1')).toEqual([NOTICE, 're: next']);
@@ -225,8 +236,8 @@ describe('a message with a run that fails', () => {
 
   it('gets no second notice if the notice is refused', async () => {
     exchange.answer = ({ text }) => ({ status: text === NOTICE ? 400 : 200 });
-    const to = await start({ INBOX_MAX_ATTEMPTS: '1' });
-    await tell(to, { text: 'fail 9 always' }, { text: 'next' });
+    const to = impatient;
+    await tell(to, { text: 'fail 9 for good' }, { text: 'next' });
     await exchange.until(() => exchange.taken.length === 1);
     expect(exchange.calls.map(({ text }) => text)).toEqual([NOTICE, 're: next']);
   });
@@ -273,7 +284,7 @@ describe('a reply that the platform does not accept', () => {
 
   it('is retried for INBOX_SEND_SECONDS, then stays in the inbox, and is never replaced by a notice', async () => {
     exchange.answer = ({ text }) => ({ status: text.startsWith('re:') ? 500 : 200 });
-    const to = await start({ INBOX_MAX_ATTEMPTS: '1', INBOX_SEND_SECONDS: '2' });
+    const to = impatient;
     await tell(to, { id: 'm1', text: 'hello' });
     await to.logged(({ msg }) => msg === 'message has failed for good');
     const texts = exchange.calls.map(({ text }) => text);
@@ -286,7 +297,7 @@ describe('a reply that the platform does not accept', () => {
 
   it('waits while the platform is unreachable: one reply at a time is sent as a probe, and after the outage all are sent', async () => {
     exchange.answer = () => ({ status: 503 });
-    const to = await start();
+    const to = shared;
     const threads = Array.from({ length: 20 }, (_, index) => `t${index}`);
     await tell(to, ...threads.slice(0, 3).map((thread) => ({ thread, text: thread })));
     await to.logged(({ msg }) => msg === 'the platform cannot be reached; replies wait');
@@ -323,24 +334,22 @@ describe('links', () => {
   /** A daemon with the builtin agent, which looks up the person for whom a message acts. */
   let withApi: Agentd;
   let api: FakeApi;
-  const apiSettings = () => ({
-    AGENT_RUNTIME: 'builtin',
-    API_BASE_URL: api.url,
-    API_EMAIL: 'service@example.com',
-    API_PASSWORD: 'service-password',
-  });
   beforeAll(async () => {
     api = await FakeApi.start({ secret: SECRET });
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-later-'));
-    withApi = await startAgentd({ directory, env: { ...exchange.env(directory), ...apiSettings() } });
+    withApi = await startIn(newDirectory(), {
+      AGENT_RUNTIME: 'builtin',
+      API_BASE_URL: api.url,
+      API_EMAIL: 'service@example.com',
+      API_PASSWORD: 'service-password',
+      TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
   });
   beforeEach(() => {
     api.requests.length = 0;
     withApi.forget();
   });
   afterAll(async () => {
-    await withApi.stop('SIGKILL');
-    await rm(withApi.directory, { recursive: true, force: true });
+    await end(withApi);
     await api.close();
   });
 
@@ -471,16 +480,12 @@ describe('links', () => {
   });
 
   it('are sealed on disk if a key is set', async () => {
-    const to = await start({
-      ...apiSettings(),
-      TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
-    });
+    const to = withApi;
     const secret = await alice();
     await deliver(to, { link: { user: own('A'), token: secret } });
     await tell(to, { user: 'A', text: 'Who am I?' });
     await exchange.until(() => exchange.taken.length === 1);
     expect(textsTo('t1')[0]).toContain('Alice');
-    await to.stop();
     const state = join(to.directory, 'state');
     const left = readAll(readdirSync(state).map((name) => join(state, name)));
     expect(left).toContain(`telex:jwt:${own('A')}`);

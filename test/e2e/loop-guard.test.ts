@@ -201,6 +201,24 @@ describe('The turns of a session', () => {
     expect([await turn(), await turn(), await turn()]).toEqual([200, 200, 429]);
   });
 
+  test('are shown to operators once they have reached the limit', async () => {
+    await sayTimes(4, 'talker', { session_id: 'full' }, { on });
+    const blocks = (await json(on, 'guard', 'list')) as { session_id: string }[];
+    expect(blocks.find(({ session_id }) => session_id === 'full')).toEqual({
+      kind: 'session',
+      session_id: 'full',
+      reason: 'turn_limit',
+      turns: 2,
+      max: 2,
+      blocked: 2,
+      ends_at: expect.stringMatching(/Z$/),
+      seconds_left: expect.any(Number),
+    });
+    expect((await run(on, 'guard', 'list')).stdout).toMatch(
+      /^ +full +turn_limit +2\/2 +2 +(1 day|23 h 59 min)$/m,
+    );
+  });
+
   test('are still counted after a kill -9', async () => {
     await sayTimes(3, 'talker', { session_id: 'killed' }, { on });
     on.signal('SIGKILL');
@@ -400,26 +418,6 @@ describe('Operators', () => {
     expect(await json(on, 'guard', 'list')).toEqual([]);
     expect((await say('flood', {}, { on })).status).toBe(200);
     expect((await say('parrot', {}, { on })).status).toBe(200);
-  });
-
-  test('see sessions at their limit', async () => {
-    const on = await guardedForThisTest({ env: { ...PATIENT, LOOP_GUARD_MAX_TURNS_PER_SESSION: '1' } });
-    await sayTimes(3, 'talker', { session_id: 's' }, { on });
-    expect(await json(on, 'guard', 'list')).toEqual([
-      {
-        kind: 'session',
-        session_id: 's',
-        reason: 'turn_limit',
-        turns: 1,
-        max: 1,
-        blocked: 2,
-        ends_at: expect.stringMatching(/Z$/),
-        seconds_left: expect.any(Number),
-      },
-    ]);
-    expect((await run(on, 'guard', 'list')).stdout).toMatch(
-      /^ +s +turn_limit +1\/1 +2 +(1 day|23 h 59 min)$/m,
-    );
   });
 
   test('get an error if there is nothing to reset, or if they do not say what to reset', async () => {

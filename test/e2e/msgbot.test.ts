@@ -536,9 +536,8 @@ describe('secrets', () => {
 
 describe('while the store cannot be written', () => {
   it('messages and sign-ins get 503, and are accepted when they are delivered again', async () => {
-    const to = await start();
     answersOf('hello', 'Hello.');
-    const other = new Database(join(to.directory, 'state/agentd.db'));
+    const other = new Database(join(agent.directory, 'state/agentd.db'));
     onTestFinished(() => void other.close());
     other.exec('BEGIN IMMEDIATE');
     const signIn = { kind: 'command', text: `/service_auth ${await token()}`, number: 1 } as const;

@@ -9,13 +9,13 @@ let shared: Phonechat;
 
 beforeAll(async () => {
   shared = await Phonechat.prepare();
-  await shared.start();
+  await shared.start({ JWT_DEBUG: 'true', WEBCHAT_ALLOWED_ORIGINS: SITE });
 });
 
 afterAll(() => shared.stop());
 
 /**
- * The daemon under test. Most tests share one daemon, and each of them has its own users. Some tests start another
+ * The daemon under test. Most tests share one daemon, and each of them has its own users. One test starts another
  * daemon with other settings.
  */
 let here: Phonechat;
@@ -331,7 +331,6 @@ describe('every answer of /phonechat/link has its documented shape', () => {
   });
 
   it('and can be read by browsers on an allowed origin', async () => {
-    await startAnother({ WEBCHAT_ALLOWED_ORIGINS: SITE });
     const preflight = await fetch(`${here.daemon.url}${PATH}`, {
       method: 'OPTIONS',
       headers: { Origin: SITE, 'Access-Control-Request-Method': 'POST' },
@@ -346,7 +345,6 @@ describe('every answer of /phonechat/link has its documented shape', () => {
 });
 
 it('the token of a request is validated once, and logged once with the id of the request', async () => {
-  await startAnother({ JWT_DEBUG: 'true' });
   const body = { phone_number: '+16505550199' };
   const mine = await alice();
   for (const [id, method, bearer, status] of [

@@ -277,7 +277,7 @@ describe('ENABLE_DEBUGPY', () => {
 });
 
 describe('the log', () => {
-  test('JWT_DEBUG logs the claims and the decision, but only 8 characters and a hash of the token', async () => {
+  test('LOG_FILE is reopened on SIGHUP, so that it can be rotated, and JWT_DEBUG logs the claims and the decision, but only 8 characters and a hash of the token', async () => {
     const cwd = folderWith();
     const LOG_FILE = join(cwd, 'log', 'agentd.log');
     const daemon = await startAgentd({
@@ -287,9 +287,15 @@ describe('the log', () => {
     const good = await token({ sub: 'ada' });
     const bad = await token({ secret: 'another-secret-of-at-least-256-bits--' });
     await post(daemon.url, { user_id: 'u', message: 'hello' }, { bearer: good });
+    renameSync(LOG_FILE, `${LOG_FILE}.1`);
+    daemon.signal('SIGHUP');
+    await daemon.logged(({ msg }) => msg === 'log file reopened');
     await post(daemon.url, { user_id: 'u', message: `my token is ${bad}`, jwt_token: bad });
     await daemon.stop();
-    const written = readFileSync(LOG_FILE, 'utf8');
+    const [rotated, current] = [`${LOG_FILE}.1`, LOG_FILE].map((file) => readFileSync(file, 'utf8'));
+    expect(rotated).toContain('agentd is ready');
+    expect(current).toContain('log file reopened');
+    const written = `${rotated}${current}`;
     expect(written).toBe(
       `${daemon
         .stderr()
@@ -314,18 +320,6 @@ describe('the log', () => {
     await daemon.stop();
     const levels = new Set(daemon.log().map(({ level }) => level));
     expect([...levels]).toEqual(['warn']);
-  });
-
-  test('LOG_FILE is reopened on SIGHUP, so that it can be rotated', async () => {
-    const cwd = folderWith();
-    const LOG_FILE = join(cwd, 'agentd.log');
-    const daemon = await startAgentd({ directory: cwd, env: { LOG_FILE } });
-    renameSync(LOG_FILE, `${LOG_FILE}.1`);
-    daemon.signal('SIGHUP');
-    await daemon.logged(({ msg }) => msg === 'log file reopened');
-    expect(readFileSync(`${LOG_FILE}.1`, 'utf8')).toContain('agentd is ready');
-    expect(readFileSync(LOG_FILE, 'utf8')).toContain('log file reopened');
-    await daemon.stop();
   });
 
   test('the daemon does not stop if standard error has lost its reader or is on a full disk', async () => {

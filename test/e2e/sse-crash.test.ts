@@ -1,41 +1,56 @@
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { type Agentd, readAll as readFiles, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { eventsIn, read, readAll, start, startRaw } from '../support/event-stream.ts';
 import { token } from '../support/tokens.ts';
 
+const directory = mkdtempSync(join(tmpdir(), 'agentd-sse-'));
 let dictation: Dictation;
-let directory: string;
-let running: Agentd[];
+/** The daemon with the usual settings, while it runs. */
+let usual: Agentd | null = null;
 
-beforeEach(async () => {
+beforeAll(async () => {
   dictation = await Dictation.start();
-  directory = mkdtempSync(join(tmpdir(), 'agentd-sse-'));
-  running = [];
 });
 
-afterEach(async () => {
-  for (const daemon of running) await daemon.stop('SIGKILL');
+beforeEach(() => dictation.forget());
+
+afterAll(async () => {
+  await usual?.stop('SIGKILL');
   await dictation.close();
   await rm(directory, { recursive: true, force: true });
 });
 
-async function daemonWith(env: Record<string, string> = {}): Promise<Agentd> {
-  const daemon = await startAgentd({
-    directory,
-    env: { ...dictation.env, SSE_ENABLED: 'true', ...env },
+function startWith(env: Record<string, string> = {}): Promise<Agentd> {
+  return startAgentd({ directory, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
+}
+
+/** The daemon with the usual settings. Starts it, unless an earlier test has left it running. */
+async function usualDaemon(): Promise<Agentd> {
+  if (usual) return usual;
+  const daemon = await startWith();
+  usual = daemon;
+  void daemon.exited.then(() => {
+    usual = null;
   });
-  running.push(daemon);
+  return daemon;
+}
+
+/** Starts a daemon for one test, in place of the usual one. */
+async function daemonWith(env: Record<string, string>): Promise<Agentd> {
+  await usual?.stop('SIGKILL');
+  const daemon = await startWith(env);
+  onTestFinished(async () => void (await daemon.stop('SIGKILL')));
   return daemon;
 }
 
 describe('after kill -9', () => {
   it('in the middle of a run, the events that were read are kept, and the stream ends with the error `interrupted`', async () => {
-    const before = await daemonWith();
+    const before = await usualDaemon();
     const body = { user_id: 'ada', message: 'killed' };
     const stream_id = await start(before.url, body, { 'Idempotency-Key': 'k' });
     const reader = read(before.url, stream_id);
@@ -44,7 +59,7 @@ describe('after kill -9', () => {
     await before.stop('SIGKILL');
     const seen = eventsIn((await reader.ended).text);
 
-    const after = await daemonWith();
+    const after = await usualDaemon();
     const { events } = await readAll(after.url, stream_id, {
       headers: { 'Last-Event-ID': seen.at(-1)?.id ?? '' },
     });
@@ -61,7 +76,7 @@ describe('after kill -9', () => {
   });
 
   it('before a stream is opened, or after its end, nothing is lost', async () => {
-    const before = await daemonWith();
+    const before = await usualDaemon();
     const ended = await start(before.url, { user_id: 'ada', message: 'count 3' });
     const whole = await readAll(before.url, ended);
     const waiting = await start(before.url, {
@@ -70,15 +85,34 @@ describe('after kill -9', () => {
       jwt_token: await token({ sub: 'ada' }),
     });
     await before.stop('SIGKILL');
-    const after = await daemonWith();
+    const after = await usualDaemon();
     expect((await readAll(after.url, ended)).events).toEqual(whole.events);
     expect((await readAll(after.url, waiting)).events.at(-1)?.data.response).toBe('ada@example.com');
   });
 });
 
+describe('the token of a message', () => {
+  const state = join(directory, 'state');
+  const kept = () => readFiles(readdirSync(state).map((name) => join(state, name)));
+  const sealedTexts = () => kept().split('sealed.v1.').length;
+
+  it('is stored sealed, and is never in a file in plain text, before or after its stream is opened', async () => {
+    const daemon = await usualDaemon();
+    const jwt = await token({ sub: 'ada' });
+    const sealedBefore = sealedTexts();
+    const response = await startRaw(daemon.url, { user_id: 'ada', message: 'me', jwt_token: jwt });
+    const { stream_id } = (await response.json()) as { stream_id: string };
+    expect(sealedTexts()).toBeGreaterThan(sealedBefore);
+    expect(kept()).not.toContain(jwt);
+    expect((await readAll(daemon.url, stream_id)).events.at(-1)?.data.response).toBe('ada@example.com');
+    expect(kept()).not.toContain(jwt);
+    expect(daemon.stderr()).not.toContain(jwt);
+  });
+});
+
 describe('a stopping daemon', () => {
   it('closes only the connections, lets the run finish, and sends the rest after the restart', async () => {
-    const before = await daemonWith();
+    const before = await usualDaemon();
     const stream_id = await start(before.url, { user_id: 'ada', message: 'goes on' });
     const reader = read(before.url, stream_id);
     dictation.say('goes on', 'One. ');
@@ -93,7 +127,7 @@ describe('a stopping daemon', () => {
     dictation.end('goes on');
     expect(await before.exited).toBe(0);
 
-    const after = await daemonWith();
+    const after = await usualDaemon();
     const { events } = await readAll(after.url, stream_id, { headers: { 'Last-Event-ID': '2' } });
     expect(events.map(({ event }) => event)).toEqual(['text_chunk', 'complete', 'stream_complete']);
     expect(events.at(-1)?.data.response).toBe('One. Two.');
@@ -107,7 +141,7 @@ describe('a stopping daemon', () => {
     await reader.holds('One. ');
     before.signal('SIGTERM');
     await before.exited;
-    const after = await daemonWith();
+    const after = await usualDaemon();
     expect((await readAll(after.url, stream_id)).events.at(-1)).toMatchObject({
       event: 'error',
       data: { code: 'interrupted' },
@@ -115,7 +149,7 @@ describe('a stopping daemon', () => {
   });
 
   it('is not delayed by readers of finished runs', async () => {
-    const daemon = await daemonWith();
+    const daemon = await usualDaemon();
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
     await readAll(daemon.url, stream_id);
     const waiting = await start(daemon.url, { user_id: 'ada', message: 'quiet' });
@@ -163,24 +197,5 @@ describe('SSE_REQUIRE_TOKEN', () => {
     const signedOut = await start(daemon.url, { ...message, jwt_token: null });
     const withCookie = await readAll(daemon.url, signedOut, { headers: { Cookie: 'jwt_token=bad' } });
     expect(withCookie.status).toBe(401);
-  });
-});
-
-describe('the token of a message', () => {
-  it('is stored sealed, and is never in a file in plain text, before or after its stream is opened', async () => {
-    const daemon = await daemonWith({ TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') });
-    const jwt = await token({ sub: 'ada' });
-    const response = await startRaw(daemon.url, { user_id: 'ada', message: 'me', jwt_token: jwt });
-    const { stream_id } = (await response.json()) as { stream_id: string };
-    const state = join(directory, 'state');
-    const kept = () =>
-      readdirSync(state)
-        .map((name) => readFileSync(join(state, name), 'latin1'))
-        .join('\n');
-    expect(kept()).toContain('sealed.v1.');
-    expect(kept()).not.toContain(jwt);
-    expect((await readAll(daemon.url, stream_id)).events.at(-1)?.data.response).toBe('ada@example.com');
-    expect(kept()).not.toContain(jwt);
-    expect(daemon.stderr()).not.toContain(jwt);
   });
 });

@@ -148,45 +148,19 @@ describe("a 401 to the user's token", () => {
   });
 
   test('does not cause endless retries if the default token is refused, too', async () => {
-    const strict = await startShop();
-    try {
-      strict.api.misbehave('/users', { status: 401 });
-      const { status, body } = await strict.say(
-        { user_id: 'visitor', message: WHO },
-        { bearer: await token() },
-      );
-      expect(status).toBe(200);
-      expect(body.response).not.toContain('A-1001');
-      // The requests have the user's token, the default token, and a new default token.
-      expect(strict.api.seen('/users')).toHaveLength(3);
-      expect(strict.api.seen('/authentication_token')).toHaveLength(2);
-    } finally {
-      await strict.stop();
-    }
+    await say('ada@example.com');
+    shop.api.requests.length = 0;
+    shop.api.misbehave('/users', { status: 401 });
+    const { response } = await say(WHO, { bearer: await token() });
+    expect(response).not.toContain('A-1001');
+    // The requests have the user's token, the default token, and a new default token.
+    expect(shop.api.seen('/users')).toHaveLength(3);
+    expect(logins()).toHaveLength(1);
   });
 });
 
 describe('The default token', () => {
-  test('comes from POST /authentication_token with email and password as JSON, and is cached', async () => {
-    const own = await startShop();
-    try {
-      for (const email of ['one@example.com', 'two@example.com'])
-        await own.say({ user_id: 'visitor', message: email });
-      const login = own.api.seen('/authentication_token');
-      expect(login).toEqual([
-        expect.objectContaining({
-          method: 'POST',
-          bearer: null,
-          body: { email: 'service@example.com', password: 'service-password' },
-        }),
-      ]);
-      expect(own.lookedUpAs()).toEqual(['service', 'service']);
-    } finally {
-      await own.stop();
-    }
-  });
-
-  test('is fetched once for 50 messages in parallel', async () => {
+  test('is fetched once for 50 messages in parallel, by POST /authentication_token with email and password as JSON, and is cached', async () => {
     const own = await startShop({ env: { AGENT_CONCURRENCY: '64' } });
     const slow = gate();
     try {
@@ -198,36 +172,38 @@ describe('The default token', () => {
       await asked;
       slow.open();
       for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
-      expect(own.api.seen('/authentication_token')).toHaveLength(1);
-      expect(own.lookedUpAs()).toEqual(Array(50).fill('service'));
+      await own.say({ user_id: 'visitor', message: 'two@example.com' });
+      expect(own.api.seen('/authentication_token')).toEqual([
+        expect.objectContaining({
+          method: 'POST',
+          bearer: null,
+          body: { email: 'service@example.com', password: 'service-password' },
+        }),
+      ]);
+      expect(own.lookedUpAs()).toEqual(Array(51).fill('service'));
     } finally {
       await own.stop();
     }
   });
 
   test('is read from `access_token` if the response has no `token`', async () => {
-    const own = await startShop();
-    try {
-      own.api.misbehave('/authentication_token', {
-        status: 200,
-        body: { access_token: 'opaque-default-token' },
-      });
-      await own.say({ user_id: 'visitor', message: 'ada@example.com' });
-      expect(own.api.seen('/users')[0]?.bearer).toBe('opaque-default-token');
-    } finally {
-      await own.stop();
-    }
+    shop.api.revokeDefaultTokens();
+    shop.api.misbehave('/authentication_token', {
+      status: 200,
+      body: { access_token: 'opaque-default-token' },
+    });
+    await say('ada@example.com');
+    expect(shop.api.seen('/users').at(-1)?.bearer).toBe('opaque-default-token');
   });
 
   test('is not used in the last 5 minutes before its exp', async () => {
-    const own = await startShop({ api: { tokenLife: 299 } });
-    try {
-      for (const email of ['one@example.com', 'two@example.com'])
-        await own.say({ user_id: 'visitor', message: email });
-      expect(own.api.seen('/authentication_token')).toHaveLength(2);
-    } finally {
-      await own.stop();
-    }
+    shop.api.revokeDefaultTokens();
+    shop.api.tokenLife = 299;
+    await say('one@example.com');
+    shop.api.requests.length = 0;
+    await say('two@example.com');
+    expect(logins()).toHaveLength(1);
+    expect(shop.lookedUpAs()).toEqual(['service']);
   });
 
   test('is fetched again once after a 401', async () => {
@@ -291,19 +267,17 @@ describe('The conversation continues', () => {
   });
 
   test('if the default credentials are refused, with a warning in the log', async () => {
-    const wrong = await startShop({ env: { API_PASSWORD: 'wrong' } });
-    try {
-      const answer = await wrong.say({ user_id: 'visitor', message: 'ada@example.com' });
-      expect(answer.status).toBe(200);
-      await wrong.daemon.logged(
-        (line) => line.level === 'warn' && line.reason === 'default_credentials_refused',
-      );
-      // A user's own token does not need the default credentials.
-      const own = await wrong.say({ user_id: 'visitor', message: WHO }, { bearer: await token() });
-      expect(own.body.response).toContain('A-1001');
-    } finally {
-      await wrong.stop();
-    }
+    shop.api.revokeDefaultTokens();
+    shop.api.misbehave('/authentication_token', { status: 401 });
+    const { request_id } = await say('ada@example.com');
+    await shop.daemon.logged(
+      (line) =>
+        line.level === 'warn' &&
+        line.request_id === request_id &&
+        line.reason === 'default_credentials_refused',
+    );
+    // A user's own token does not need the default credentials.
+    expect((await say(WHO, { bearer: await token() })).response).toContain('A-1001');
   });
 
   test('if nothing listens at the address of the API', async () => {

@@ -17,6 +17,18 @@ let shop: Shop;
 let model: FakeModel;
 /** A shop with a scripted model. The model does what each message says. */
 let chat: Shop;
+/** A shop with another path, any origin, and a channel with a defect. */
+let unusual: Shop;
+
+const folder = mkdtempSync(join(tmpdir(), 'agentd-webchat-'));
+const BROKEN = `export default {
+  name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
+  detect: () => true,
+  capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
+  create: () => ({
+    routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
+  }),
+};`;
 
 beforeAll(async () => {
   model = await FakeModel.start();
@@ -28,18 +40,27 @@ beforeAll(async () => {
     if (said.includes('cut')) return { cut: ['Half a '] };
     return { text: ['Fine, ', 'thank you.'] };
   });
-  [shop, chat] = await Promise.all([
+  writeFileSync(join(folder, 'broken.ts'), BROKEN);
+  [shop, chat, unusual] = await Promise.all([
     startShop({ env: { WEBCHAT_ALLOWED_ORIGINS: `${SITE},https://shop.example.com:8443` } }),
     startShop({
       env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted', AGENT_TIMEOUT_SECONDS: '1' },
+    }),
+    startShop({
+      env: {
+        WEBCHAT_WEBHOOK_PATH: '/api/chat',
+        WEBCHAT_ALLOWED_ORIGINS: '*',
+        MESSAGING_PLATFORMS: `webchat,${join(folder, 'broken.ts')}`,
+      },
     }),
   ]);
   // The first message loads the packages of the model, which may take longer than the limit of one second for a run.
   await chat.say(HELLO);
 });
 afterAll(async () => {
-  await Promise.all([shop.stop(), chat.stop()]);
+  await Promise.all([shop.stop(), chat.stop(), unusual.stop()]);
   await model.close();
+  await rm(folder, { recursive: true });
 });
 
 /** Expects a problem document of RFC 9457, exactly as in agentd-service(7), "Errors". */
@@ -98,13 +119,8 @@ describe('POST /webchat/message', () => {
   });
 
   test('is served at WEBCHAT_WEBHOOK_PATH if that setting has a value, and no longer at the default path', async () => {
-    const moved = await startShop({ env: { WEBCHAT_WEBHOOK_PATH: '/api/chat' } });
-    try {
-      expect((await moved.say(HELLO, { path: '/api/chat' })).status).toBe(200);
-      expectProblem(await moved.say(HELLO), 404, 'not_found');
-    } finally {
-      await moved.stop();
-    }
+    expect((await unusual.say(HELLO, { path: '/api/chat' })).status).toBe(200);
+    expectProblem(await unusual.say(HELLO), 404, 'not_found');
   });
 });
 
@@ -274,33 +290,14 @@ describe('An overloaded daemon', () => {
 
 describe('an unexpected error', () => {
   test('causes 500 internal_error without internal details; the log has the error with the request id', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-broken-'));
-    const file = join(directory, 'broken.ts');
-    writeFileSync(
-      file,
-      `export default {
-        name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
-        detect: () => true,
-        capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
-        create: () => ({
-          routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
-        }),
-      };`,
+    const answer = await unusual.say(HELLO, { path: '/broken', headers: { 'X-Request-Id': 'defect-1' } });
+    expectProblem(answer, 500, 'internal_error');
+    expect(JSON.stringify(answer.body)).not.toContain('inner detail');
+    const line = await unusual.daemon.logged(
+      (entry) => entry.request_id === 'defect-1' && entry.level === 'error',
     );
-    const broken = await startShop({ env: { MESSAGING_PLATFORMS: `webchat,${file}` } });
-    try {
-      const answer = await broken.say(HELLO, { path: '/broken', headers: { 'X-Request-Id': 'defect-1' } });
-      expectProblem(answer, 500, 'internal_error');
-      expect(JSON.stringify(answer.body)).not.toContain('inner detail');
-      const line = await broken.daemon.logged(
-        (entry) => entry.request_id === 'defect-1' && entry.level === 'error',
-      );
-      expect(JSON.stringify(line)).toContain('the inner detail');
-      expect((await broken.say(HELLO)).status).toBe(200);
-    } finally {
-      await broken.stop();
-      await rm(directory, { recursive: true });
-    }
+    expect(JSON.stringify(line)).toContain('the inner detail');
+    expect((await unusual.say(HELLO, { path: '/api/chat' })).status).toBe(200);
   });
 });
 
@@ -409,14 +406,11 @@ describe('CORS', () => {
   });
 
   test('with *, any origin is allowed, without credentials', async () => {
-    const open = await startShop({ env: { WEBCHAT_ALLOWED_ORIGINS: '*' } });
-    try {
-      const { headers } = await open.say(HELLO, { headers: { Origin: 'https://anywhere.example' } });
-      expect(headers.get('access-control-allow-origin')).toBe('*');
-      expect(headers.get('access-control-allow-credentials')).toBeNull();
-    } finally {
-      await open.stop();
-    }
+    const from = { headers: { Origin: 'https://anywhere.example' } };
+    const { status, headers } = await unusual.say(HELLO, { path: '/api/chat', ...from });
+    expect(status).toBe(200);
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 });
 

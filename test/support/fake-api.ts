@@ -54,6 +54,8 @@ export const BOB = { id: 'user-2', email: 'bob@example.com', name: 'Bob Example'
 
 export class FakeApi {
   readonly requests: SeenRequest[] = [];
+  /** Lifetime of the next default tokens in seconds; null issues them without `exp`. */
+  tokenLife: number | null;
   readonly #options: Required<FakeApiOptions>;
   readonly #server = createServer((request, response) => {
     this.#answer(request, response).catch((error: Error) => response.destroy(error));
@@ -73,6 +75,7 @@ export class FakeApi {
       find: ({ query }) => this.#options.users.find((candidate) => candidate.email === query.userEmail),
       ...options,
     };
+    this.tokenLife = this.#options.tokenLife;
   }
 
   static async start(options: FakeApiOptions): Promise<FakeApi> {
@@ -104,6 +107,7 @@ export class FakeApi {
 
   behave(): void {
     this.#misbehaviours.clear();
+    this.tokenLife = this.#options.tokenLife;
   }
 
   /** Answers 401 to all default tokens that were issued so far. */
@@ -185,7 +189,7 @@ export class FakeApi {
       return;
     }
     const now = Math.floor(Date.now() / 1000);
-    const life = this.#options.tokenLife === null ? {} : { exp: now + this.#options.tokenLife };
+    const life = this.tokenLife === null ? {} : { exp: now + this.tokenLife };
     const token = signToken(
       { sub: 'service', email, iat: now, jti: this.#issued.length, ...life },
       this.#options.secret,
