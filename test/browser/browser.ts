@@ -25,20 +25,24 @@ function find(program: string): string | null {
 
 export interface Browser {
   context: BrowserContext;
-  /** Closes all pages except a new empty page, because the browser exits when its last page is closed. */
+  /** Closes all pages except the first, which is empty, because the browser exits when its last page is closed. */
   leave(): Promise<void>;
   close(): Promise<void>;
 }
 
 type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersistentContext>[1]>;
 
-/** Starts a browser with an empty profile and without prompts. */
+/**
+ * Starts a browser with an empty profile, without prompts, and for a visitor who prefers reduced motion: each frame of
+ * an animation needs CPU time.
+ */
 export async function launch(options: ContextOptions = {}): Promise<Browser> {
   const profile = mkdtempSync(join(tmpdir(), 'agentd-browser-'));
   const context = await chromium.launchPersistentContext(profile, {
     ...(browserPath === null ? {} : { executablePath: browserPath }),
     headless: true,
     viewport: { width: 1100, height: 760 },
+    reducedMotion: 'reduce',
     args: [
       '--no-sandbox',
       '--disable-dev-shm-usage',
@@ -58,8 +62,7 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
   return {
     context,
     async leave() {
-      const pages = context.pages();
-      await context.newPage();
+      const [, ...pages] = context.pages();
       await Promise.all(pages.map((page) => page.close()));
     },
     async close() {

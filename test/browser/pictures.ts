@@ -1,13 +1,12 @@
 import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
 /**
- * The folder for screenshots of every state, for people to look at. `WIDGET_PICTURES=man` updates `man/demo.png`, which
- * the README shows.
+ * The folder for screenshots of every state, for people to look at. Without it, none are taken. `WIDGET_PICTURES=man`
+ * updates `man/demo.png`, which the README shows.
  */
-const PICTURES = process.env.WIDGET_PICTURES ?? join(tmpdir(), 'agentd-widget-pictures');
+const PICTURES = process.env.WIDGET_PICTURES;
 
 const MOVES_ENDED = `Promise.all(
   (document.querySelector('agentd-webchat')?.shadowRoot?.getAnimations() ?? [])
@@ -20,9 +19,10 @@ export async function still(page: Page): Promise<void> {
   await page.evaluate(MOVES_ENDED);
 }
 
-/** Takes a picture of a page as soon as nothing in the widget moves. */
+/** Waits until nothing in the widget moves, and takes a picture of the page if there is a folder for it. */
 export async function picture(page: Page, name: string): Promise<void> {
-  mkdirSync(PICTURES, { recursive: true });
   await still(page);
+  if (PICTURES === undefined) return;
+  mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
 }

@@ -22,8 +22,10 @@ export interface Visitor {
   complaints: string[];
 }
 
-export async function visit(context: BrowserContext, url: string): Promise<Visitor> {
+/** Opens a page with the widget. With `clock`, the page has a fake clock, which the test can advance. */
+export async function visit(context: BrowserContext, url: string, { clock = false } = {}): Promise<Visitor> {
   const page = await context.newPage();
+  if (clock) await page.clock.install();
   const visitor = follow(page);
   await page.goto(url);
   await mounted(page);

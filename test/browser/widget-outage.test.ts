@@ -20,12 +20,7 @@ afterAll(async () => {
 });
 
 /** Opens the page with a fake clock, which `later` advances. */
-async function enter(): Promise<Visitor> {
-  const visitor = await visit(browser.context, chat.url);
-  await visitor.page.clock.install();
-  await visitor.page.reload();
-  return visitor;
-}
+const enter = () => visit(browser.context, chat.url, { clock: true });
 
 /**
  * How far `later` advances the clock at a time, in ms. It is less than the time that the widget waits for the first

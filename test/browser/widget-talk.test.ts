@@ -21,7 +21,7 @@ afterAll(async () => {
   await chat?.stop();
 });
 
-const enter = () => visit(browser.context, chat.url);
+const enter = (options?: { clock: boolean }) => visit(browser.context, chat.url, options);
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
 const runs = () => [...chat.runs.values()].map(({ starts }) => starts);
 
@@ -178,9 +178,7 @@ describe.skipIf(withoutBrowser)('when event streams do not work', () => {
       run.say(' and whole.');
       run.end();
     };
-    const visitor = await enter();
-    await visitor.page.clock.install();
-    await visitor.page.reload();
+    const visitor = await enter({ clock: true });
     await visitor.say('Hello');
     await shows(visitor, 'Half');
     chat.lastRun.drop();
@@ -220,9 +218,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
   it('caused by the rate limit shows how long to wait, and blocks a retry until then', async () => {
     chat.refuse = ({ method }) =>
       method === 'POST' ? problem(429, 'rate_limited', { 'Retry-After': '60' }) : null;
-    const visitor = await enter();
-    await visitor.page.clock.install();
-    await visitor.page.reload();
+    const visitor = await enter({ clock: true });
     await visitor.say('Hello');
     await visitor.trouble.getByText('many messages in a short time').waitFor();
     const button = visitor.trouble.getByRole('button');

@@ -26,7 +26,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'kept-id': {
     says: 'sign-in keeps the id of the session, which the person who started it knows',
-    start: 0,
+    start: 160,
     shows: /session: the reply names a known id, but a new id was expected/,
     changes: [
       {
@@ -50,7 +50,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'any-issuer': {
     says: 'a token that was issued by, or for, another application is accepted',
-    start: 0,
+    start: 50,
     shows: /identity: the message acted for \w+, but must act for nobody/,
     changes: [
       {
@@ -90,7 +90,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'unmarked-turns': {
     says: 'turns from before sign-in, which anybody may have written, count as messages of the person',
-    start: 0,
+    start: 160,
     shows: /leak: .* is shown as said by the person, but was not/,
     changes: [
       {

@@ -9,12 +9,11 @@ const MEMORY = '/dev/shm';
 const ENOUGH = 512 * 1024 * 1024;
 
 /**
- * One directory for everything that a run writes. It is removed at the end, even if a test was interrupted. Pictures of
- * the widget, and the compiled code of the tests' own tools, are kept. `npm run test:unit` writes to memory, so that a
+ * One directory for everything that a run writes. It is removed at the end, even if a test was interrupted. The compiled
+ * code of the tests' own tools is kept. `npm run test:unit` writes to memory, so that a
  * busy disk does not slow it down.
  */
 export default function setup({ vitest }: TestProject): () => void {
-  process.env.WIDGET_PICTURES ??= join(tmpdir(), 'agentd-widget-pictures');
   process.env.NODE_COMPILE_CACHE ??= resolve(import.meta.dirname, '../../dist/.compiled');
   const isUnit = vitest.projects.every(({ name }) => name === 'unit' || name === 'mocking');
   const directory = mkdtempSync(join(isUnit && hasMemory() ? MEMORY : tmpdir(), 'agentd-tests-'));
