@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { guardUser } from '../../src/daemon/guard/user.ts';
 import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
@@ -10,7 +11,7 @@ import {
   speakInThread,
   THREAD,
 } from '../support/person-world.ts';
-import { anAction, anInboxMessage, aSession, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
+import { anAction, anInboxMessage, aSession, aStream, aTrace, aTurn, GUARD_LIMITS } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { saveSession } from './store-writes.ts';
 
@@ -70,7 +71,8 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(links.map(({ key }) => key)).toEqual([`${PLATFORM}:jwt:${ada.user_id}`]);
       expect(actions).toHaveLength(2);
       expect(inbox).toEqual([]);
-      expect(others).toEqual(EVERY_OTHER);
+      // The guard also counts for the linked user.
+      expect(others).toEqual({ ...EVERY_OTHER, guard: 3 });
     });
 
     it("shows the stored data of every kind about a platform's user", async () => {
@@ -215,6 +217,57 @@ export function describePersons(current: () => StoreUnderTest): void {
       const next = await store.sessions.claim(session_id);
       if (next === null) throw new Error('the session was already claimed');
       expect(await store.actions.start({ session: next, key: null }, action)).toEqual({ outcome: 'started' });
+    });
+
+    it('erases what the person was told at sign-in on a platform, even if the link has ended', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const { inbox, idempotency } = store;
+      for (const [one, message_id] of [
+        [ada, 'sign-in-ada'],
+        [bob, 'sign-in-bob'],
+      ] as const) {
+        const key = `link:${JSON.stringify([PLATFORM, one.user_id, message_id])}`;
+        const claim = await idempotency.claim(key, '');
+        if (claim.outcome !== 'new') throw new Error('the key is known');
+        const response = JSON.stringify({ email: `${one.canary}@example.com` });
+        await idempotency.finish(claim.claim, { session_id: '', response, person: one.person }, HOUR);
+        const told = { message: null, session_id: null, reply: `${one.canary} is signed in` };
+        await inbox.enqueue([anInboxMessage({ ...told, platform: PLATFORM, message_id, reply_to: {} })]);
+      }
+      const erased = await persons.erase({ person: ada.person, link_keys: [] });
+      expect(erased.others.answers).toBe(2);
+      expect(erased.inbox.map(({ reply }) => reply)).toEqual([`${ada.canary} is signed in`]);
+      const left = await inbox.list({ states: ['waiting', 'replied'], limit: 9 });
+      const repliesLeft = left.map(({ reply }) => reply);
+      expect(repliesLeft).toContain(`${bob.canary} is signed in`);
+      expect(repliesLeft).not.toContain(`${ada.canary} is signed in`);
+      expect((await persons.show({ person: ada.person, link_keys: [] })).others.answers).toBe(0);
+      expect((await persons.show({ person: bob.person, link_keys: [] })).others.answers).toBe(2);
+    });
+
+    it("erases the guard's counters of the users that are linked to a person", async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const withLink = (await persons.show(asPerson(ada))).others.guard;
+      const alone = (await persons.show({ person: ada.person, link_keys: [] })).others.guard;
+      expect(withLink - alone).toBe(1);
+      await persons.erase(asPerson(ada));
+      expect((await persons.show(asUser(ada))).others.guard).toBe(1);
+      expect((await persons.show(asUser(bob))).others.guard).toBe(2);
+    });
+
+    it('erases the message count of a session that was never stored, because its stream was not opened', async () => {
+      const persons = await fill();
+      if (persons === null) return;
+      const stream = aStream({ owner: ada.person });
+      const { message, session_id } = stream.start;
+      const user = guardUser({ ...message, person: null, address: null });
+      const counted = { user, session_id, text: 'hash', message_id: null, sent_at: null };
+      await store.guard.check(counted, GUARD_LIMITS);
+      await store.streams.create(stream);
+      expect((await persons.erase(asPerson(ada))).others.guard).toBe(4);
+      expect((await persons.show(asPerson(ada))).others.guard).toBe(0);
     });
 
     it('erases the traces of refused messages, which have no turn and no session', async () => {

@@ -45,7 +45,10 @@ export type TokenVerdict =
   | {
       valid: false;
       reason: TokenReason;
-      /** The owner and the expiry (ms since the epoch) of the token, if it is otherwise valid. */
+      /**
+       * If the token is otherwise valid: its owner, and since when it has been refused, ms since the epoch. That is its
+       * expiry plus JWT_CLOCK_SKEW_SECONDS.
+       */
       expired?: { person: PersonKey; at: number };
     };
 

@@ -49,10 +49,9 @@ export function createValidator(
   async function refuse(token: DecodedToken, reason: TokenReason): Promise<TokenVerdict> {
     const refused = { valid: false, reason } as const;
     if (reason !== 'Token Expired' || token.claims === null) return refused;
-    const otherwise = await firstFailure(token, AFTER_EXPIRY);
-    return otherwise === null
-      ? { ...refused, expired: { person: personKey(token.claims), at: token.claims.exp * 1000 } }
-      : refused;
+    if ((await firstFailure(token, AFTER_EXPIRY)) !== null) return refused;
+    const at = (token.claims.exp + settings.JWT_CLOCK_SKEW_SECONDS) * 1000;
+    return { ...refused, expired: { person: personKey(token.claims), at } };
   }
 
   return {

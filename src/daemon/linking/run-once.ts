@@ -1,6 +1,7 @@
 import { checkMessageId } from '../../channel/check-message.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
@@ -32,15 +33,16 @@ export interface Effect {
  * whatever the person has done since, and gets the answer to the first delivery. If the effect failed, it is tried
  * again when the message is delivered again. It is also tried again if the process died during the effect, because
  * nobody knows then whether it was carried out.
- * @param work resolves with an answer that can be written as JSON, and contains no token.
+ * @param work resolves with an answer that can be written as JSON, and contains no token, and with the person whom the
+ * answer names. Null: nobody.
  * @throws `unavailable` while the first delivery is being processed, or if the store cannot be reached.
  */
 export async function runOnce<Answer>(
   { store: { idempotency }, claims, log }: RunOnceServices,
   { platform, user_id, message_id, what }: Effect,
-  work: () => Promise<Answer>,
+  work: () => Promise<{ answer: Answer; person: PersonKey | null }>,
 ): Promise<Answer> {
-  if (message_id === undefined) return work();
+  if (message_id === undefined) return (await work()).answer;
   checkMessageId(message_id, (problem) => {
     throw new AgentdError('invalid_request', `A link cannot be changed: message_id ${problem}.`);
   });
@@ -56,8 +58,8 @@ export async function runOnce<Answer>(
   const { claim } = state;
   const drop = claims.hold(claim, idempotency, new AbortController());
   try {
-    const answer = await work();
-    await idempotency.finish(claim, { session_id: '', response: JSON.stringify(answer) }, KNOWN_MS);
+    const { answer, person } = await work();
+    await idempotency.finish(claim, { session_id: '', response: JSON.stringify(answer), person }, KNOWN_MS);
     return answer;
   } catch (error) {
     await idempotency.release(claim);

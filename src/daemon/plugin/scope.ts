@@ -149,13 +149,16 @@ function misfit({ name, capabilities: { delivery } }: ChannelPlugin, member: str
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
-      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () =>
-        linkAnswerOf(await link(forRequest(services, request), plugin, user_id, token, () => replace)),
-      ),
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
+        const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
+        const person = outcome.linked ? outcome.verdict.person : null;
+        return { answer: linkAnswerOf(outcome), person };
+      }),
     unlink: (user_id, { message_id } = {}) =>
-      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, () =>
-        unlink(services, plugin, user_id),
-      ),
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => ({
+        answer: await unlink(services, plugin, user_id),
+        person: null,
+      })),
     unlinkPerson: (user_id, token, request) =>
       unlinkPerson(forRequest(services, request), plugin, user_id, token),
   };

@@ -51,4 +51,6 @@ export interface StoredAnswer {
   confirmation?: Confirmation | null;
   /** The only person who may get the answer. Null or absent: anybody with the key may get it. */
   reader?: PersonKey | null;
+  /** The person whom an answer without a session names, so that an erasure finds it. Null or absent: nobody. */
+  person?: PersonKey | null;
 }

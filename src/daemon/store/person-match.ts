@@ -12,14 +12,20 @@ import type { StreamRecord } from './streams.ts';
 
 /**
  * Decides which records belong to a person or a platform's user, for all backends alike. Call `session` for all
- * sessions first, because other records are recognized by their session or turn.
+ * sessions first, and then `answer` for all answers, because other records are recognized by these.
  */
 export class PersonMatch {
   readonly #person: PersonKey | null = null;
   readonly #link_keys: ReadonlySet<string>;
   readonly #user: { platform: string; user_id: string } | null = null;
+  /** `platform:user_id` of the users that are linked to the person. */
+  readonly #linked = new Set<string>();
   /** Ids and tags of the sessions that belong only to this person or user. */
   readonly #sessions = new Set<string>();
+  /** Tags of the sessions in which others wrote. */
+  readonly #others = new Set<string>();
+  /** Ids of the sessions of the person's or user's streams. Such a session may never have been stored. */
+  readonly #streamed = new Set<string>();
   readonly #turns = new Set<string>();
   /** `platform:message_id` of the person's or user's messages. */
   readonly #messages = new Set<string>();
@@ -28,6 +34,7 @@ export class PersonMatch {
     if ('person' in of) {
       this.#person = of.person;
       this.#link_keys = new Set(of.link_keys);
+      for (const key of of.link_keys) this.#linked.add(key.replace(':jwt:', ':'));
     } else {
       this.#user = of;
       this.#link_keys = new Set([`${of.platform}:jwt:${of.user_id}`]);
@@ -42,8 +49,9 @@ export class PersonMatch {
     const isTheirs = this.#isTiedTo(session);
     const isPrivate = turns.every(({ user_id }) => user_id === session.user_id);
     const theirs = turns.filter((turn) => this.#isTurn(session, turn, isTheirs && isPrivate));
-    if (!isTheirs && theirs.length === 0) return null;
     const shared = !isTheirs || theirs.length < turns.length;
+    if (shared) this.#others.add(tagOf(session));
+    if (!isTheirs && theirs.length === 0) return null;
     for (const { turn_id, message_id } of theirs) {
       this.#turns.add(turn_id);
       this.#noteMessage(session.platform, message_id);
@@ -89,7 +97,7 @@ export class PersonMatch {
       this.#turns.has(id) ||
       this.#isSession(session_id) ||
       this.#isUser(platform, message?.user_id ?? null) ||
-      (message === null && platform === this.#user?.platform && mentions(reply_to, this.#user.user_id));
+      (message === null && this.#isNotice(platform, message_id, reply_to));
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
   }
@@ -121,24 +129,29 @@ export class PersonMatch {
   }
 
   stream({ owner, reader, start }: Pick<StreamRecord, 'owner' | 'reader' | 'start'>): boolean {
-    return (
+    const isTheirs =
       this.#isPerson(owner) ||
       this.#isPerson(reader) ||
       this.#isPerson(start.cookie_person) ||
       this.#isSession(start.session_id) ||
-      this.#isUser(start.message.platform, start.message.user_id)
-    );
+      this.#isUser(start.message.platform, start.message.user_id);
+    if (isTheirs) this.#streamed.add(start.session_id);
+    return isTheirs;
   }
 
   /**
    * Whether the answer of an idempotency key belongs to the person or user. The key of a message is JSON; the key of a
    * link is `link:` and JSON.
    */
-  answer(key: string, { session_id, reader = null }: StoredAnswer): boolean {
+  answer(key: string, { session_id, reader = null, person = null }: StoredAnswer): boolean {
     if (this.#isSession(session_id) || this.#isPerson(reader)) return true;
     const at = key.indexOf('[');
-    const [first, second] = JSON.parse(key.slice(at)) as [string, string | string[]];
-    if (at > 0) return this.#isUser(first, second as string);
+    const [first, second, id = null] = JSON.parse(key.slice(at)) as [string, string | string[], string?];
+    if (at > 0) {
+      const isTheirs = this.#isPerson(person) || this.#isUser(first, second as string);
+      if (isTheirs) this.#noteMessage(first, id);
+      return isTheirs;
+    }
     const [kind, ...ids] = second as string[];
     return kind === 'person' && this.#isPerson((ids[0] ?? null) as PersonKey | null);
   }
@@ -155,13 +168,16 @@ export class PersonMatch {
   guard(key: string, state: GuardUserState | null): boolean {
     const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
     if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
-    if (kind !== 'person' && this.#isUser(platform, ids.at(-1) ?? null)) return true;
+    if (kind !== 'person' && this.#isUserOrLinked(platform, ids.at(-1) ?? null)) return true;
     if (state === null) return false;
-    return this.#isPerson(state.user.person) || this.#isUser(state.user.platform, state.user.user_id);
+    return this.#isPerson(state.user.person) || this.#isUserOrLinked(state.user.platform, state.user.user_id);
   }
 
+  /** Call this method after `stream`. */
   guardTurns(session_tag: string): boolean {
-    return this.#isSession(session_tag);
+    return (
+      this.#isSession(session_tag) || (this.#streamed.has(session_tag) && !this.#others.has(session_tag))
+    );
   }
 
   limit(key: string): boolean {
@@ -192,6 +208,16 @@ export class PersonMatch {
 
   #isUser(platform: string | null, user_id: string | null): boolean {
     return user_id !== null && this.#user?.platform === platform && this.#user?.user_id === user_id;
+  }
+
+  #isUserOrLinked(platform: string, user_id: string | null): boolean {
+    return this.#isUser(platform, user_id) || this.#linked.has(`${platform}:${user_id}`);
+  }
+
+  /** Whether a notice answers a message of the person or user, or is addressed to the user. */
+  #isNotice(platform: string, message_id: string | null, reply_to: JsonObject): boolean {
+    if (message_id !== null && this.#messages.has(`${platform}:${message_id}`)) return true;
+    return platform === this.#user?.platform && mentions(reply_to, this.#user.user_id);
   }
 
   /**

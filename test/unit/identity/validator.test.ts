@@ -223,6 +223,14 @@ describe('the times of a token', () => {
     expect(await reasonFor(hs256({ ...CLAIMS, ...claims }), { JWT_CLOCK_SKEW_SECONDS: skew })).toBe(expected);
   });
 
+  it('say since when an expired token has been refused: since its exp and the tolerance', async () => {
+    const { validator } = validatorWith({ JWT_CLOCK_SKEW_SECONDS: 30 });
+    expect(await validator.validate(hs256({ ...CLAIMS, exp: NOW_S - 31 }))).toMatchObject({
+      valid: false,
+      expired: { at: (NOW_S - 1) * 1000 },
+    });
+  });
+
   it('may include an expired exp, but no future nbf, with JWT_VERIFY_EXP=false', async () => {
     const off = { JWT_VERIFY_EXP: false };
     expect(await reasonFor(hs256({ ...CLAIMS, exp: past }), off)).toBe('valid');

@@ -17,7 +17,7 @@ async function open(directory = stateDirectory()) {
     runOnce(
       services,
       { platform: 'telex', user_id: 'ada', what: 'link', message_id, ...members },
-      async () => ({ count: ++count }),
+      async () => ({ answer: { count: ++count }, person: null }),
     );
   return { store, services, lines, ask };
 }
@@ -61,13 +61,13 @@ it('runOnce remembers an effect for seven days, even across a restart', async ()
 it('runOnce refuses a repeated message while the first is in progress, so that the platform delivers it again', async () => {
   const { services } = await open();
   const asked = { platform: 'telex', user_id: 'ada', what: 'link', message_id: 'm1' } as const;
-  const { promise, resolve } = Promise.withResolvers<string>();
+  const { promise, resolve } = Promise.withResolvers<{ answer: string; person: null }>();
   const first = runOnce(services, asked, () => promise);
-  const second = runOnce(services, asked, async () => 'twice');
+  const second = runOnce(services, asked, async () => ({ answer: 'twice', person: null }));
   await expect(second).rejects.toMatchObject({ code: 'unavailable', retryAfter: 1 });
-  resolve('once');
+  resolve({ answer: 'once', person: null });
   expect(await first).toBe('once');
-  expect(await runOnce(services, asked, async () => 'twice')).toBe('once');
+  expect(await runOnce(services, asked, async () => ({ answer: 'twice', person: null }))).toBe('once');
 });
 
 it('runOnce runs an effect again if the first attempt failed or its outcome could not be stored', async () => {

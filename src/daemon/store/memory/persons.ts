@@ -43,6 +43,7 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
       }
       return [found];
     });
+    const answers = take(state.answers, ({ answer }, key) => match.answer(key, answer)).length;
     const links = take(state.links, (link) => match.link(link)).sort((a, b) => (a.key < b.key ? -1 : 1));
     const actions = take(state.actions, ({ action }) => match.action(action)).map(({ action }) => action);
     const inbox = take(state.inbox, ({ message }) => match.inbox(message)).map(({ message }) => message);
@@ -59,14 +60,15 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
     const traces =
       takeFrom(state.traces, ({ trace }) => match.trace(trace)) +
       takeFrom(state.refused, ({ trace }) => match.trace(trace));
+    const streams = take(state.streams, ({ record }) => match.stream(record)).length;
     const guard =
       take(state.guard_users, (one, key) => match.guard(key, one.state)).length +
       take(state.guard_turns, (_, tag) => match.guardTurns(tag)).length;
     const others = {
       summaries,
       traces,
-      streams: take(state.streams, ({ record }) => match.stream(record)).length,
-      answers: take(state.answers, ({ answer }, key) => match.answer(key, answer)).length,
+      streams,
+      answers,
       seen_messages: take(state.seen, (_, key) => {
         const [platform, message_id] = JSON.parse(key) as [string, string];
         return match.seenMessage(platform, message_id);

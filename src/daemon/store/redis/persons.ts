@@ -126,18 +126,18 @@ export class RedisPersons implements PersonStore {
     const links = (await this.#parts.links.list({ limit: ALL })).filter((link) => match.link(link));
     const aliases = await this.#pointers('alias', 'link', new Set(links.map(({ key }) => key)));
     const actions = await this.#actions(match);
-    const messages = await this.#parts.inbox.list({ states: STATES, limit: ALL });
-    const inbox = messages.filter((message) => match.inbox(message));
-    const traces = new Map<string, string[]>();
-    for (const { key } of traceRings(this.#redis)) traces.set(key, await this.#traces(key, match));
-    const streams = await this.#streams(match);
-    const stream_keys = await this.#pointers('stream-key', 'stream', new Set(streams));
     const answers = await this.#named('key', 'answer', ['answer'], (name, [answer]) =>
       match.answer(name, JSON.parse(answer as string) as StoredAnswer),
     );
     const running = await this.#named('key', 'claim', ['owner'], (name) =>
       match.answer(name, { session_id: '', response: '' }),
     );
+    const messages = await this.#parts.inbox.list({ states: STATES, limit: ALL });
+    const inbox = messages.filter((message) => match.inbox(message));
+    const traces = new Map<string, string[]>();
+    for (const { key } of traceRings(this.#redis)) traces.set(key, await this.#traces(key, match));
+    const streams = await this.#streams(match);
+    const stream_keys = await this.#pointers('stream-key', 'stream', new Set(streams));
     const seen = await this.#named('seen', 'facts', ['id', 'verdict'], (name) => isSeen(match, name));
     const users = await this.#named('user', 'guard', ['value'], (name, [value]) =>
       match.guard(name, value ? userStateOf(value) : null),

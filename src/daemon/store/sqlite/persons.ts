@@ -127,6 +127,10 @@ export class SqlitePersons implements PersonStore {
       const found = match.session(sessionOf(row), this.#turns.of(id));
       return found ? [{ ...found, id }] : [];
     });
+    const answers = this.#answers
+      .all()
+      .filter(({ key, answer }) => match.answer(key, JSON.parse(answer) as StoredAnswer))
+      .map(({ key }) => key);
     const links = this.#links
       .all()
       .map(linkOf)
@@ -147,10 +151,7 @@ export class SqlitePersons implements PersonStore {
       streams: idsOf(this.#streams, ({ start, ...row }) =>
         match.stream({ ...row, start: JSON.parse(start) as StreamStart }),
       ),
-      answers: this.#answers
-        .all()
-        .filter(({ key, answer }) => match.answer(key, JSON.parse(answer) as StoredAnswer))
-        .map(({ key }) => key),
+      answers,
       guard_turns: this.#guardTurns.all().filter((tag) => match.guardTurns(tag)),
       budgets: this.#budgets.all().filter((key) => match.budget(key)),
     };
