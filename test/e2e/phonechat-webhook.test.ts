@@ -74,11 +74,13 @@ describe('the signature of a webhook', () => {
   it('covers the bytes, not their meaning: any escapes and line breaks are valid if they were signed', async () => {
     const escaped = BODY.replace('Does it come', 'D\\u006fes it c\\u00f6me').replace(/\n/g, '\r\n');
     const fresh = escaped.replace(/wamid\.[^"]+/, 'wamid.escaped');
+    const before = here.platform.textsTo(ADA).length;
     const answer = await here.post(fresh, {
       'Content-Type': 'application/json; charset=utf-8',
       'X-Hub-Signature-256': here.signature(fresh).toUpperCase().replace('SHA256', 'sha256'),
     });
     expect(answer.status).toBe(200);
+    await here.texts(ADA, before + 1);
   });
 
   it('is checked before the body: nothing about an unsigned body is revealed', async () => {
