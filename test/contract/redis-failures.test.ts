@@ -226,9 +226,23 @@ describe('durability', () => {
     ]);
     expect(adviceOn({ ...facts, hasLog: false }, false)).toEqual([
       expect.stringMatching(/does not persist anything/),
+      expect.stringMatching(
+        /^A crash or restart .* may make a tool repeat any earlier write,.*; set appendonly yes$/,
+      ),
     ]);
     expect(adviceOn({ ...facts, hasLog: false, hasSnapshots: true }, false)).toEqual([
       expect.stringMatching(/no append-only file/),
+      expect.stringMatching(/^A crash .* repeat any write since the last snapshot,.*; set appendonly yes$/),
+    ]);
+    expect(adviceOn({ ...facts, hasLog: false, version: [7, 0], hasSnapshots: null }, false)).toEqual([
+      expect.stringMatching(/no append-only file/),
+      expect.stringMatching(/since the last snapshot,.*; set appendonly yes and appendfsync always$/),
+    ]);
+    // Without an append-only file, `appendfsync` has no effect.
+    expect(adviceOn({ ...facts, hasLog: false, fsync: 'always' }, true)).toEqual([
+      expect.stringMatching(/does not persist anything/),
+      expect.stringMatching(/repeat any earlier write/),
+      expect.stringMatching(/^REDIS_DURABILITY=always has no effect: .* loses acknowledged messages$/),
     ]);
     expect(adviceOn({ ...facts, version: [7, 0] }, true)).toEqual([
       expect.stringMatching(/may make a tool repeat a write/),
