@@ -141,9 +141,20 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
   });
 });
 
-it('a store does not open if there is no server', async () => {
-  const url = 'unix:/nonexistent/redis.sock';
-  await expect(openRedisStore({ url, traceRetentionMs })).rejects.toThrow(StoreUnavailable);
+it('a store does not open if there is no server, no Sentinel and no Cluster', async () => {
+  const [port] = await freePorts(1);
+  const failureOf = (url: string) => {
+    const opening = openRedisStore({ url, traceRetentionMs });
+    return opening.catch(({ name, cause }) => `${name}: ${cause.message}`);
+  };
+  expect(await failureOf('unix:/nonexistent/redis.sock')).toMatch(/^StoreUnavailable: connect ENOENT/);
+  expect(await failureOf(`redis://127.0.0.1:${port}`)).toMatch(/^StoreUnavailable: connect ECONNREFUSED/);
+  expect(await failureOf(`redis+sentinel://127.0.0.1:${port}/main`)).toMatch(
+    /^StoreUnavailable: All sentinels are unreachable/,
+  );
+  expect(await failureOf(`redis+cluster://127.0.0.1:${port}`)).toMatch(
+    /^StoreUnavailable: None of startup nodes/,
+  );
 });
 
 describe('durability', () => {
