@@ -1,6 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Cluster, Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
+import { clientOf } from '../../src/daemon/store/redis/client.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
-import { type RedisServers, startCluster, startSentinel } from '../support/redis-cluster.ts';
+import { freePorts } from '../support/free-ports.ts';
+import {
+  type ClusterServers,
+  type RedisServers,
+  startCluster,
+  startSentinel,
+} from '../support/redis-cluster.ts';
 import { hasRedis } from '../support/redis-server.ts';
 import { redisUnderTest } from '../support/redis-under-test.ts';
 import { anInboxMessage, aSession, aTrace } from './fixtures.ts';
@@ -18,6 +27,105 @@ describe.skipIf(!hasRedis)('on a Cluster', () => {
 
   describeStore('redis cluster', (wanted) => redisUnderTest(cluster, wanted));
 });
+
+describe.skipIf(!hasRedis)('the addresses that the nodes of a Cluster announce', () => {
+  const start = async (size: number, ...options: string[]): Promise<ClusterServers> => {
+    const cluster = await startCluster(size, { options });
+    onTestFinished(() => cluster.stop());
+    return cluster;
+  };
+  const open = async (url: string) => {
+    const store = await openRedisStore({ url, traceRetentionMs });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  const failureOf = (url: string) => open(url).catch(({ name, cause }) => `${name}: ${cause.message}`);
+
+  it('are completed if a node does not know its own address', async () => {
+    const cluster = await start(1);
+    const [slots] = await nodeOf(cluster, 0).cluster('SLOTS');
+    expect(slots?.[2]?.[0]).toBe('');
+    const store = await open(cluster.url);
+    const session = aSession(Date.now());
+    await saveSession(store, session);
+    expect(await store.sessions.find(session.session_id)).toEqual(session);
+  });
+
+  it('are completed if no node names a host, also after a slot was moved', async () => {
+    const unknown = ['--cluster-preferred-endpoint-type', 'unknown-endpoint'];
+    const cluster = await start(3, ...unknown, '--bind', '127.0.0.1', '127.0.0.2');
+    const url = cluster.url.replaceAll('127.0.0.1', '127.0.0.2');
+    const client = clientOf(parseRedisUrl(url)) as Cluster;
+    onTestFinished(() => client.disconnect());
+    const addresses = new Set<string>();
+    client.on('+node', ({ options }: Redis) => addresses.add(`${options.host}:${options.port}`));
+    await client.connect();
+    const move = await cluster.moveSlot('k');
+    expect(await client.incr('k')).toBe(1);
+    await move.finish();
+    expect(await client.incr('k')).toBe(2);
+    expect([...addresses].sort()).toEqual(
+      portsOf(cluster)
+        .map((port) => `127.0.0.2:${port}`)
+        .sort(),
+    );
+  });
+
+  it('are named by the failure if they cannot be reached', async () => {
+    const [nameless, elsewhere] = await Promise.all([
+      start(1, '--cluster-preferred-endpoint-type', 'hostname'),
+      start(2),
+    ]);
+    const [closed] = (await freePorts(1)) as [number];
+    await nodeOf(elsewhere, 1).config('SET', 'cluster-announce-port', closed);
+    await vi.waitFor(
+      async () => expect(await nodeOf(elsewhere, 0).cluster('NODES')).toContain(`127.0.0.1:${closed}@`),
+      20_000,
+    );
+    const url = `redis+cluster://127.0.0.1:${portsOf(elsewhere)[0]}`;
+    const began = performance.now();
+    const failures = await Promise.all([nameless.url, url].map(failureOf));
+    expect(performance.now() - began).toBeLessThan(15_000);
+    expect(failures[0]).toMatch(
+      /^StoreUnavailable: .* cannot be reached at the address that it announces \(\?:\d+: getaddrinfo ENOTFOUND \?\); .* cluster-announce-hostname/,
+    );
+    expect(failures[1]).toContain(
+      `announces (127.0.0.1:${closed}: connect ECONNREFUSED 127.0.0.1:${closed})`,
+    );
+  });
+});
+
+describe.skipIf(!hasRedis)('a Cluster that is not ready', () => {
+  it('is waited for, but not for long', async () => {
+    const cluster = await startCluster(1);
+    onTestFinished(() => cluster.stop());
+    const node = nodeOf(cluster, 0);
+    const stateIs = (state: string) =>
+      vi.waitFor(async () => expect(await node.cluster('INFO')).toContain(`cluster_state:${state}`), 20_000);
+    await node.cluster('DELSLOTS', 5);
+    await stateIs('fail');
+    await expect(openRedisStore({ url: cluster.url, traceRetentionMs })).rejects.toMatchObject({
+      name: 'StoreUnavailable',
+      cause: { message: expect.stringMatching(/is not ready, .* a slot belongs to no node/) },
+    });
+    const opening = openRedisStore({ url: cluster.url, traceRetentionMs });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await node.cluster('ADDSLOTS', 5);
+    await (await opening).close();
+  });
+});
+
+/** A client of one of the nodes, for the test itself. */
+function nodeOf(cluster: RedisServers, place: number): Redis {
+  const node = new Redis(portsOf(cluster)[place] as number);
+  onTestFinished(() => node.disconnect());
+  return node;
+}
+
+/** The ports of the nodes. */
+function portsOf({ url }: RedisServers): number[] {
+  return [...url.matchAll(/:(\d+)/g)].map(([, port]) => Number(port));
+}
 
 describe.skipIf(!hasRedis)('a failover by Sentinel', () => {
   it('is followed by the store, and with REDIS_DURABILITY=always no acknowledged write is lost', async () => {

@@ -141,9 +141,20 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
   });
 });
 
-it('a store does not open if there is no server', async () => {
-  const url = 'unix:/nonexistent/redis.sock';
-  await expect(openRedisStore({ url, traceRetentionMs })).rejects.toThrow(StoreUnavailable);
+it('a store does not open if there is no server, no Sentinel and no Cluster', async () => {
+  const [port] = await freePorts(1);
+  const failureOf = (url: string) => {
+    const opening = openRedisStore({ url, traceRetentionMs });
+    return opening.catch(({ name, cause }) => `${name}: ${cause.message}`);
+  };
+  expect(await failureOf('unix:/nonexistent/redis.sock')).toMatch(/^StoreUnavailable: connect ENOENT/);
+  expect(await failureOf(`redis://127.0.0.1:${port}`)).toMatch(/^StoreUnavailable: connect ECONNREFUSED/);
+  expect(await failureOf(`redis+sentinel://127.0.0.1:${port}/main`)).toMatch(
+    /^StoreUnavailable: All sentinels are unreachable/,
+  );
+  expect(await failureOf(`redis+cluster://127.0.0.1:${port}`)).toMatch(
+    /^StoreUnavailable: None of startup nodes/,
+  );
 });
 
 describe('durability', () => {
@@ -226,9 +237,23 @@ describe('durability', () => {
     ]);
     expect(adviceOn({ ...facts, hasLog: false }, false)).toEqual([
       expect.stringMatching(/does not persist anything/),
+      expect.stringMatching(
+        /^A crash or restart .* may make a tool repeat any earlier write,.*; set appendonly yes$/,
+      ),
     ]);
     expect(adviceOn({ ...facts, hasLog: false, hasSnapshots: true }, false)).toEqual([
       expect.stringMatching(/no append-only file/),
+      expect.stringMatching(/^A crash .* repeat any write since the last snapshot,.*; set appendonly yes$/),
+    ]);
+    expect(adviceOn({ ...facts, hasLog: false, version: [7, 0], hasSnapshots: null }, false)).toEqual([
+      expect.stringMatching(/no append-only file/),
+      expect.stringMatching(/since the last snapshot,.*; set appendonly yes and appendfsync always$/),
+    ]);
+    // Without an append-only file, `appendfsync` has no effect.
+    expect(adviceOn({ ...facts, hasLog: false, fsync: 'always' }, true)).toEqual([
+      expect.stringMatching(/does not persist anything/),
+      expect.stringMatching(/repeat any earlier write/),
+      expect.stringMatching(/^REDIS_DURABILITY=always has no effect: .* loses acknowledged messages$/),
     ]);
     expect(adviceOn({ ...facts, version: [7, 0] }, true)).toEqual([
       expect.stringMatching(/may make a tool repeat a write/),

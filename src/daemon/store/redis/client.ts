@@ -1,5 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import type { Node, RedisAddress } from '../../settings/redis-url.ts';
+import { withCompleteHosts } from './cluster-hosts.ts';
 
 /** How long a command may take, ms. After that, the store counts as unreachable. */
 const COMMAND_MS = 5000;
@@ -44,16 +45,18 @@ export function clientOf(address: RedisAddress, differing?: Differing): Redis | 
       });
     case 'cluster':
       return withSafeAsking(
-        new Cluster([...address.nodes], {
-          lazyConnect: common.lazyConnect,
-          enableOfflineQueue: common.enableOfflineQueue,
-          clusterRetryStrategy: retryStrategy,
-          // Otherwise a script that may have run is sent again if its node closes the connection.
-          retryDelayOnFailover: 0,
-          slotsRefreshTimeout: CONNECT_MS,
-          slotsRefreshInterval: SLOTS_MS,
-          redisOptions: { ...common, ...address.options },
-        }),
+        withCompleteHosts(
+          new Cluster([...address.nodes], {
+            lazyConnect: common.lazyConnect,
+            enableOfflineQueue: common.enableOfflineQueue,
+            clusterRetryStrategy: retryStrategy,
+            // Otherwise a script that may have run is sent again if its node closes the connection.
+            retryDelayOnFailover: 0,
+            slotsRefreshTimeout: CONNECT_MS,
+            slotsRefreshInterval: SLOTS_MS,
+            redisOptions: { ...common, ...address.options },
+          }),
+        ),
       );
   }
 }

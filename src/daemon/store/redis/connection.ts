@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { Cluster, type Redis } from 'ioredis';
 import { AgentdError, StoreUnavailable } from '../../errors.ts';
 import type { RedisAddress } from '../../settings/redis-url.ts';
 import { clientOf, placeOf, RECONNECT_MAX_MS } from './client.ts';
+import { connectCluster } from './connect-cluster.ts';
 import { type Durability, durabilityOf, JOURNAL, MUST_LAST } from './durability.ts';
 import { readScripts, type Script } from './scripts.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
@@ -57,7 +59,7 @@ export class RedisConnection {
   /** @throws StoreUnavailable */
   async connect(): Promise<void> {
     try {
-      await this.client.connect();
+      await (this.client instanceof Cluster ? connectCluster(this.client) : connectServer(this.client));
       await Promise.all(this.nodes.map((node) => this.#load(node)));
     } catch (error) {
       this.close();
@@ -162,6 +164,14 @@ export class RedisConnection {
     this.#closed = true;
     this.client.disconnect();
   }
+}
+
+/**
+ * Rejects with the first error, since that of `connect` does not say why. Without Sentinel, `connect` never settles:
+ * ioredis asks again and again.
+ */
+async function connectServer(client: Redis): Promise<void> {
+  await Promise.race([client.connect(), once(client, 'ready')]);
 }
 
 function isNoScript(error: unknown): boolean {

@@ -64,9 +64,21 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
     advice.push(
       'A crash of Redis may make a tool repeat a write of the last second, because the journal of actions may not be on disk yet; set appendfsync always, or use Redis 7.2 or newer',
     );
-  if (isAlways && !hasWaitAof(server) && replicas === 0 && fsync !== 'always')
+  if (!hasLog) {
+    const [event, writes] =
+      hasSnapshots === false
+        ? ['crash or restart', 'any earlier write']
+        : ['crash', 'any write since the last snapshot'];
+    const todo = knowsWaitAof(server) ? 'appendonly yes' : 'appendonly yes and appendfsync always';
     advice.push(
-      'REDIS_DURABILITY=always has no effect: the server has no WAITAOF, no replica and not appendfsync always, so a crash of Redis loses the last second',
+      `A ${event} of Redis may make a tool repeat ${writes}, because the journal of actions is not on disk; set ${todo}`,
+    );
+  }
+  if (isAlways && !hasWaitAof(server) && replicas === 0 && !(hasLog && fsync === 'always'))
+    advice.push(
+      hasLog
+        ? 'REDIS_DURABILITY=always has no effect: the server has no WAITAOF, no replica and not appendfsync always, so a crash of Redis loses the last second'
+        : 'REDIS_DURABILITY=always has no effect: the server has no append-only file and no replica, so a crash of Redis loses acknowledged messages',
     );
   return advice;
 }
@@ -74,8 +86,12 @@ export function adviceOn(server: ServerFacts, isAlways: boolean): string[] {
 /**
  * Whether the server can report that a write is on its disk: Redis 7.2 or newer, or Valkey, with an append-only file.
  */
-export function hasWaitAof({ version: [major, minor], isValkey, hasLog }: ServerFacts): boolean {
-  return hasLog && (isValkey || major > 7 || (major === 7 && minor >= 2));
+export function hasWaitAof(server: ServerFacts): boolean {
+  return server.hasLog && knowsWaitAof(server);
+}
+
+function knowsWaitAof({ version: [major, minor], isValkey }: ServerFacts): boolean {
+  return isValkey || major > 7 || (major === 7 && minor >= 2);
 }
 
 /** Reads a list of names and values, or an object, depending on the protocol version. */
