@@ -1,10 +1,22 @@
 /**
  * Builds `dist`: the program and its types, its data files, the scripts for browsers, and the pages for man(1). The
  * build is written to a temporary directory, which replaces `dist` when it is complete. A failed build therefore
- * changes nothing, and a daemon that runs from `dist` misses its files only for an instant.
+ * changes nothing, and a daemon that runs from `dist` misses its files only for an instant. If no input has changed since
+ * the last build, there is nothing to do; delete `dist` to build anyway.
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { writeMdocPages } from '../man/build/mdoc-pages.ts';
 import { bundleBrowserFiles } from '../plugins/webchat/build.ts';
@@ -12,23 +24,42 @@ import { bundleProgram } from './bundle.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
+/** Everything that the build depends on, apart from the version of Node.js. */
+const INPUTS = ['{src,plugins,man,.ci}/**', 'tsconfig*.json', 'package*.json'];
+/** Contains the digest of the inputs of the last build. */
+const STAMP = '.inputs';
 
-const work = mkdtempSync(join(ROOT, '.build-'));
-try {
-  const next = join(work, 'next');
-  if (declareTypes(next)) {
-    await bundleProgram(next);
-    const isNoSource = (path: string) => !path.endsWith('.ts');
-    cpSync(join(ROOT, 'src'), join(next, 'src'), { recursive: true, filter: isNoSource });
-    await bundleBrowserFiles(join(next, 'plugins/webchat'));
-    writeMdocPages(join(next, 'man'));
-    if (existsSync(DIST)) renameSync(DIST, join(work, 'old'));
-    renameSync(next, DIST);
-  } else {
-    process.exitCode = 1;
+const inputs = digestOf(globSync(INPUTS, { cwd: ROOT }));
+if (!existsSync(join(DIST, STAMP)) || readFileSync(join(DIST, STAMP), 'utf8') !== inputs) await build();
+
+async function build(): Promise<void> {
+  const work = mkdtempSync(join(ROOT, '.build-'));
+  try {
+    const next = join(work, 'next');
+    if (declareTypes(next)) {
+      await bundleProgram(next);
+      const isNoSource = (path: string) => !path.endsWith('.ts');
+      cpSync(join(ROOT, 'src'), join(next, 'src'), { recursive: true, filter: isNoSource });
+      await bundleBrowserFiles(join(next, 'plugins/webchat'));
+      writeMdocPages(join(next, 'man'));
+      writeFileSync(join(next, STAMP), inputs);
+      if (existsSync(DIST)) renameSync(DIST, join(work, 'old'));
+      renameSync(next, DIST);
+    } else {
+      process.exitCode = 1;
+    }
+  } finally {
+    rmSync(work, { recursive: true, force: true });
   }
-} finally {
-  rmSync(work, { recursive: true, force: true });
+}
+
+function digestOf(paths: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const path of paths.toSorted()) {
+    const file = join(ROOT, path);
+    if (statSync(file).isFile()) hash.update(`${path}\0`).update(readFileSync(file)).update('\0');
+  }
+  return hash.digest('hex');
 }
 
 /** Writes the type declarations. Returns false if the sources have errors. The compiler prints the errors. */

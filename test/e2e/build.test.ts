@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -41,7 +42,7 @@ it('a build replaces the previous build, and leaves no other files', () => {
   const before = readdirSync(copy);
   expect(build()).toMatchObject({ status: 0, stderr: '' });
   expect(readdirSync(copy)).toEqual(before);
-  expect(readdirSync(join(copy, 'dist'))).toEqual(['man', 'plugins', 'src']);
+  expect(readdirSync(join(copy, 'dist'))).toEqual(['.inputs', 'man', 'plugins', 'src']);
   for (const file of [
     'src/cli/main.js',
     'src/channel/index.d.ts',
@@ -51,6 +52,16 @@ it('a build replaces the previous build, and leaves no other files', () => {
   ])
     expect(existsSync(join(copy, 'dist', file)), file).toBe(true);
   expect(existsSync(join(copy, 'dist/man/agentd.1'))).toBe(true);
+});
+
+it('nothing is built if no input has changed, and everything is built if one has', () => {
+  const built = join(copy, 'dist/src/cli/main.js');
+  const before = statSync(built);
+  expect(build()).toMatchObject({ status: 0 });
+  expect(statSync(built).ino).toBe(before.ino);
+  writeFileSync(join(copy, 'src/notes.json'), '{}');
+  expect(build()).toMatchObject({ status: 0 });
+  expect(statSync(built).ino).not.toBe(before.ino);
 });
 
 it('the build has the modules that the package exports, and their types', () => {
