@@ -9,7 +9,7 @@ import { describeThrown } from '../source-location.ts';
 export interface Activation {
   channels: readonly ConfiguredChannel[];
   problems: readonly SettingProblem[];
-  /** Warnings about channels that are not active although the operator may expect it. */
+  /** Warnings about channels that are not active, or active, although the operator may not expect it. */
   warnings: readonly string[];
 }
 
@@ -43,8 +43,22 @@ export function activate(
       }
     }
   }
-  const forgotten = platforms === null ? configured.filter((channel) => !channels.includes(channel)) : [];
-  return { channels, problems, warnings: forgotten.flatMap(({ plugin }) => halfConfigured(plugin, given)) };
+  const warnings =
+    platforms === null
+      ? configured
+          .filter((channel) => !channels.includes(channel))
+          .flatMap(({ plugin }) => halfConfigured(plugin, given))
+      : channels.flatMap(({ plugin }) =>
+          switchedOff(plugin, (name) => given(name) && values.get(name) === false),
+        );
+  return { channels, problems, warnings };
+}
+
+/** A warning if the setting that turns a channel on is false, but MESSAGING_PLATFORMS names the channel. */
+function switchedOff({ name, settings }: ChannelPlugin, isFalse: (setting: string) => boolean): string[] {
+  const off = settings.find((record) => record.name.endsWith('_ENABLED') && isFalse(record.name));
+  if (off === undefined) return [];
+  return [`the channel ${name} is on: MESSAGING_PLATFORMS names it, so ${off.name}=false has no effect`];
 }
 
 /**

@@ -602,6 +602,17 @@ describe('the active channels', () => {
     expect((await configure(placeWith(listed, given))).warnings).toEqual([]);
   });
 
+  it('include a channel that MESSAGING_PLATFORMS names even if it is switched off: a warning says so', async () => {
+    const env = { ...VALID, MESSAGING_PLATFORMS: 'webchat', WEBCHAT_ENABLED: 'false' };
+    const { channels, warnings } = await configure(placeWith(env));
+    expect(channels.map(({ plugin }) => plugin.name)).toEqual(['webchat']);
+    expect(warnings).toEqual([
+      'the channel webchat is on: MESSAGING_PLATFORMS names it, so WEBCHAT_ENABLED=false has no effect',
+    ]);
+    const { WEBCHAT_ENABLED: _, ...without } = env;
+    expect((await configure(placeWith(without))).warnings).toEqual([]);
+  });
+
   it.each(['teamchat', 'phonechat', 'msgbot'])(
     'do not include %s if a required setting is missing, which is a problem only if the channel is listed',
     async (name) => {
