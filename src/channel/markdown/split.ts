@@ -1,3 +1,4 @@
+import { segmenter } from '../segmenter.ts';
 import type { Dialect } from './dialect.ts';
 import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';
@@ -74,9 +75,6 @@ function upTo(
   return { text: writer.finish(), isVisible: true, next: to + 1, rest: null };
 }
 
-const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
-const WORDS = new Intl.Segmenter('und', { granularity: 'word' });
-
 /**
  * Writes as much of a word as fits, and returns the written part and the rest. It cuts at a word boundary (in scripts
  * without spaces), otherwise between two visible characters, otherwise between two code points, because one visible
@@ -87,12 +85,12 @@ function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   // No dialect counts a code unit as less than one, so the text beyond the limit cannot fit. Half of a surrogate pair
   // at the end of the head would count as a character, so it must be beyond the limit, too.
   const head = text.slice(0, writer.limit + 2);
-  const bounds = boundsIn(GRAPHEMES, head);
+  const bounds = boundsIn('grapheme', head);
   const fits = (end: number) => writer.fits({ ...word, text: text.slice(0, end) });
   let end = lastThat(fits, bounds);
   if (end !== 0) {
     const characters = new Set(bounds);
-    end = boundsIn(WORDS, head).findLast((at) => at <= end && at > end / 2 && characters.has(at)) ?? end;
+    end = boundsIn('word', head).findLast((at) => at <= end && at > end / 2 && characters.has(at)) ?? end;
   } else if (writer.isEmpty) {
     end = lastThat(fits, codePointsIn(head));
     // The marks alone need all the room, so the word is written without them.
@@ -103,8 +101,8 @@ function cutWord(writer: Writer, word: Word): [part: string, left: string] {
   return [text.slice(0, end), text.slice(end)];
 }
 
-function boundsIn(segmenter: Intl.Segmenter, text: string): number[] {
-  return Array.from(segmenter.segment(text), ({ index, segment }) => index + segment.length);
+function boundsIn(granularity: 'grapheme' | 'word', text: string): number[] {
+  return Array.from(segmenter(granularity).segment(text), ({ index, segment }) => index + segment.length);
 }
 
 function codePointsIn(text: string): number[] {

@@ -1,6 +1,7 @@
+import { segmenter } from '../segmenter.ts';
+
 /** Maximum width of a table with aligned columns. Screens would wrap wider lines. */
 const MAX_WIDTH = 100;
-const GRAPHEMES = new Intl.Segmenter('und', { granularity: 'grapheme' });
 /** Matches characters with two columns in a monospaced font. */
 const WIDE =
   /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
@@ -32,6 +33,6 @@ export function tableLines(rows: readonly (readonly string[])[]): string {
 function widthOf(text: string): number {
   if (!/[^ -~]/.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of GRAPHEMES.segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  for (const { segment } of segmenter('grapheme').segment(text)) width += WIDE.test(segment) ? 2 : 1;
   return width;
 }

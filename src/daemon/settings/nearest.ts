@@ -24,9 +24,13 @@ export function nearest(word: string, candidates: Iterable<string>, limit: numbe
 function editDistance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  let leastOfLast = 0;
   for (let row = 1; row <= a.length; row++) {
     const current = [row];
-    for (let column = 1; column <= b.length; column++) {
+    let least = row;
+    // All other columns of this row exceed the limit.
+    const end = Math.min(b.length, row + limit);
+    for (let column = Math.max(1, row - limit); column <= end; column++) {
       const same = a[row - 1] === b[column - 1];
       let cost = Math.min(
         at(last, column) + 1,
@@ -35,12 +39,14 @@ function editDistance(a: string, b: string, limit: number): number {
       );
       const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
       if (swapped) cost = Math.min(cost, at(beforeLast, column - 2) + 1);
-      current.push(cost);
+      current[column] = cost;
+      least = Math.min(least, cost);
     }
     // No later row can contain a smaller value than the last two rows.
-    if (Math.min(...last, ...current) > limit) return Number.POSITIVE_INFINITY;
+    if (Math.min(leastOfLast, least) > limit) return Number.POSITIVE_INFINITY;
     beforeLast = last;
     last = current;
+    leastOfLast = least;
   }
   return at(last, b.length);
 }

@@ -1,3 +1,5 @@
+import { segmenter } from '../../channel/segmenter.ts';
+
 /** A word that a search looks for. */
 export interface WantedTerm {
   term: string;
@@ -20,7 +22,6 @@ const UNSPACED =
 const LETTER = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]$/u;
 /** A word that is too short to have its ending removed. The stored word may still have an ending: `dog`, `dogs`. */
 const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u;
-const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
 
 /**
  * The words of a text as all backends index them: distinct, without case and diacritics, and only letters and digits,
@@ -50,7 +51,9 @@ function withoutEnding(term: string): WantedTerm {
 }
 
 function segments(word: string): string[] {
-  return [...segmenter.segment(word)].filter(({ isWordLike }) => isWordLike).map(({ segment }) => segment);
+  return [...segmenter('word').segment(word)]
+    .filter(({ isWordLike }) => isWordLike)
+    .map(({ segment }) => segment);
 }
 
 function folded(word: string): string {
