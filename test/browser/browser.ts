@@ -25,7 +25,7 @@ function find(program: string): string | null {
 
 export interface Browser {
   context: BrowserContext;
-  /** Closes all pages except the first, which is empty, because the browser exits when its last page is closed. */
+  /** Closes all pages except a new empty page, because the browser exits when its last page is closed. */
   leave(): Promise<void>;
   close(): Promise<void>;
 }
@@ -62,7 +62,8 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
   return {
     context,
     async leave() {
-      const [, ...pages] = context.pages();
+      const pages = context.pages();
+      await context.newPage();
       await Promise.all(pages.map((page) => page.close()));
     },
     async close() {

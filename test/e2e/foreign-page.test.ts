@@ -39,7 +39,7 @@ beforeAll(async () => {
       LOOP_GUARD_ENABLED: 'false',
     },
   });
-  browser = await launch();
+  browser = await launch({ reducedMotion: null });
 });
 afterAll(async () => {
   await browser?.close();
