@@ -1,15 +1,21 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
 import { systemClock } from '../../../src/daemon/clock.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { createScope } from '../../../src/daemon/plugin/scope.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
+import { token } from '../../support/tokens.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
-async function scopeOf(plugin: ChannelPlugin, texts = new Texts()) {
-  const { services: usual } = await laterServices(openAt(`${stateDirectory()}/agentd.db`), systemClock);
+async function scopeOf(
+  plugin: ChannelPlugin,
+  texts = new Texts(),
+  store = openAt(`${stateDirectory()}/agentd.db`),
+) {
+  const { services: usual } = await laterServices(store, systemClock);
   const services = { ...usual, texts };
   return createScope(plugin, {}, services, new InboxWorker(services));
 }
@@ -42,6 +48,15 @@ it('the scope of a channel whose platform identifies the sender refuses calls to
   );
   await expect(open('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.open'));
   await expect(stop('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.stop'));
+});
+
+it('the scope stores the answer to a link as data of its person, so that an erasure deletes it', async () => {
+  const store = openAt(`${stateDirectory()}/agentd.db`);
+  const { links } = await scopeOf(TELEX, new Texts(), store);
+  const jwt = await token({ sub: 'ada' });
+  expect(await links.link('t1', jwt, { message_id: 'm1' })).toMatchObject({ linked: true });
+  const erased = await store.persons?.erase({ person: personKey({ sub: 'ada' }), link_keys: [] });
+  expect(erased?.others.answers).toBe(1);
 });
 
 it('the scope returns the texts of a channel in the language of their reader', async () => {
