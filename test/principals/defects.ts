@@ -3,7 +3,7 @@ import type { Change } from '../support/rewrite-sources.ts';
 export interface Defect {
   /** What the defect lets somebody do. */
   says: string;
-  /** The index of a history of seed 1. This history, or one soon after it, finds the defect. */
+  /** The index of a history of seed 1. One of the 20 histories from this one finds the defect. */
   start: number;
   /** A text that the report contains. */
   shows: RegExp;
@@ -26,7 +26,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'kept-id': {
     says: 'sign-in keeps the id of the session, which the person who started it knows',
-    start: 160,
+    start: 165,
     shows: /session: the reply names a known id, but a new id was expected/,
     changes: [
       {
@@ -38,7 +38,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'strangers-turns': {
     says: "a stranger's turns are shown in a session whose id the client chose",
-    start: 0,
+    start: 30,
     shows: /leak: it contains a message of the \w+/,
     changes: [
       {
@@ -67,7 +67,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'shared-context': {
     says: "in a shared thread, one member's sign-in is used for the message of another",
-    start: 1700,
+    start: 1720,
     shows: /identity: the message acted for \w+, but must act for nobody/,
     changes: [
       {
@@ -90,7 +90,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'unmarked-turns': {
     says: 'turns from before sign-in, which anybody may have written, count as messages of the person',
-    start: 160,
+    start: 165,
     shows: /leak: .* is shown as said by the person, but was not/,
     changes: [
       {
@@ -102,7 +102,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'others-answer': {
     says: 'anybody who repeats a message gets the answer of its stream, although it belongs to a person',
-    start: 3000,
+    start: 3005,
     shows: /not refused:|leak:/,
     changes: [
       {
@@ -114,7 +114,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
   },
   'second-reader': {
     says: 'anybody who opens a stream at the same moment as a person reads the answer for that person',
-    start: 3400,
+    start: 3500,
     shows: /at once:[\s\S]*(?:leak|not refused):/,
     changes: [
       {
