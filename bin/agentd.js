@@ -1,5 +1,5 @@
 #!/bin/sh
-':' //; exec node -- "$0" "$@"
+':' //; exec node --min-semi-space-size=8 -- "$0" "$@"
 /**
  * Checks the version of Node.js, then imports the program. If the version is too old, this file starts the pinned
  * Node.js instead, or reports the version. It is written in old JavaScript, so that an old Node.js can run it, too.
@@ -8,12 +8,16 @@
  * option `--env-file`: it searches all arguments for this option, including those of the program, and exits with 9 if
  * the file does not exist; it ignores arguments after `--`. (`env -S node --` in the first line would need no shell,
  * but BusyBox has no `-S`.)
+ *
+ * The option in that line gives V8 8 MiB for new objects from the start. Without it, V8 collects garbage many times
+ * while modules are loaded, which needs an eighth of the CPU time of a start.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const NEEDED = [22, 18];
 const EXIT_CONFIG = 78;
+const NODE_OPTION = '--min-semi-space-size=8';
 /** Set for the pinned Node.js: if it is too old as well, it must not start another Node.js. */
 const HANDED_OVER = 'AGENTD_HANDED_OVER';
 
@@ -46,7 +50,7 @@ async function handOver() {
   const { constants } = await import('node:os');
   const env = Object.assign({}, process.env, { [HANDED_OVER]: '1' });
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
-  const child = spawn(pinned, ['--', ...process.argv.slice(1)], { stdio, env });
+  const child = spawn(pinned, [NODE_OPTION, '--', ...process.argv.slice(1)], { stdio, env });
   // On a terminal, Ctrl-C reaches both processes. A second SIGINT would end the daemon at once.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));
