@@ -99,9 +99,16 @@ async function fillTied(store: Store, { canary, person }: typeof ada): Promise<v
   await count(stream.start.session_id, nobody);
 }
 
-const SERVERS = { 'a single server': () => startRedis(), 'a Cluster': () => startCluster(3) };
+/**
+ * `step` is the distance between the places where an erasure is interrupted. On a Cluster, each script runs on many
+ * shards one after the other, so that every third place still interrupts each script.
+ */
+const SERVERS = {
+  'a single server': { start: () => startRedis(), step: 1 },
+  'a Cluster': { start: () => startCluster(3), step: 3 },
+};
 
-describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_, start) => {
+describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_, { start, step }) => {
   let servers: Awaited<ReturnType<typeof start>>;
   let nodes: Redis[];
   let store: Store;
@@ -201,12 +208,12 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
 
   /**
    * Erases everything again and again. `interrupt` ends an attempt at the given place. Expects that a repeat leaves
-   * nothing. @returns the number of places.
+   * nothing. @returns the first place that an attempt does not reach.
    */
   async function interruptEverywhere(interrupt: (place: number) => void): Promise<number> {
     const left: Record<number, string[]> = {};
     let place = 0;
-    for (; await eraseAgain(() => interrupt(place)); place++) {
+    for (; await eraseAgain(() => interrupt(place)); place += step) {
       const keys = await keysOf(ada.canary);
       if (keys.length > 0) left[place] = keys;
       await fill();
@@ -215,7 +222,7 @@ describe.skipIf(!hasRedis).each(Object.entries(SERVERS))('an erasure on %s', (_,
     return place;
   }
 
-  it('leaves nothing of the person if it is repeated after it was interrupted, at any write', async () => {
+  it('leaves nothing of the person if it is repeated after it was interrupted at a write', async () => {
     expect(await interruptEverywhere(failFrom)).toBeGreaterThan(20);
     expect(await keysOf(ada.canary)).toEqual([]);
   });
