@@ -83,14 +83,18 @@ function run(words: readonly string[]) {
 
 /** Resolves when the daemon prints that it is ready. Rejects with the daemon's errors if it exits first. */
 function ready(daemon: ReturnType<typeof run>): Promise<void> {
-  return new Promise((done, fail) => {
+  const printsThatItIs = new Promise<void>((done) => {
     let printed = '';
     daemon.stdout.on('data', (bytes) => {
       printed += String(bytes);
       if (printed.includes('agentd is ready')) done();
     });
-    void daemon.then(({ stderr }) => fail(new Error(`the daemon has ended: ${stderr}`)));
   });
+  const ends = async () => {
+    const { stderr } = await daemon;
+    throw new Error(`the daemon has ended: ${stderr}`);
+  };
+  return Promise.race([printsThatItIs, ends()]);
 }
 
 /** The words of an instruction in exec form, without the program `node`. */

@@ -97,11 +97,13 @@ export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
     stderr += text;
     wake();
   });
-  const exited = child.then(({ exitCode = null }) => {
+  const ended = async () => {
+    const { exitCode = null } = await child;
     code = exitCode;
     wake();
     return exitCode;
-  });
+  };
+  const exited = ended();
 
   const when = <T>(found: () => T | undefined): Promise<T> =>
     new Promise((resolvePromise, reject) => {

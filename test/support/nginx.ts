@@ -61,9 +61,11 @@ export class Nginx {
       reject: false,
     });
     let hasEnded = false;
-    const ended = child.then(() => {
+    const end = async () => {
+      await child;
       hasEnded = true;
-    });
+    };
+    const ended = end();
     const nginx = new Nginx(port, readFileSync(certificate, 'utf8'), async () => {
       child.kill('SIGTERM');
       await ended;

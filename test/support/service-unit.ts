@@ -46,10 +46,14 @@ export class ServiceUnit {
     }
     const socket = await NotifySocket.open();
     const child = this.#execute(this.#of('ExecStart')[0] ?? '', { NOTIFY_SOCKET: socket.name });
-    const ended = child.then(
-      ({ exitCode }) => exitCode ?? null,
-      (error: { exitCode?: number }) => error.exitCode ?? null,
-    );
+    const end = async () => {
+      try {
+        return (await child).exitCode ?? null;
+      } catch (error) {
+        return (error as { exitCode?: number }).exitCode ?? null;
+      }
+    };
+    const ended = end();
     this.#stop = async () => {
       child.kill('SIGTERM');
       const code = await ended;
@@ -58,7 +62,7 @@ export class ServiceUnit {
     };
     await Promise.race([
       socket.seen('READY=1'),
-      child.then(() => Promise.reject(new Error('the service ended before it was ready'))),
+      ended.then((code) => Promise.reject(new Error(`the service ended with ${code} before it was ready`))),
     ]);
   }
 

@@ -27,11 +27,14 @@ export class Terminal {
       this.#shown += text;
       for (const listener of this.#listeners) listener();
     });
-    this.exited = this.#child.then(({ exitCode = null }) => {
-      this.#ended = true;
-      for (const listener of this.#listeners) listener();
-      return exitCode;
-    });
+    this.exited = this.#exit();
+  }
+
+  async #exit(): Promise<number | null> {
+    const { exitCode = null } = await this.#child;
+    this.#ended = true;
+    for (const listener of this.#listeners) listener();
+    return exitCode;
   }
 
   get shown(): string {
