@@ -365,7 +365,8 @@ describe.skipIf(withoutBrowser)('an answer on the page', () => {
     const ground = (element: Element) => getComputedStyle(element).backgroundColor;
     expect(await copy.evaluate(ground)).toBe(await code.locator('pre').evaluate(ground));
     const [around, button] = [await code.boundingBox(), await copy.boundingBox()];
-    expect(button?.height).toBeLessThanOrEqual(around?.height ?? 0);
+    // The browser computes both heights with different errors.
+    expect(button?.height).toBeLessThan((around?.height ?? 0) + 0.1);
   });
 
   it('has tables with the column alignment that the Markdown specifies', async () => {

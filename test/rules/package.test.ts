@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { FIRST } from '../support/longest-first.ts';
 import { SLOW } from '../support/suites.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
@@ -71,8 +72,9 @@ describe('package.json', () => {
 });
 
 describe('the test suites', () => {
-  it('name only slow files that exist', () => {
-    expect(SLOW.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  it('name only files that exist', () => {
+    const named = [...SLOW, ...FIRST.map((file) => `test/${file}`)];
+    expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 
   it('run in the same way on a CI server as on any machine', () => {

@@ -1,19 +1,53 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Starts the longest files first, so that no long file runs alone at the end. The files of `principals` and
- * `simulation` need a processor each. The files between them in this list mostly wait for time to pass, so they run at
- * the same time.
+ * The longest files, in the folder `test`. Files that mostly wait for time to pass stand between files that compute, so
+ * that the processors are always busy.
  */
-const LONGEST = [
-  /\/principals\//,
-  /\/e2e\/(?:redis-fleet|redis-replicas|simulate|later-channel|msgbot|sessions|admin-listener|redis-costs|phonechat|chat)\.test/,
-  /\/simulation\//,
-  /\/e2e\/(?:hostile-agent|resilience-|bench)/,
-  /\/browser\//,
-  /\/e2e\//,
+export const FIRST = [
+  'principals/principals.test.ts',
+  'e2e/redis-fleet.test.ts', // waits
+  'contract/redis-connect.test.ts', // waits
+  'simulation/simulation.test.ts',
+  'e2e/simulate.test.ts', // waits
+  'browser/widget-page.test.ts',
+  'contract/redis-cluster.test.ts',
+  'browser/widget-talk.test.ts',
+  'e2e/later-channel.test.ts', // waits
+  'e2e/hostile-agent.test.ts',
+  'e2e/resilience-platforms.test.ts', // waits
+  'contract/redis-erase.test.ts',
+  'e2e/bench.test.ts', // waits
+  'contract/same-answers.test.ts',
+  'contract/sqlite.test.ts',
+  'e2e/sessions.test.ts', // waits
+  'browser/widget-outage.test.ts',
+  'e2e/admin-listener.test.ts', // waits
+  'browser/widget-identity.test.ts',
+  'e2e/resilience-load.test.ts',
+  'e2e/redis-replicas.test.ts', // waits
+  'e2e/resilience-kill.test.ts',
+  'e2e/serve-dev.test.ts',
+  'e2e/chat.test.ts', // waits
+  'unit/inbox/outage-matrix.test.ts',
+  'e2e/release.test.ts',
+  'e2e/redis-costs.test.ts', // waits
+  'e2e/build.test.ts',
+  'e2e/resilience-identity.test.ts', // waits
+  'e2e/resilience-writes.test.ts',
+  'e2e/msgbot.test.ts', // waits
+  'unit/inbox/work.test.ts',
+  'e2e/phonechat.test.ts', // waits
+  'unit/store/small-disk.test.ts',
+  'contract/redis-shards.test.ts', // waits
+  'unit/tools/openapi/real-documents.test.ts',
+  'e2e/sealing.test.ts', // waits
+  'contract/postgres.test.ts',
 ];
+/** The folders of the files that come next. */
+const NEXT = ['e2e', 'browser', 'contract'];
 
+/** Starts the longest files first, so that no long file runs alone at the end. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -22,6 +56,8 @@ export class LongestFirst extends BaseSequencer {
 }
 
 function placeOf({ moduleId }: TestSpecification): number {
-  const place = LONGEST.findIndex((pattern) => pattern.test(moduleId));
-  return place < 0 ? LONGEST.length : place;
+  const first = FIRST.findIndex((file) => moduleId.endsWith(`/test/${file}`));
+  if (first >= 0) return first;
+  const next = NEXT.findIndex((folder) => moduleId.includes(`/test/${folder}/`));
+  return FIRST.length + (next >= 0 ? next : NEXT.length);
 }

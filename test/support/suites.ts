@@ -16,6 +16,7 @@ const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'tes
 export const SLOW = [
   'test/contract/postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
+  'test/contract/redis-connect.test.ts',
   'test/contract/redis-erase.test.ts',
   'test/contract/redis-failures.test.ts',
   'test/contract/redis-shards.test.ts',
