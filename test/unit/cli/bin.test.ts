@@ -120,6 +120,15 @@ describe('bin/agentd.js', () => {
     expect(JSON.parse(stdout)).toEqual({ argv: ['token', 'verify', '-'] });
   });
 
+  it('gives Node.js the same options when it hands over as when a shell starts it', () => {
+    write('dist/src/cli/main.js', 'console.log(JSON.stringify(process.execArgv));');
+    const direct = runInstalled();
+    pinNode();
+    const handedOver = run(OLD);
+    expect(JSON.parse(handedOver.stdout)).toEqual(JSON.parse(direct.stdout));
+    expect(JSON.parse(direct.stdout)).toEqual([expect.stringContaining('semi-space')]);
+  });
+
   it('does not hand over a second time if the pinned Node.js is also too old', () => {
     write('old.mjs', `Object.defineProperty(process.versions, 'node', { value: '20.11.1' });`);
     pinScript(
