@@ -211,10 +211,14 @@ describe.skipIf(withoutBrowser)('the widget', () => {
       if (name === 'zoom-200') await conversation(visitor);
       await picture(visitor.page, name);
       for (const control of [visitor.field, visitor.chat.getByRole('button', { name: 'Close chat' })]) {
-        const box = await control.boundingBox();
-        expect(
-          box && box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height,
-        ).toBe(true);
+        const isOnScreen = async () => {
+          const box = await control.boundingBox();
+          return (
+            box && box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height
+          );
+        };
+        // The browser applies the new height of the page a little later than its width.
+        await expect.poll(isOnScreen, { timeout: 5000 }).toBe(true);
       }
       const transcript = await visitor.chat.locator('.transcript').boundingBox();
       expect(transcript?.height).toBeGreaterThan(90);
