@@ -1,3 +1,7 @@
+import { flushCompileCache } from 'node:module';
 import { provideContracts } from '../../src/daemon/provide-contracts.ts';
 
 provideContracts();
+// Node.js writes its cache of compiled code when a process ends. The workers end last, so without this each worker would
+// compile all modules itself if the cache is still empty.
+setInterval(flushCompileCache, 1000).unref();
