@@ -8,7 +8,7 @@ const SRC = `${import.meta.dirname}/src`;
 const NATIVE = {
   isolate: false,
   experimental: { viteModuleRunner: false, nodeLoader: false },
-  setupFiles: './test/support/provide-contracts.ts',
+  setupFiles: './test/support/prepare-worker.ts',
   // Fewer garbage collections of young objects.
   execArgv: ['--max-semi-space-size=64'],
 };

@@ -7,7 +7,7 @@ import { execa } from 'execa';
 export const BIN = resolve(import.meta.dirname, '../../bin/agentd.js');
 
 /** The options with which the second line of bin/agentd.js starts Node.js. */
-export const NODE_OPTIONS =
+export const LAUNCH_OPTIONS =
   /exec node (.*)-- "\$0"/.exec(readFileSync(BIN, 'utf8'))?.[1]?.trim().split(' ') ?? [];
 
 /**
@@ -69,7 +69,7 @@ export function baseEnv(directory: string): Record<string, string> {
 /** Starts `bin/agentd.js serve` as a user would, and resolves when it is ready. */
 export async function startAgentd(options: StartOptions = {}): Promise<Agentd> {
   const directory = options.directory ?? mkdtempSync(join(tmpdir(), 'agentd-test-'));
-  const daemon = [process.execPath, ...NODE_OPTIONS, options.bin ?? BIN, 'serve', ...(options.args ?? [])];
+  const daemon = [process.execPath, ...LAUNCH_OPTIONS, options.bin ?? BIN, 'serve', ...(options.args ?? [])];
   const [command = process.execPath, ...args] = [...(options.under ?? []), ...daemon];
   const child = execa(command, args, {
     cwd: directory,
@@ -156,7 +156,7 @@ export async function agentd(
   options: { env?: Record<string, string>; cwd?: string; input?: string; base?: boolean } = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const directory = options.cwd ?? tmpdir();
-  const { exitCode, stdout, stderr } = await execa(process.execPath, [...NODE_OPTIONS, BIN, ...args], {
+  const { exitCode, stdout, stderr } = await execa(process.execPath, [...LAUNCH_OPTIONS, BIN, ...args], {
     cwd: directory,
     env: {
       ...(options.base === false ? { ...COMPILED, PATH: process.env.PATH ?? '' } : baseEnv(directory)),

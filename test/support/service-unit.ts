@@ -54,16 +54,17 @@ export class ServiceUnit {
       }
     };
     const ended = end();
+    const endsEarly = async () => {
+      await child;
+      throw new Error('the service ended before it was ready');
+    };
     this.#stop = async () => {
       child.kill('SIGTERM');
       const code = await ended;
       await socket.close();
       return code;
     };
-    await Promise.race([
-      socket.seen('READY=1'),
-      ended.then((code) => Promise.reject(new Error(`the service ended with ${code} before it was ready`))),
-    ]);
+    await Promise.race([socket.seen('READY=1'), endsEarly()]);
   }
 
   /** @returns the exit code; null if it was not running. */
