@@ -310,7 +310,7 @@ const MONITORING = [
     {
       term: '`alerts.yaml`',
       body: prose(
-        'Alert rules for Prometheus; name the file under `rule_files`. The rules that look at the process expect a scrape job whose name contains `agentd`. `severity` is `critical` for problems that people notice, and `warning` for the others. Each description says which command to run. The thresholds fit a service with some traffic: with a few messages an hour, a single failure is already a large share.',
+        'Alert rules for Prometheus; name the file under `rule_files`. The rules that look at the process expect a scrape job whose name contains `agentd`. `severity` is `critical` for problems that people notice, and `warning` for the others. Each description says which command to run. Two rules compare the failures of the last hours and days with an error budget of 1 % over 30 days. The thresholds fit a service with some traffic: with a few messages an hour, a single failure is already a large share.',
       ),
     },
   ]),

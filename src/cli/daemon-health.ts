@@ -37,16 +37,29 @@ export async function fetchHealth(url: URL): Promise<Health> {
   );
 }
 
+/** What the admin listener says of the daemon. */
+export interface Readiness {
+  status: 'ok' | 'degraded' | 'not ready';
+  /** The reason, as sentences; null if the status is `ok`. */
+  reason: string | null;
+}
+
 /**
- * Why the daemon should get no requests now, according to its admin listener. Null if it should get requests, or if the
- * listener does not answer.
+ * Whether the daemon should get requests now, and whether it works without one of its parts, according to its admin
+ * listener. `ok` if the listener does not answer.
  * @param admin null if there is no such listener
  */
-export async function whyNotReady(admin: URL | null): Promise<string | null> {
-  if (admin === null) return null;
-  const { status, body } = await get(new URL('ready', admin)).catch(() => ({ status: 0, body: {} }));
-  const { detail } = body as { detail?: unknown };
-  return status === 503 && typeof detail === 'string' ? detail : null;
+export async function readinessOf(admin: URL | null): Promise<Readiness> {
+  const { status, body } =
+    admin === null
+      ? { status: 0, body: {} }
+      : await get(new URL('ready', admin)).catch(() => ({ status: 0, body: {} }));
+  const { detail, checks } = body as { detail?: unknown; checks?: unknown };
+  if (status === 503 && typeof detail === 'string') return { status: 'not ready', reason: detail };
+  const weak = Object.values((checks ?? {}) as Record<string, { status?: unknown; detail?: unknown }>)
+    .filter((check) => check?.status === 'degraded')
+    .map((check) => String(check.detail));
+  return weak.length > 0 ? { status: 'degraded', reason: weak.join(' ') } : { status: 'ok', reason: null };
 }
 
 async function get(url: URL): Promise<{ status: number | undefined; body: object }> {

@@ -1,4 +1,5 @@
 import pino from 'pino';
+import { withPriority } from './journal-stream.ts';
 import { LogFile } from './log-file.ts';
 import { formatLogLine } from './log-line.ts';
 import { LogOutput, standardError } from './log-output.ts';
@@ -14,6 +15,8 @@ export interface LogOptions {
   file?: string | undefined;
   /** Whether stderr gets lines for people instead of JSON. */
   pretty: boolean;
+  /** Whether each line on stderr begins with the prefix that gives it a priority in the journal of systemd. */
+  prefixed?: boolean;
 }
 
 /** The log of the daemon as a process. */
@@ -30,7 +33,10 @@ export type ProcessLog = Log & {
  * shaped like a JWT is masked, since no list of fields can name every place where a token may appear.
  */
 export function createLog(options: LogOptions): ProcessLog {
-  const form = (line: string) => (options.pretty ? formatLogLine(line, { colour: true }) : line);
+  const form = (line: string) => {
+    if (options.pretty) return formatLogLine(line, { colour: true });
+    return options.prefixed ? withPriority(line) : line;
+  };
   const output = new LogOutput(standardError(), (dropped) => form(droppedLine(dropped)));
   const tell = (line: string) => output.write(form(line));
   const file = options.file ? new LogFile(options.file, tell) : undefined;

@@ -1,6 +1,9 @@
+import type { LongTermMemory } from './agent/long-term-memory.ts';
 import type { Store } from './store/store.ts';
 
 type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;
+/** Long-term memory, without which messages are still answered. */
+type WatchedMemory = Pick<LongTermMemory, 'isAvailable' | 'check'>;
 
 /** The result of one check of `/ready`. */
 export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
@@ -13,7 +16,7 @@ export interface ReadinessReport {
   checks: Readonly<Record<string, Check>>;
 }
 
-/** How often probes cause a test write to the store, ms. */
+/** How often probes cause a test write to the store and a test of long-term memory, ms. */
 const CHECK_INTERVAL_MS = 1000;
 
 /** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
@@ -22,7 +25,8 @@ export class Readiness {
   /** The current step of the start. */
   #step = 'reading the configuration';
   #store: WatchedStore | null = null;
-  /** Time of the last test write to the store, ms of the monotonic clock. */
+  #memory: WatchedMemory | null = null;
+  /** Time of the last tests, ms of the monotonic clock. */
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   /** @param step the step that begins now, as in "The daemon is starting: {step}." */
@@ -32,6 +36,10 @@ export class Readiness {
 
   useStore(store: WatchedStore): void {
     this.#store = store;
+  }
+
+  useMemory(memory: WatchedMemory): void {
+    this.#memory = memory;
   }
 
   serving(): void {
@@ -44,23 +52,23 @@ export class Readiness {
 
   report(): ReadinessReport {
     const checks: Record<string, Check> = { daemon: this.#daemon() };
-    if (this.#store) {
-      checks.store = storeCheck(this.#store);
-      this.#checkAgain(this.#store);
-    }
+    if (this.#store) checks.store = storeCheck(this.#store);
+    if (this.#memory) checks.memory = memoryCheck(this.#memory);
+    this.#checkAgain();
     const failed = Object.values(checks).find(hasFailed);
     if (failed) return { status: 'failed', reason: failed.detail, checks };
     const isDegraded = Object.values(checks).some((check) => check.status === 'degraded');
     return { status: isDegraded ? 'degraded' : 'ok', reason: null, checks };
   }
 
-  /** Makes a test write in the background, so that the next probe knows the state of a store without recent writes. */
-  #checkAgain(store: Pick<Store, 'check'>): void {
+  /** Tests both in the background, so that the next probe knows the state of a store that was not used recently. */
+  #checkAgain(): void {
     const now = performance.now();
-    if (now - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    if (this.#store === null || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
     this.#checkedAt = now;
     // The store's condition reports the failure.
-    store.check().catch(() => undefined);
+    this.#store.check().catch(() => undefined);
+    void this.#memory?.check();
   }
 
   #daemon(): Check {
@@ -77,6 +85,14 @@ export class Readiness {
 
 function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {
   return check.status === 'failed';
+}
+
+function memoryCheck({ isAvailable }: WatchedMemory): Check {
+  if (isAvailable) return { status: 'ok' };
+  return {
+    status: 'degraded',
+    detail: 'Long-term memory cannot be reached; messages are answered without it.',
+  };
 }
 
 /**

@@ -2,6 +2,7 @@ import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
 import { type ConfigureOptions, configure } from './configuration/configure.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
+import { isJournalStream } from './journal-stream.ts';
 import { createLog, type Log, type ProcessLog } from './log.ts';
 import { type Daemon, startDaemon } from './serve.ts';
 import { type ServiceManager, serviceManager } from './service-manager.ts';
@@ -34,9 +35,11 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
       level: settings.LOG_LEVEL,
       file: settings.LOG_FILE,
       pretty: process.stderr.isTTY === true,
+      prefixed: isJournalStream(process.env.JOURNAL_STREAM),
     });
     for (const warning of warnings) log.warn({}, warning);
     if (settings.ENABLE_DEBUGPY) openInspector(log);
+    logWarnings(log);
     dieLoudly(log);
     manager = serviceManager(log);
 
@@ -83,6 +86,12 @@ function openInspector(log: Log): void {
     {},
     `ENABLE_DEBUGPY: the Node inspector listens on ${address}; anybody who can reach it controls this process`,
   );
+}
+
+/** Node.js prints its warnings as text. In the log they have a level and a time like all other lines. */
+function logWarnings(log: Log): void {
+  process.removeAllListeners('warning');
+  process.on('warning', (err) => log.warn({ err }, 'Node.js warns'));
 }
 
 /**

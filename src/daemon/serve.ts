@@ -132,6 +132,7 @@ export async function startDaemon(
     }
     readiness.starting('opening long-term memory');
     const memory = await openMemory(settings, store, clock, log);
+    if (memory) readiness.useMemory(memory);
     life.started('long-term memory', () => memory?.close());
     readiness.starting('loading the agent runtime');
     const agent = await loadAgent(settings, log);

@@ -14,6 +14,7 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
   let env: Record<string, string>;
   let daemon: Agentd;
   let bearer: string;
+  let admin: string;
   let sessions = 0;
 
   beforeAll(async () => {
@@ -26,7 +27,8 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
       MEMORY_BACKEND: 'cloudsql',
       DATABASE_URL: (await server.createDatabase()).replace('postgres@', 'postgres:the-password@'),
     };
-    daemon = await startAgentd({ env });
+    daemon = await startAgentd({ env: { ...env, ADMIN_LISTEN: '127.0.0.1:0' } });
+    admin = /(http:\S+)\/live/.exec(daemon.stdout())?.[1] ?? '';
     bearer = await token({ sub: 'ada' });
   });
 
@@ -43,6 +45,11 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
   }
   const run = (...args: string[]) =>
     command(args, { env: { ...env, STATE_DIR: join(daemon.directory, 'state') } });
+  /** Waits until the probes of the daemon have noticed it. */
+  const ready = (status: string) =>
+    expect
+      .poll(async () => (await (await fetch(`${admin}/ready`)).json()) as object)
+      .toMatchObject({ status });
   const outages = () => daemon.log().filter(({ msg }) => String(msg).startsWith('long-term memory'));
 
   it('is shared by commands and by daemons that each have their own store', async () => {
@@ -69,6 +76,15 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(await say('recall tea')).toContain('Memory cannot be reached at the moment.');
     expect(await say('remember I like milk')).toContain('Nothing was remembered.');
     expect(outages()).toHaveLength(1);
+    await ready('degraded');
+    const status = await command(['status'], {
+      env: { PORT: new URL(daemon.url).port, ADMIN_LISTEN: new URL(admin).host },
+    });
+    expect(status).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(' is degraded: Long-term memory cannot be reached; '),
+    });
+    expect(await (await fetch(`${admin}/metrics`)).text()).toContain('\nagentd_memory_available 0\n');
 
     const list = await run('memory', 'list', '--sub', 'ada');
     expect(list).toMatchObject({ code: 69, stdout: '' });
@@ -87,6 +103,8 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     }
 
     await server.resume();
+    await ready('ok');
+    expect(await (await fetch(`${admin}/metrics`)).text()).toContain('\nagentd_memory_available 1\n');
     expect(await say('recall tea')).toContain('I like green tea');
     await say('Which tea?');
     expect(lastPrompt(model)).toContain('"text":"I like green tea"');

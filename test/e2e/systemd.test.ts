@@ -86,6 +86,24 @@ describe.skipIf(withoutNotify)('under a service manager', () => {
     expect(await daemon.exited).toBe(0);
   });
 
+  it('the journal gets each line with the priority of its level, warnings of Node.js included', async () => {
+    socket = await NotifySocket.open();
+    writeFileSync(join(directory, 'runtime.mjs'), `process.emitWarning('careful');\n${RUNTIME}`);
+    daemon = await startAgentd({
+      directory,
+      env: { AGENT_RUNTIME: './runtime.mjs' },
+      // What systemd does for a service whose standard error is the journal (systemd.exec(5), JOURNAL_STREAM).
+      under: ['sh', '-c', 'JOURNAL_STREAM=$(stat -Lc %d:%i /proc/self/fd/2) exec "$0" "$@"'],
+    });
+    expect(await daemon.stop()).toBe(0);
+    const lines = daemon.stderr().trim().split('\n');
+    expect(lines.filter((line) => !/^<\d>\{"level":"/.test(line))).toEqual([]);
+    expect(lines.find((line) => line.includes('agentd is ready'))).toMatch(/^<6>/);
+    const warning = lines.find((line) => line.includes('careful')) ?? '';
+    expect(warning.slice(0, 3)).toBe('<4>');
+    expect(JSON.parse(warning.slice(3))).toMatchObject({ level: 'warn', err: { message: 'careful' } });
+  });
+
   it('the daemon serves under the system call filter of its unit, and its reports arrive on an abstract socket', async () => {
     socket = await NotifySocket.open({ isAbstract: true });
     daemon = await startAgentd({ directory, env: { NOTIFY_SOCKET: socket.name }, under: FILTERED });

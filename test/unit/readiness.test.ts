@@ -47,6 +47,32 @@ test('a daemon is ready only while it serves and while its store can be written'
   expect(readiness.report()).toMatchObject({ status: 'failed', reason: 'The daemon is stopping.' });
 });
 
+test('a daemon without its long-term memory is degraded, and asks again whether it is back', () => {
+  const readiness = new Readiness();
+  let checks = 0;
+  const memory = { isAvailable: false, check: async () => void checks++ };
+  readiness.useStore({
+    condition: () => ({ writable: true, detail: null }),
+    check: async () => undefined,
+    replicas: null,
+  });
+  readiness.useMemory(memory);
+  readiness.serving();
+  const detail = 'Long-term memory cannot be reached; messages are answered without it.';
+  expect(readiness.report()).toEqual({
+    status: 'degraded',
+    reason: null,
+    checks: {
+      daemon: { status: 'ok' },
+      store: { status: 'ok' },
+      memory: { status: 'degraded', detail },
+    },
+  });
+  memory.isAvailable = true;
+  expect(readiness.report()).toMatchObject({ status: 'ok', checks: { memory: { status: 'ok' } } });
+  expect(checks).toBe(1);
+});
+
 test('a daemon whose shared store is unreachable is degraded, but still ready', () => {
   const readiness = new Readiness();
   const detail = 'Redis cannot be reached.';

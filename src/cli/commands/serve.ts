@@ -12,7 +12,7 @@ export const command: Command = {
     'With ADMIN_LISTEN set, a second listener, which starts first and stops last, answers these requests:',
     [
       '- `GET /live`: 200 while the process runs.',
-      '- `GET /ready`: 200 while the daemon should get requests; otherwise 503 and the reason: it is starting or stopping, or its store cannot be written.',
+      '- `GET /ready`: 200 while the daemon should get requests; otherwise 503 and the reason: it is starting or stopping, or its store cannot be written. The status `degraded` names a part without which the daemon serves, such as long-term memory.',
       '- `GET /metrics`: the metrics of agentd-metrics(7).',
     ].join('\n'),
     'After SIGTERM, `/ready` answers 503 for SHUTDOWN_DELAY_SECONDS while requests are still accepted, so that a load balancer stops sending them. Then the daemon refuses new connections, so that a proxy sends the request elsewhere, and closes each open connection after its next answer. It finishes the running requests within the rest of SHUTDOWN_GRACE_SECONDS.',

@@ -5,7 +5,7 @@ import type { Column } from '../column.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
 import { adminAddress, daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { fetchHealth, type Health, whyNotReady } from '../daemon-health.ts';
+import { fetchHealth, type Health, readinessOf } from '../daemon-health.ts';
 import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../with-store.ts';
 
@@ -32,7 +32,7 @@ export const command: Command = {
   name: 'status',
   summary: 'Show the channels of the running daemon and their state.',
   description:
-    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, or cannot write its store. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
+    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
   options: [URL_OPTION],
   examples: [
     { line: 'agentd status', does: 'Shows the state of the daemon at the configured address.' },
@@ -44,16 +44,17 @@ export const command: Command = {
   json: true,
   async run({ options, out }) {
     const url = await daemonAddress(options);
-    const [answer, reason] = await Promise.all([
+    const [answer, readiness] = await Promise.all([
       fetchHealth(url),
-      adminAddress(options).then((admin) => whyNotReady(admin)),
+      adminAddress(options).then((admin) => readinessOf(admin)),
     ]);
     const adapters = Object.entries(answer.adapters);
+    const { status, reason } = readiness;
     const isDegraded = adapters.some(([, { status }]) => status !== 'ok');
     const replicas = await replicasOf(options);
     const health = {
       ...(isDegraded ? { ...answer, status: 'degraded' } : answer),
-      ...(reason === null ? {} : { status: 'not ready', reason }),
+      ...(reason === null ? {} : { status, reason }),
       ...(replicas && { replicas: replicas.map(shownReplica) }),
     };
     out.data(health, () => {

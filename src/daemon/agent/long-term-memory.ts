@@ -1,4 +1,5 @@
 import type { AlarmClock } from '../clock.ts';
+import { StoreUnavailable } from '../errors.ts';
 import type { MemoryOwner } from '../identity/memory-owner.ts';
 import type { Log } from '../log.ts';
 import { maskTokens } from '../secret.ts';
@@ -9,10 +10,17 @@ import type { AgentMemory } from './agent.ts';
 
 /** How long a run waits for memories at its start, ms. */
 export const GIVEN_WAIT_MS = 300;
-/** How long a memory tool waits for the backend, ms. */
-const TOOL_WAIT_MS = 5_000;
-/** After a failure, runs begin without memories for this time, ms, so that an outage does not slow down each run. */
+/**
+ * How long a memory tool waits for the backend, ms. With the wait at the start of the run, an outage delays a message by
+ * at most one second.
+ */
+export const TOOL_WAIT_MS = 700;
+/** How long a check waits for the backend, ms. */
+const CHECK_WAIT_MS = 5_000;
+/** After a failure, runs do not ask the backend for this time, ms, so that an outage does not slow down each run. */
 const PAUSE_MS = 5_000;
+
+const PAUSED = new Error('long-term memory failed a moment ago');
 
 /** Maximum number of memories that a run is given at its start. */
 const GIVEN_MAX = 5;
@@ -58,6 +66,7 @@ export class LongTermMemory {
   readonly #services: MemoryServices;
   /** Whether the last use failed. */
   #isDown = false;
+  #isChecking = false;
   #isClosed = false;
   readonly #inUse = new Set<Promise<unknown>>();
   /** The time until which runs begin without memories. */
@@ -82,7 +91,16 @@ export class LongTermMemory {
 
   /** Called when the daemon starts. Logs a warning if the backend is down. */
   async check(): Promise<void> {
-    await this.use((memories) => memories.check(), TOOL_WAIT_MS).catch(() => undefined);
+    if (this.#isChecking || this.#isClosed) return;
+    this.#isChecking = true;
+    // The failure is logged, once for the outage.
+    await this.use((memories) => memories.check(), CHECK_WAIT_MS).catch(() => undefined);
+    this.#isChecking = false;
+  }
+
+  /** Whether the last use succeeded. */
+  get isAvailable(): boolean {
+    return !this.#isDown;
   }
 
   /** Waits until current uses have ended, then closes the backend. Later uses fail. */
@@ -140,6 +158,8 @@ export class RunMemory {
   /** Whether the run has read results of sources other than the API, or memories that may be based on such results. */
   #tainted = false;
   #hasAdded = false;
+  /** Whether a use of this run failed. The run then uses the backend no more: nobody waits twice for an outage. */
+  #hasFailed = false;
 
   constructor(all: LongTermMemory, run: RememberingRun) {
     this.#all = all;
@@ -278,8 +298,14 @@ export class RunMemory {
     this.#use((memories) => memories.use(owner, ids), TOOL_WAIT_MS).catch(() => undefined);
   }
 
-  #use<T>(work: (memories: MemoryStore) => Promise<T>, ms: number): Promise<T> {
-    return this.#all.use(work, ms, this.#run);
+  async #use<T>(work: (memories: MemoryStore) => Promise<T>, ms: number): Promise<T> {
+    if (this.#hasFailed || this.#all.isPaused) throw new StoreUnavailable(PAUSED);
+    try {
+      return await this.#all.use(work, ms, this.#run);
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
+    }
   }
 }
 

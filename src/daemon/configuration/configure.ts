@@ -14,6 +14,7 @@ import { readValue } from '../settings/value.ts';
 import { Texts } from '../texts/texts.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import { activate } from './activate.ts';
+import { checkExposure } from './check-exposure.ts';
 import { checkTexts } from './check-texts.ts';
 import {
   checkAdminListener,
@@ -165,6 +166,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     activation.channels.map(({ plugin }) => plugin),
   );
   checkDevelopmentSettings(look);
+  checkExposure(look);
   const ownSecrets = readSourceSecrets(ofSources, checked.effective, sources);
   const tools = readSourceEntries(sources.structured.get('tools'), {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),

@@ -39,7 +39,7 @@ export function createAdminServer(
 ): AdminServer {
   const inFlight = new InFlight();
   const app = new Koa<Exchange>();
-  app.use(requestId(log));
+  app.use(requestId(log, 0));
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
@@ -51,7 +51,7 @@ export function createAdminServer(
   app.use(async (ctx) => {
     inFlight.add(ctx.res);
     const route = routeOf(ctx.state.found, ctx.method);
-    const response = await route.handle(new ReceivedRequest(ctx, NO_BODY, 0));
+    const response = await route.handle(new ReceivedRequest(ctx, NO_BODY));
     respond(ctx, response, { stopping: AbortSignal.abort(), log });
   });
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));

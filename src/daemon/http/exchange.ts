@@ -10,6 +10,8 @@ import type { MountedRoute } from './routes.ts';
 export interface Exchange {
   /** request-id */
   request_id: string;
+  /** request-id; address of the client, by TRUST_PROXY (client-address.ts) */
+  address: string;
   /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;
   /** problems; the code of the problem that was answered, absent if there was none */

@@ -11,7 +11,7 @@ export function warnOfForwarded(trustProxy: number, log: Log): Middleware {
     if (!warned && ctx.req.headers['x-forwarded-for'] !== undefined) {
       warned = true;
       log.warn(
-        { request_id: ctx.state.request_id },
+        { request_id: ctx.state.request_id, address: ctx.state.address },
         'X-Forwarded-For arrived, but TRUST_PROXY is 0, so the header is ignored: all clients of a proxy share the limits of its address; set TRUST_PROXY to the number of proxies in front of the daemon',
       );
     }

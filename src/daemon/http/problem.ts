@@ -61,7 +61,7 @@ export function problems(log: Log): Middleware {
     try {
       await next();
     } catch (error) {
-      logFailure(error, ctx.state.request_id, ctx.res, log);
+      logFailure(error, ctx.state, ctx.res, log);
       // A part of the answer was sent, so only a broken connection shows that the answer is incomplete.
       if (ctx.res.headersSent) {
         ctx.res.destroy();

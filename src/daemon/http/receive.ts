@@ -1,5 +1,4 @@
 import type { RequestSequencer } from '../message/request-sequencer.ts';
-import type { Settings } from '../settings/settings.ts';
 import { discard, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
 import type { BodyRoom, LargeBodies } from './large-bodies.ts';
@@ -8,7 +7,6 @@ import { routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';
 
 export interface ReceiveParts {
-  settings: Pick<Settings, 'TRUST_PROXY'>;
   largeBodies: LargeBodies;
   sequencer: RequestSequencer;
 }
@@ -17,7 +15,7 @@ export interface ReceiveParts {
  * Reads the body and gives the request its place in the order of arrival. If the body is refused, the request continues
  * without it, because it must first be counted for the rate limit.
  */
-export function receive({ settings, largeBodies, sequencer }: ReceiveParts): Middleware {
+export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
   return async (ctx, next) => {
     const route = routeOf(ctx.state.found, ctx.method);
     const room = roomFor(ctx, route, largeBodies);
@@ -27,7 +25,7 @@ export function receive({ settings, largeBodies, sequencer }: ReceiveParts): Mid
         bodyProblem = error;
         return new Uint8Array();
       });
-      const request = new ReceivedRequest(ctx, body, settings.TRUST_PROXY);
+      const request = new ReceivedRequest(ctx, body);
       request.ticket = sequencer.ticketOf(route, request);
       Object.assign(ctx.state, { route, request, bodyProblem });
       try {

@@ -3,7 +3,6 @@ import type { ChannelRequest } from '../../channel/index.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
 import type { Ticket } from '../tickets.ts';
 import { parseJson } from './body.ts';
-import { clientAddress } from './client-address.ts';
 import type { Context } from './exchange.ts';
 
 /**
@@ -28,14 +27,14 @@ export class ReceivedRequest implements ChannelRequest {
   #json: Record<string, unknown> | undefined;
   #signal: AbortSignal | undefined;
 
-  constructor(ctx: Context, body: Uint8Array, trustProxy: number) {
+  constructor(ctx: Context, body: Uint8Array) {
     this.id = ctx.state.request_id;
     this.method = ctx.method;
     this.path = ctx.state.path;
     this.params = ctx.state.found.params;
     this.headers = joined(ctx.req.headers);
     this.body = body;
-    this.address = clientAddress(ctx.req.socket.remoteAddress, this.headers['x-forwarded-for'], trustProxy);
+    this.address = ctx.state.address;
     this.#req = ctx.req;
     this.#res = ctx.res;
   }

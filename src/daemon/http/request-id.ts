@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { timeOrderedId } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { shortId } from '../session/ids.ts';
+import { clientAddress } from './client-address.ts';
 import type { Context, Middleware } from './exchange.ts';
 
 const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -17,16 +18,24 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
   return typeof given === 'string' && CALLERS_ID.test(given) ? given : timeOrderedId(Date.now());
 }
 
-/** Adds the request id to the response and, when the request has ended, to one line of the log. */
-export function requestId(log: Log): Middleware {
+/**
+ * Adds the request id to the response. When the request has ended, logs one line with the id and the client's address.
+ * @param trustProxy TRUST_PROXY
+ */
+export function requestId(log: Log, trustProxy: number): Middleware {
   return (ctx, next) => {
     const started = performance.now();
     ctx.state.request_id = requestIdOf(ctx.req.headers);
+    ctx.state.address = addressOf(ctx.req, trustProxy);
     ctx.state.path = ctx.url.split('?', 1)[0] ?? '';
     ctx.res.setHeader('X-Request-Id', ctx.state.request_id);
     ctx.res.on('close', () => logEnd(ctx, log, performance.now() - started));
     return next();
   };
+}
+
+function addressOf({ socket, headers }: IncomingMessage, trustProxy: number): string {
+  return clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), trustProxy);
 }
 
 /** Logs neither the query nor header values: both may contain a token. */
@@ -37,6 +46,7 @@ function logEnd(ctx: Context, log: Log, took: number): void {
   if (!log.isLevelEnabled(level)) return;
   const line = {
     request_id: ctx.state.request_id,
+    address: ctx.state.address,
     method: ctx.method,
     path: shortId(ctx.state.path.slice(0, PATH_SHOWN)),
     status: ctx.res.statusCode,

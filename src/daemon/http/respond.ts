@@ -80,11 +80,10 @@ function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): vo
     return;
   }
   ctx.respond = false;
-  const { res } = ctx;
-  const { request_id } = ctx.state;
+  const { res, state } = ctx;
   // The daemon may stop before the stream ends. A proxy must not send another request on this connection then.
   if (ctx.req.headers['x-forwarded-for'] !== undefined) res.setHeader('Connection', 'close');
-  stream(res, write, stopping, (error) => logFailure(error, request_id, res, log));
+  stream(res, write, stopping, (error) => logFailure(error, state, res, log));
 }
 
 /** Ends the response with an empty body. Koa would send the name of the status. */

@@ -79,7 +79,7 @@ export function createServer(parts: ServerParts): Server {
   // Each open stream adds a listener.
   setMaxListeners(0, streams.signal);
   const app = new Koa<Exchange>();
-  app.use(requestId(log));
+  app.use(requestId(log, settings.TRUST_PROXY));
   app.use(observeRequests(parts.observer));
   app.use(warnOfForwarded(settings.TRUST_PROXY, log));
   app.use(problems(log));
@@ -92,7 +92,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(admit(inFlight));
   app.use(keepRefusals(new Refusals(store, clock, log), clock));
   const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES, clock);
-  app.use(receive({ settings, largeBodies, sequencer: parts.sequencer }));
+  app.use(receive({ largeBodies, sequencer: parts.sequencer }));
   app.use(routeHeaders());
   app.use(expectRoom(store));
   app.use(validateToken(parts.tokens));

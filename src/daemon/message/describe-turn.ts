@@ -6,6 +6,7 @@ import type { Arrived } from './turn.ts';
 export function describeTurn(turn: Arrived, { clock }: Pick<Services, 'clock'>): Record<string, unknown> {
   return {
     request_id: turn.request_id,
+    ...(turn.address === null ? {} : { address: turn.address }),
     channel: turn.channel.name,
     session: shortId(turn.session_id),
     took_ms: clock.now() - turn.started_at,

@@ -9,10 +9,10 @@ import type { Gauges } from './metrics.ts';
  */
 const INBOX_MS = 2000;
 
-type Counted = Pick<StreamServices, 'runs' | 'streaming' | 'broadcaster' | 'store' | 'clock'>;
+type Counted = Pick<StreamServices, 'runs' | 'streaming' | 'broadcaster' | 'store' | 'memory' | 'clock'>;
 
 /** The gauges of a daemon with these services. */
-export function gaugesOf({ runs, streaming, broadcaster, store, clock }: Counted): Gauges {
+export function gaugesOf({ runs, streaming, broadcaster, store, memory, clock }: Counted): Gauges {
   const counts = async () => {
     const limit = new TimeLimit(clock, INBOX_MS);
     try {
@@ -26,6 +26,8 @@ export function gaugesOf({ runs, streaming, broadcaster, store, clock }: Counted
   return {
     runs: () => ({ running: runs.running, waiting: runs.waiting }),
     streams: () => ({ running: streaming.size, read: broadcaster.size }),
+    memoryIsAvailable: () => memory?.isAvailable ?? null,
+    lastBackupAt: () => store.maintenance?.lastBackupAt() ?? null,
     inbox: async () =>
       (await counts()).map(({ platform, state, messages, oldest_at }) => ({
         platform,

@@ -163,6 +163,20 @@ export const METRICS = [
     sentence: 'Operations of the store that failed because the store could not be read or written.',
   },
   {
+    name: 'agentd_memory_available',
+    kind: 'gauge',
+    labels: [],
+    sentence:
+      '1 while long-term memory can be reached; 0 while messages are answered without it. Absent if MEMORY_BACKEND is `none`.',
+  },
+  {
+    name: 'agentd_last_backup_timestamp_seconds',
+    kind: 'gauge',
+    labels: [],
+    sentence:
+      'Time of the last `agentd backup` of the embedded store, seconds since 1970; 0 if there was none. Absent with other stores.',
+  },
+  {
     name: 'agentd_build_info',
     kind: 'gauge',
     labels: ['version', 'node'],

@@ -13,6 +13,10 @@ export interface Gauges {
   runs(): Readonly<Record<'running' | 'waiting', number>>;
   streams(): Readonly<Record<'running' | 'read', number>>;
   inbox(): Promise<readonly InboxGauge[]>;
+  /** Null if nothing is remembered. */
+  memoryIsAvailable(): boolean | null;
+  /** ms since the epoch, 0 if there was no backup; null if the store cannot be backed up. */
+  lastBackupAt(): number | null;
 }
 
 export interface InboxGauge {
@@ -198,6 +202,10 @@ export class Metrics implements Observer {
       ['agentd_streams', this.#read.streams()],
     ] as const)
       for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
+    const isAvailable = this.#read.memoryIsAvailable();
+    if (isAvailable !== null) this.#gauge('agentd_memory_available').set(isAvailable ? 1 : 0);
+    const backed_up_at = this.#read.lastBackupAt();
+    if (backed_up_at !== null) this.#gauge('agentd_last_backup_timestamp_seconds').set(backed_up_at / 1000);
     // A store that cannot be reached must not hide the other metrics; the wrapper of the store counts the error.
     const inbox = await this.#read.inbox().catch((error: unknown) => {
       if (error instanceof AgentdError) return null;
@@ -238,11 +246,12 @@ export class Metrics implements Observer {
     const registry = this.#registry;
     if (kind === 'counter') this.#counters.set(name, new Counter(metric, registry));
     else if (kind === 'histogram') this.#histograms.set(name, new Histogram(metric, registry));
-    else
-      this.#gauges.set(
-        name,
-        new Gauge({ name, help: sentence, labelNames: [...labels], registers: [registry] }),
-      );
+    else {
+      const gauge = new Gauge({ name, help: sentence, labelNames: [...labels], registers: [registry] });
+      // Without labels it would begin with 0 before anything was measured.
+      if (labels.length === 0) gauge.remove();
+      this.#gauges.set(name, gauge);
+    }
   }
 }
 

@@ -44,6 +44,13 @@ export class Examination {
     return this.#came(name) !== undefined;
   }
 
+  /** The settings of kind `url` that have a valid value. */
+  addresses(): { name: string; value: string }[] {
+    return [...this.#settings.values()].flatMap(({ record: { name, kind }, value }) =>
+      kind === 'url' && typeof value === 'string' ? [{ name, value }] : [],
+    );
+  }
+
   get guarded(): boolean {
     return GUARDED.includes(this.environment);
   }

@@ -127,6 +127,8 @@ export interface StoreMaintenance {
    * @throws BackupFailed if the file exists or cannot be written.
    */
   backup(file: string): Promise<void>;
+  /** When a backup was last completed, ms since the epoch by the clock of the machine; 0 if there was none. */
+  lastBackupAt(): number;
 }
 
 export interface StoreCondition {

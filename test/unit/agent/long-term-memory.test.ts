@@ -1,5 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { GIVEN_WAIT_MS, LongTermMemory, type RunMemory } from '../../../src/daemon/agent/long-term-memory.ts';
+import {
+  GIVEN_WAIT_MS,
+  LongTermMemory,
+  type RunMemory,
+  TOOL_WAIT_MS,
+} from '../../../src/daemon/agent/long-term-memory.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
@@ -273,6 +278,7 @@ describe('an outage of the memory backend', () => {
     await runOf().remember('tea');
     expect(lines).toMatchObject([{ level: 'warn', request_id: 'request-1', memory: 'memory' }]);
     instead = null;
+    clock.moveTo(clock.now() + 5000);
     await runOf().recall('tea');
     await runOf().recall('tea');
     expect(lines).toMatchObject([{ level: 'warn' }, { level: 'info' }]);
@@ -287,8 +293,13 @@ describe('an outage of the memory backend', () => {
     expect(await runOf().given('tea')).toHaveLength(1);
   });
 
-  it('is reported by the tools, which try the backend each time', async () => {
+  it('is reported by the tools, which do not ask the backend until the next attempt is due', async () => {
     await fails();
+    let asked = 0;
+    instead = async () => {
+      asked++;
+      throw DOWN;
+    };
     for (const answer of [
       await runOf().remember('tea'),
       await runOf().recall('tea'),
@@ -297,16 +308,36 @@ describe('an outage of the memory backend', () => {
       expect(answer.outcome).toBe('unavailable');
       expect(messageOf(answer)).toMatch(/^Memory cannot be reached at the moment\. Nothing was /);
     }
+    expect(asked).toBe(0);
     instead = null;
+    clock.moveTo(clock.now() + 5000);
     expect((await runOf().remember('tea')).outcome).toBe('done');
   });
 
-  it('does not delay a tool for longer than 5 seconds', async () => {
+  it('delays a message for at most one second, whatever its run asks for', async () => {
     instead = () => new Promise(() => {});
-    const answer = runOf().remember('tea');
+    expect(GIVEN_WAIT_MS + TOOL_WAIT_MS).toBeLessThanOrEqual(1000);
+    const run = runOf();
+    const answer = run.remember('tea');
     await tick();
-    clock.moveTo(clock.now() + 5000);
+    clock.moveTo(clock.now() + TOOL_WAIT_MS);
     expect((await answer).outcome).toBe('unavailable');
+    // The pause has ended, but this run has waited once.
+    clock.moveTo(clock.now() + 5000);
+    expect((await run.recall('tea')).outcome).toBe('unavailable');
+  });
+
+  it('is known to probes, which also find its end', async () => {
+    expect(memory.isAvailable).toBe(true);
+    await fails();
+    expect(memory.isAvailable).toBe(false);
+    await memory.check();
+    expect(memory.isAvailable).toBe(false);
+    instead = null;
+    await memory.check();
+    expect(memory.isAvailable).toBe(true);
+    expect(await runOf().given('tea')).toEqual([]);
+    expect(lines).toMatchObject([{ level: 'warn' }, { level: 'info' }]);
   });
 
   it('is logged as a warning at the start of the daemon', async () => {

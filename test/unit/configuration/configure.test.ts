@@ -378,7 +378,7 @@ describe('settings that depend on each other', () => {
     { WEBCHAT_ALLOWED_ORIGINS: 'https://example.com, http://localhost:3000' },
     { WEBCHAT_ALLOWED_ORIGINS: '*' },
     { ADMIN_LISTEN: '127.0.0.1:9464', SHUTDOWN_DELAY_SECONDS: '24' },
-    { ADMIN_LISTEN: ':0', PORT: '0' },
+    { ADMIN_LISTEN: ':0', PORT: '0', ADMIN_TOKEN: 'x'.repeat(16) },
   ])('are accepted: %o', async (env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
@@ -414,6 +414,42 @@ describe('settings that depend on each other', () => {
       expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
     },
   );
+
+  it.each<[Record<string, string>, string]>([
+    [
+      { ADMIN_LISTEN: ':9464' },
+      'ADMIN_LISTEN (:9464) is not a loopback address, and ADMIN_TOKEN is not set: anybody who reaches it can read /metrics',
+    ],
+    [
+      { ADMIN_LISTEN: '[::1]:9464', ADMIN_TOKEN: 'x'.repeat(15) },
+      'ADMIN_TOKEN has fewer than 16 characters and can be guessed: use a random one, for example from `openssl rand -base64 24`',
+    ],
+    [
+      { API_BASE_URL: 'http://api.internal', NODE_ENV: 'production' },
+      'API_BASE_URL is reached at api.internal without TLS: whoever can read the network between sees tokens and conversations. Use https://, or a network that only these hosts can read',
+    ],
+    ...['redis://cache:6379', 'redis+sentinel://127.0.0.1:1,cache:2/m', 'redis+cluster://cache:1'].map(
+      (REDIS_URL): [Record<string, string>, string] => [
+        { REDIS_URL, NODE_ENV: 'production', TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') },
+        'REDIS_URL is reached at cache without TLS: whoever can read the network between sees tokens and conversations. Use rediss://, or a network that only these hosts can read',
+      ],
+    ),
+  ])('cause a warning if they expose something on the network: %o', async (env, warning) => {
+    expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([warning]);
+  });
+
+  it.each<Record<string, string>>([
+    { API_BASE_URL: 'http://127.0.0.1:1' },
+    { API_BASE_URL: 'https://api.example.com' },
+    { REDIS_URL: 'redis://localhost' },
+    { REDIS_URL: 'redis://[::1]:6379' },
+    { REDIS_URL: 'rediss://cache' },
+    { REDIS_URL: 'unix:/run/redis.sock' },
+  ])('cause no warning in production if nothing leaves the host unencrypted: %o', async (env) => {
+    const TOKEN_ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
+    const place = placeWith({ ...VALID, NODE_ENV: 'production', TOKEN_ENCRYPTION_KEY, ...env });
+    expect((await configure(place)).warnings).toEqual([]);
+  });
 
   it('are refused if WEBCHAT_ALLOWED_ORIGINS is * while a channel streams to browsers', async () => {
     const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],

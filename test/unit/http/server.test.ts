@@ -157,6 +157,7 @@ describe('the log line of a request', () => {
         level: 20,
         msg: 'request',
         request_id: 'r1',
+        address: '127.0.0.1',
         method: 'GET',
         path: '/sse/stream/sse_AbCdEf…',
         status: 200,

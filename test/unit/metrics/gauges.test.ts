@@ -12,7 +12,8 @@ function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NO
     runs: { running: 1, waiting: 0 },
     streaming: new Set(),
     broadcaster: { size: 0 },
-    store: { inbox: { counts } },
+    store: { inbox: { counts }, maintenance: null },
+    memory: null,
     clock,
   } as unknown as Parameters<typeof gaugesOf>[0]);
 }

@@ -13,6 +13,8 @@ import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-rec
 const IDLE = {
   runs: () => ({ running: 0, waiting: 0 }),
   streams: () => ({ running: 0, read: 0 }),
+  memoryIsAvailable: () => null,
+  lastBackupAt: () => null,
 };
 
 let metrics: Metrics;
@@ -182,7 +184,11 @@ describe('metrics', () => {
       runs: () => ({ running: 3, waiting: 1 }),
       streams: () => ({ running: 2, read: 4 }),
       inbox: async () => inbox,
+      memoryIsAvailable: () => false,
+      lastBackupAt: () => 1_500,
     });
+    expect(await sample('agentd_memory_available')).toBe(0);
+    expect(await sample('agentd_last_backup_timestamp_seconds')).toBe(1.5);
     expect(await sample('agentd_runs{state="running"}')).toBe(3);
     expect(await sample('agentd_streams{state="read"}')).toBe(4);
     expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(2);
@@ -224,6 +230,7 @@ describe('metrics', () => {
     });
     expect(await sample('agentd_runs{state="running"}')).toBe(0);
     expect(await metrics.text()).not.toContain('agentd_inbox_messages{');
+    expect(await metrics.text()).not.toMatch(/^agentd_(memory_available|last_backup_\w+) /m);
   });
 
   it('contain the version', async () => {

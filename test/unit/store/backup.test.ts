@@ -107,3 +107,15 @@ it.skipIf(!canMount)(
     db.close();
   },
 );
+
+it('the time of the last backup is known to other processes of the store', async () => {
+  const directory = stateDirectory();
+  const path = join(directory, 'agentd.db');
+  const daemon = openAt(path);
+  expect(daemon.maintenance.lastBackupAt()).toBe(0);
+  const began_at = Date.now();
+  await openAt(path, 'administrator').maintenance.backup(join(directory, 'copy.db'));
+  // File systems may store times in steps of some milliseconds.
+  expect(daemon.maintenance.lastBackupAt()).toBeGreaterThan(began_at - 100);
+  expect(statSync(`${path}.last-backup`).mode & 0o777).toBe(0o600);
+});

@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type Database from 'better-sqlite3';
+import { giveToOwner } from '../../give-to-owner.ts';
 import { BackupFailed, MigrationBackupFailed } from '../failures.ts';
 import { asStoreFailure, isDamage } from './unavailable.ts';
 
@@ -44,6 +45,29 @@ export function copyTo(db: Database.Database, file: string): void {
     writeCopy(db, file);
   } catch (error) {
     throw isDamage(error) ? asStoreFailure(error) : new BackupFailed(file, error);
+  }
+  noteBackup(db);
+}
+
+/** When a copy of the database was last completed, ms since the epoch; 0 if there was none. */
+export function lastBackupAt(db: Database.Database): number {
+  return statSync(noteOf(db), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+/** An empty file next to the database, whose time is that of the last backup. */
+function noteOf({ name }: Database.Database): string {
+  return `${name}.last-backup`;
+}
+
+/** Makes the note anew: one that root made could not be changed by the daemon's user. */
+function noteBackup(db: Database.Database): void {
+  const note = noteOf(db);
+  rmSync(note, { force: true });
+  const made = openSync(note, 'wx', 0o600);
+  try {
+    giveToOwner(made, dirname(note));
+  } finally {
+    closeSync(made);
   }
 }
 

@@ -16,7 +16,7 @@ import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { SqliteActions } from './actions.ts';
 import { SqliteAudit } from './audit.ts';
-import { backUp, copyTo } from './backup.ts';
+import { backUp, copyTo, lastBackupAt } from './backup.ts';
 import { SqliteBudgets } from './budgets.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
@@ -255,6 +255,7 @@ function assemble(
       examine: () => read(() => damagesOf(db)),
       sweep: () => sweep.run(),
       backup: (file) => read(() => copyTo(db, file)),
+      lastBackupAt: () => lastBackupAt(db),
     },
     replicas: null,
     advice: async () => [],
