@@ -310,9 +310,12 @@ export interface ToolContext {
 /**
  * Each method resolves to the parsed JSON of a 2xx answer. If there is another answer or none, it throws a
  * `ToolApiError`. Data that was fetched under default credentials is reduced to the `public` fields of the tool.
+ *
+ * `path` is below `API_BASE_URL` and begins with a slash. Encode each value that you put into it with
+ * `encodeURIComponent`. A path is refused if a value adds a segment to it, or makes one empty, `.` or `..`.
  */
 export interface ToolApi {
-  get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;
+  get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers' | 'allow_slash'>): Promise<unknown>;
   post(path: string, request?: ToolApiRequest): Promise<unknown>;
   put(path: string, request?: ToolApiRequest): Promise<unknown>;
   patch(path: string, request?: ToolApiRequest): Promise<unknown>;
@@ -323,8 +326,13 @@ export interface ToolApiRequest {
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON. */
   body?: unknown;
-  /** For example an idempotency key. Headers for credentials and for the connection are refused. */
+  /**
+   * For example an idempotency key. Headers are refused if they are about credentials or the connection, or if they
+   * change the method, host, client address or person of a request.
+   */
   headers?: Readonly<Record<string, string>>;
+  /** Whether a segment of the path may contain an encoded slash (`%2F`) or backslash. Default: it is refused. */
+  allow_slash?: boolean;
 }
 
 /** The error that the methods of `context.api` throw. */

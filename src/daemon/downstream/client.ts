@@ -3,6 +3,7 @@ import { parseExactly } from '../exact-json.ts';
 import type { Secret } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
+import { pathProblem } from './path-problem.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -13,8 +14,6 @@ const MAX_REDIRECTS = 3;
  */
 const MASKED_SECRET_LENGTH = 8;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
-/** A segment `.` or `..`, percent-encoded or not. */
-const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
 
 /**
  * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
@@ -32,6 +31,8 @@ export interface DownstreamRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /** Below the base URL, with a leading slash. */
   path: string;
+  /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
+  allow_slash?: boolean;
   query?: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
   /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
@@ -139,7 +140,7 @@ export function createDownstream({
   };
 }
 
-type Address = Pick<DownstreamRequest, 'path' | 'search' | 'query'>;
+type Address = Pick<DownstreamRequest, 'path' | 'allow_slash' | 'search' | 'query'>;
 
 /** @throws DownstreamFailure if the path could lead out of the base URL. */
 export function addressOf(baseUrl: string, address: Address): URL {
@@ -157,14 +158,17 @@ function baseOf(baseUrl: string): Base {
   return { origin, prefix: pathname.replace(/\/+$/, '') };
 }
 
-function addressBelow({ origin, prefix }: Base, { path, search, query: given }: Address): URL {
+function addressBelow(
+  { origin, prefix }: Base,
+  { path, allow_slash = false, search, query: given }: Address,
+): URL {
+  const problem = pathProblem(path, allow_slash);
+  if (problem !== null)
+    throw new DownstreamFailure('path_refused', `The request was not sent, because its path ${problem}.`, {
+      reached: false,
+    });
   const url = new URL(origin);
   url.pathname = `${prefix}${path}`;
-  // Refused, because the URL parser would resolve dot segments, drop tabs and newlines, and read a backslash as a
-  // slash.
-  if (!path.startsWith('/') || /[\\\s\x00-\x1f]|\/\//.test(path) || DOT_SEGMENT.test(path)) {
-    throw new DownstreamFailure('path_refused', 'The address of this call is not valid.', { reached: false });
-  }
   if (search !== undefined) url.search = search;
   if (given === undefined) return url;
   const query = Array.isArray(given) ? given : Object.entries(given);

@@ -84,6 +84,17 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           secrets: SECRETS,
           operations: toolsOf({
             idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
+            parameters: {
+              type: 'object',
+              description: 'Path parameters, and what their values may be.',
+              additionalProperties: {
+                type: 'object',
+                properties: {
+                  allow_slash: { type: 'boolean', description: 'Whether a value may contain a slash.' },
+                },
+                additionalProperties: false,
+              },
+            },
           }),
         },
         ['openapi', 'name', 'operations'],

@@ -55,11 +55,12 @@ function toolApi(client: ToolClient): ToolApi {
   const send =
     (method: ToolRequest['method']) =>
     async (path: string, request: ToolApiRequest = {}) => {
-      const { query = {}, body, headers } = request;
+      const { query = {}, body, headers, allow_slash } = request;
       const given = Object.entries(query).filter(([, value]) => value !== undefined);
       const response = await client.request({
         method,
         path,
+        ...(allow_slash === undefined ? {} : { allow_slash }),
         query: given.map(([name, value]) => [name, String(value)] as const),
         ...(body === undefined ? {} : { body }),
         ...(headers === undefined ? {} : { headers }),

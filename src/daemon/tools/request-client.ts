@@ -135,7 +135,7 @@ export class RequestClient {
     { token }: Bearer,
     { traceparent }: BegunRequest,
   ): DownstreamRequest {
-    const { method, path, query, search, content_type, body } = request;
+    const { method, path, allow_slash, query, search, content_type, body } = request;
     const fixed = Object.fromEntries(
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
     );
@@ -143,6 +143,7 @@ export class RequestClient {
     return {
       method,
       path,
+      ...(allow_slash === undefined ? {} : { allow_slash }),
       ...(query === undefined ? {} : { query }),
       ...(search === undefined ? {} : { search }),
       ...(content_type === undefined ? {} : { content_type }),

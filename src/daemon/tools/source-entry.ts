@@ -78,6 +78,14 @@ export interface ToolEntry {
   readonly bind?: Readonly<Record<string, string>>;
   readonly idempotency_header?: string;
   readonly idempotent?: boolean;
+  /** What the values of parameters may be. The keys are names of path parameters of an operation. */
+  readonly parameters?: Readonly<Record<string, ParameterEntry>>;
+}
+
+/** The settings of one parameter in the path of an operation. */
+export interface ParameterEntry {
+  /** Whether a value may contain a slash or a backslash. Default: it is refused. */
+  readonly allow_slash?: boolean;
 }
 
 /** Exchange of the person's token for another one (RFC 8693). */

@@ -31,9 +31,11 @@ export interface ToolRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /**
    * The percent-encoded path below the base URL of the source, with a leading slash. A segment that is empty, `.` or
-   * `..` is refused.
+   * `..` is refused, even if a server reads it so only after decoding it again.
    */
   path: string;
+  /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
+  allow_slash?: boolean;
   /** The query parameters in order. The client percent-encodes them. */
   query?: readonly (readonly [name: string, value: string])[];
   /** The whole query instead of `query`, already percent-encoded, without the question mark. */

@@ -208,7 +208,7 @@ tools:
 
   tools[0].operations.listOrders.publik (agentd.yaml, line 5)
     wrong: is not a known key
-    right: public? one of as, credentials, confirm, summary, public, bind, idempotent, idempotency_header
+    right: public? one of as, credentials, confirm, summary, public, bind, idempotent, idempotency_header, parameters
 
   tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
     wrong: is not one of the known values
@@ -293,8 +293,37 @@ tools:
       'operations: { a: { idempotency_header: Host } }',
       'idempotency_header is not a header that a tool may set',
     ],
+    [
+      'operations: { a: { idempotency_header: X-HTTP-Method-Override } }',
+      'idempotency_header is not a header that a tool may set',
+    ],
+    ['operations: { a: { parameters: [id] } }', 'parameters is not an object'],
+    ['operations: { a: { parameters: { id: true } } }', 'parameters.id is not an object'],
+    ['operations: { a: { parameters: { id: { slash: true } } } }', 'parameters.id.slash is not a known key'],
+    [
+      'operations: { a: { parameters: { id: { allow_slash: yes please } } } }',
+      'parameters.id.allow_slash is not a boolean',
+    ],
   ])('refuse an operation with %s', async (text, problem) => {
     expect(await openApiProblems(text)).toEqual([`tools[0].operations.a.${problem}`]);
+  });
+
+  it('say which path parameters of an operation may contain slashes', async () => {
+    const [entry] = await entriesOf(
+      'tools: [{ openapi: a, name: a, operations: { a: { parameters: { path: { allow_slash: true }, id: {} } } } }]',
+    );
+    expect(entry?.kind === 'openapi' && entry.operations).toEqual({
+      a: { parameters: { path: { allow_slash: true }, id: {} } },
+    });
+  });
+
+  it('may have fixed headers that a tool may not set, except those of the connection', async () => {
+    expect(
+      await openApiProblems(`headers: { X-Forwarded-Proto: https, As-User: '7' }\n${OPERATIONS}`),
+    ).toEqual([]);
+    expect(await openApiProblems(`headers: { Host: x }\n${OPERATIONS}`)).toEqual([
+      'tools[0].headers.Host is not a header that an entry may set',
+    ]);
   });
 
   it('treat names of the object prototype as plain names', async () => {

@@ -163,6 +163,30 @@ describe('a tool of a module', () => {
     ]);
   });
 
+  test.each([
+    ['..', 'has a segment that is empty, `.` or `..`'],
+    ['', 'has a segment that is empty, `.` or `..`'],
+    ['%2e%2e', 'has a segment that is empty, `.` or `..`'],
+    ['..%2F..%2Fbob', 'has an encoded `/` or `\\` in a segment'],
+    ['a%252fb', 'has an encoded `/` or `\\` in a segment'],
+    ['a b', 'has a blank, a control character or a backslash'],
+  ])('that puts the value %j into a path gets an error, and nothing is sent', async (value, problem) => {
+    const code = calling(
+      `try { await api.get(${JSON.stringify(`/orders/${value}/items`)}); } catch ({ status, message }) { return { status, message }; }`,
+    );
+    expect(await call(code, signedIn())).toMatchObject({
+      ok: true,
+      result: { status: null, message: expect.stringContaining(problem) },
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test('can send an encoded slash in a path if the request says `allow_slash`', async () => {
+    api.misbehave('/files/a%2Fb', { status: 200, body: { found: true } });
+    const code = calling(`return api.get('/files/' + encodeURIComponent('a/b'), { allow_slash: true })`);
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: { found: true } });
+  });
+
   test('sends the body of every method of `api` as JSON', async () => {
     api.misbehave('/things', { status: 200, body: { done: true } });
     const code = calling(

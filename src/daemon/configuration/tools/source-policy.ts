@@ -1,5 +1,5 @@
 import { isLoopback } from '../../loopback.ts';
-import { isAllowedHeader } from '../../tools/allowed-header.ts';
+import { isAllowedFixedHeader } from '../../tools/allowed-header.ts';
 import type { ExchangeEntry, ToolEntry } from '../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../tools/tool.ts';
 import type { ConfigNode } from '../config-node.ts';
@@ -10,8 +10,6 @@ import { CREDENTIALS } from './tool-entries.ts';
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
 const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
 const RIGHT_EXCHANGE = '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
-/** Headers that an entry may set, but a tool may not. */
-const FIXED_ONLY = ['authorization', 'cookie'];
 const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
 
 export function readName(node: ConfigNode): string | undefined {
@@ -83,8 +81,7 @@ function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, st
   const filled = headers.members(RIGHT_HEADERS).flatMap(([name, value]) => {
     const text = fillSecrets(value, `a text; a secret as \${SETTING}`, secrets);
     const lower = name.toLowerCase();
-    if (!isAllowedHeader(name) && !FIXED_ONLY.includes(lower))
-      value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
+    if (!isAllowedFixedHeader(name)) value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
     else if (seen.has(lower)) value.refuse('occurs twice in the list', 'each header once, in one spelling');
     else if (text !== undefined && !isHeaderValue(text))
       value.refuse('has a value that no header can contain', 'one line of printable ASCII characters');

@@ -1,3 +1,4 @@
+import { holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
@@ -37,13 +38,17 @@ function requestOf({ found, parameters, body }: Operation, args: ToolArguments):
   return {
     method: found.method,
     path: pathOf(found.path, parameters, args),
+    ...(mayHaveSlashes(found.path, parameters) ? { allow_slash: true } : {}),
     ...(query.length > 0 ? { search: query.join('&') } : {}),
     ...(headers.length > 0 ? { headers: Object.fromEntries(headers) as Record<string, string> } : {}),
     ...(hasBody ? { body: args[BODY], content_type: body.media_type } : {}),
   };
 }
 
-/** The path with its parameters filled in. A segment with parameters must not become empty, `.` or `..`. */
+/**
+ * The path with its parameters filled in. A value adds no segment, unless its parameter has `allow_slash`, and a segment
+ * with parameters never becomes empty, `.` or `..`, however often a proxy decodes it.
+ */
 function pathOf(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
   return template
     .split('/')
@@ -56,15 +61,26 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
         if (parameter === undefined || value === undefined || value === null)
           throw new UnusableArgument(`The argument \`${parameter?.property ?? name}\` is missing.`);
         names.push(parameter.property);
-        return pathText(parameter, value);
+        const text = pathText(parameter, value);
+        if (!parameter.allow_slash && holdsSlash(text))
+          throw new UnusableArgument(
+            `The argument \`${parameter.property}\` cannot contain \`/\` or \`\\\`, not even percent-encoded.`,
+          );
+        return text;
       });
-      if (names.length > 0 && /^\.{0,2}$/.test(filled))
-        throw new UnusableArgument(
-          `The argument \`${names.join('`, `')}\` cannot be empty, \`.\` or \`..\`.`,
-        );
+      if (names.length > 0 && isUnsafeSegment(filled)) {
+        const whole = holdsSlash(filled) ? 'No part of the argument' : 'The argument';
+        const may = holdsSlash(filled) ? 'can' : 'cannot';
+        throw new UnusableArgument(`${whole} \`${names.join('`, `')}\` ${may} be empty, \`.\` or \`..\`.`);
+      }
       return filled;
     })
     .join('/');
+}
+
+/** Whether a segment of the path can contain an encoded slash: from a parameter, or from the document itself. */
+function mayHaveSlashes(template: string, parameters: readonly Parameter[]): boolean {
+  return parameters.some(({ allow_slash }) => allow_slash) || template.split('/').some(holdsSlash);
 }
 
 /** Encodes fixed text of the path. Text that the document has percent-encoded is not encoded again. */

@@ -1,3 +1,4 @@
+import { isUnsafeSegment } from '../../downstream/path-segment.ts';
 import { isAllowedHeader } from '../allowed-header.ts';
 import type { FoundOperation } from './find-operation.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
@@ -18,6 +19,8 @@ export interface Parameter extends ParameterForm {
   readonly required: boolean;
   readonly description: string | null;
   readonly schema: DocumentNode;
+  /** Whether a value in the path may contain a slash or a backslash. */
+  readonly allow_slash: boolean;
 }
 
 export interface RequestBody {
@@ -42,9 +45,14 @@ const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
 /**
  * Reads an operation: its parameters, including the parameters of its path item, and its body.
  * @param set_elsewhere the headers that the entry itself sends, in lower case.
+ * @param with_slashes the path parameters whose values may contain slashes.
  * @throws DocumentProblem if the operation cannot be a tool.
  */
-export function readOperation(found: FoundOperation, set_elsewhere: readonly string[]): Operation {
+export function readOperation(
+  found: FoundOperation,
+  set_elsewhere: readonly string[],
+  with_slashes: readonly string[] = [],
+): Operation {
   const declared = new Map<string, DocumentNode>();
   for (const list of [found.item.child('parameters'), found.node.child('parameters')]) {
     for (const item of list.items()) {
@@ -53,7 +61,9 @@ export function readOperation(found: FoundOperation, set_elsewhere: readonly str
       declared.set(`${parameter.text('in')} ${parameter.text('name')}`, parameter);
     }
   }
-  const read = [...declared.values()].flatMap((node) => readParameter(node, set_elsewhere) ?? []);
+  const read = [...declared.values()].flatMap(
+    (node) => readParameter(node, set_elsewhere, with_slashes) ?? [],
+  );
   checkPath(found, read);
   const body = readBody(found);
   return { found, parameters: withProperties(read, body !== null), body };
@@ -61,7 +71,11 @@ export function readOperation(found: FoundOperation, set_elsewhere: readonly str
 
 type Unnamed = Omit<Parameter, 'property'>;
 
-function readParameter(node: DocumentNode, set_elsewhere: readonly string[]): Unnamed | null {
+function readParameter(
+  node: DocumentNode,
+  set_elsewhere: readonly string[],
+  with_slashes: readonly string[],
+): Unnamed | null {
   const name = node.text('name');
   const place = node.text('in');
   if (name === null) return node.refuse('has no `name`', 'a parameter with `name` and `in`');
@@ -79,6 +93,7 @@ function readParameter(node: DocumentNode, set_elsewhere: readonly string[]): Un
     name,
     required,
     description: node.text('description'),
+    allow_slash: place === 'path' && with_slashes.includes(name),
     ...readForm(node, place),
   };
 }
@@ -135,8 +150,12 @@ function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[
       `has a path parameter \`${unused.name}\`, which its path \`${path}\` does not name`,
       'a path that names it',
     );
-  const literal = path.replace(/\{[^{}]*\}/g, 'x');
-  if (/[\\\s\x00-\x1f?#]|\/\/|\/\.{1,2}(?=\/|$)/.test(decoded(literal)))
+  const segments = path
+    .replace(/\{[^{}]*\}/g, 'x')
+    .slice(1)
+    .split('/');
+  if (segments.at(-1) === '') segments.pop();
+  if (/[\\\s\x00-\x1f?#]/.test(decoded(path)) || segments.some(isUnsafeSegment))
     node.refuse(`has the path \`${path}\``, 'a path without query, fragment, empty segments, `.` and `..`');
 }
 

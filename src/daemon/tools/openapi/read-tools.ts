@@ -10,7 +10,7 @@ import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-
 import { DocumentProblem, type OpenApiDocument, pointerOf } from './openapi-document.ts';
 import { openApiTool } from './openapi-tool.ts';
 import { readDocument, UnreadableDocument } from './read-document.ts';
-import { readOperation } from './read-operation.ts';
+import { type Operation, readOperation } from './read-operation.ts';
 
 export interface ReadTools {
   tools: readonly Tool[];
@@ -105,7 +105,11 @@ function readTool(
     name.toLowerCase(),
   );
   try {
-    const operation = readOperation(found, headers);
+    const slashes = Object.entries(told.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
+      allow_slash ? [name] : [],
+    );
+    const operation = readOperation(found, headers, slashes);
+    problems.push(...unknownParameters(operation, told, place));
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = openApiTool(entry, told, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
@@ -136,6 +140,20 @@ function readTool(
     else throw error;
     return undefined;
   }
+}
+
+/** The names under `parameters` of the entry that are not path parameters of the operation. */
+function unknownParameters({ parameters }: Operation, told: ToolEntry, place: EntryPlace): SettingProblem[] {
+  const known = parameters.flatMap(({ in: where, name }) => (where === 'path' ? [name] : []));
+  return Object.keys(told.parameters ?? {})
+    .filter((name) => !known.includes(name))
+    .map((name) => ({
+      ...place,
+      setting: `${place.setting}.parameters`,
+      value: null,
+      problem: `names \`${name}\`, which is not a path parameter of the operation`,
+      right: known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
+    }));
 }
 
 /**

@@ -813,6 +813,15 @@ describe('the body of an operation', () => {
   });
 });
 
+it('a path parameter of the entry must be one of the operation', async () => {
+  const told = { parameters: { id: { allow_slash: true }, ids: {} } };
+  expect(await problemsOf(SHOP, { cancelOrder: told, listOrders: told })).toEqual([
+    'tools[0].operations.cancelOrder.parameters names `ids`, which is not a path parameter of the operation',
+    'tools[0].operations.listOrders.parameters names `id`, which is not a path parameter of the operation',
+    'tools[0].operations.listOrders.parameters names `ids`, which is not a path parameter of the operation',
+  ]);
+});
+
 describe('the path of an operation', () => {
   const at = (path: string, parameters: object[] = []) =>
     documentOf({ [path]: { get: { operationId: 'a', parameters, ...OK } } });

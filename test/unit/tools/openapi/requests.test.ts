@@ -8,7 +8,7 @@ import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tool
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { signToken } from '../../../support/fake-api.ts';
-import { documentOf, entryOf } from '../../../support/openapi.ts';
+import { documentOf, entryOf, problemsOf } from '../../../support/openapi.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 
@@ -114,7 +114,7 @@ describe('a request', () => {
     };
     const tool = await toolAt('/orders/{id}/x{parts}/', operation, { idempotent: true }, 'patch');
     const args = {
-      id: 'a b/c',
+      id: 'a b',
       parts: ['1', '2'],
       ids: [3, 4],
       filter: { state: 'open', 'p&q': 1 },
@@ -126,7 +126,7 @@ describe('a request', () => {
     };
     expect(await call(tool, args)).toEqual({ ok: true, result: { done: true } });
     expect(line()).toBe(
-      'PATCH /v1/orders/a%20b%2Fc/x;parts=1;parts=2/?ids=3,4&filter%5Bstate%5D=open&filter%5Bp%26q%5D=1&tags=a%7Cb%7Cc&where=/x?y&json=%7B%22n%22%3A%5B1%5D%7D',
+      'PATCH /v1/orders/a%20b/x;parts=1;parts=2/?ids=3,4&filter%5Bstate%5D=open&filter%5Bp%26q%5D=1&tags=a%7Cb%7Cc&where=/x?y&json=%7B%22n%22%3A%5B1%5D%7D',
     );
     expect(received[0]).toMatchObject({
       headers: {
@@ -241,13 +241,11 @@ describe('the path of a request', () => {
   });
 
   it.each([
-    ['../../admin', '..%2F..%2Fadmin'],
-    ['..\\..\\admin', '..%5C..%5Cadmin'],
-    ['%2e%2e', '%252e%252e'],
-    ['%2e%2e%2fadmin', '%252e%252e%252fadmin'],
     ['...', '...'],
-    ['//evil.example', '%2F%2Fevil.example'],
-    ['https://evil.example/', 'https%3A%2F%2Fevil.example%2F'],
+    ['50%', '50%25'],
+    ['%2g', '%252g'],
+    ['v1.2', 'v1.2'],
+    ['..x', '..x'],
     ['@evil.example', '%40evil.example'],
     ['a?admin=1', 'a%3Fadmin%3D1'],
     ['a#b', 'a%23b'],
@@ -262,6 +260,82 @@ describe('the path of a request', () => {
     const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
     await call(tool, { id });
     expect(line()).toBe(`GET /v1/orders/${segment}`);
+  });
+
+  it.each([
+    '../../bob/orders/1',
+    '..\\..\\admin',
+    'a/b',
+    '/',
+    '//evil.example',
+    'https://evil.example/',
+    'a%2fb',
+    'a%2Fb',
+    'a%5cb',
+    'a%252fb',
+    'a%255Cb',
+    '%2e%2e%2fadmin',
+    '%252e%252e%252fadmin',
+  ])('never contains %j, because a proxy could read a slash in it', async (id) => {
+    const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
+    expect(await call(tool, { id })).toEqual({
+      ok: false,
+      message: 'The argument `id` cannot contain `/` or `\\`, not even percent-encoded.',
+    });
+    expect(received).toEqual([]);
+  });
+
+  it.each(['%2e', '%2E%2e', '.%2e', '%252e%252E', '..;', '..;a=b', '%2e%2e%3bx'])(
+    'never contains %j, because a proxy could read a dot segment in it',
+    async (id) => {
+      const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
+      expect(await call(tool, { id })).toEqual({
+        ok: false,
+        message: 'The argument `id` cannot be empty, `.` or `..`.',
+      });
+      expect(received).toEqual([]);
+    },
+  );
+
+  it('may contain a slash of a parameter with `allow_slash`, percent-encoded', async () => {
+    const told = { parameters: { file: { allow_slash: true } } };
+    const tool = await toolAt('/files/{file}/raw', { parameters: [path('file')] }, told);
+    await call(tool, { file: 'src/a b.ts' });
+    expect(line()).toBe('GET /v1/files/src%2Fa%20b.ts/raw');
+  });
+
+  it.each([
+    '..',
+    'a/../b',
+    'a/..',
+    './a',
+    'a//b',
+    '/a',
+    'a/',
+    '/',
+    'a\\..\\b',
+    'a%2f..%2fb',
+    'a/%252e%252e/b',
+    'a/..;/b',
+  ])('never contains %j, even if the parameter has `allow_slash`', async (file) => {
+    const told = { parameters: { file: { allow_slash: true } } };
+    const tool = await toolAt('/files/{file}', { parameters: [path('file')] }, told);
+    expect(await call(tool, { file })).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^(The|No part of the) argument `file`/),
+    });
+    expect(received).toEqual([]);
+  });
+
+  it('never contains a slash of a parameter of the same segment without `allow_slash`', async () => {
+    const told = { parameters: { a: { allow_slash: true } } };
+    const tool = await toolAt('/files/{a}-{b}', { parameters: [path('a'), path('b')] }, told);
+    expect(await call(tool, { a: 'x/y', b: 'p/q' })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('`b`'),
+    });
+    await call(tool, { a: 'x/y', b: 'p' });
+    expect(line()).toBe('GET /v1/files/x%2Fy-p');
   });
 
   it('stays below the base URL, whatever the arguments are', async () => {
@@ -298,6 +372,7 @@ describe('the path of a request', () => {
         expect(url.hash).toBe('');
         // The URL parser has not resolved, dropped or added anything in the path.
         expect(url.pathname).toBe(request?.path);
+        expect(asProxiesRead(request?.path ?? '')).not.toMatch(/[\\]|\/\/|\/\.{1,2}(?:;[^/]*)?(?:\/|$)/);
         expect(url.pathname.split('/').map((one) => decodeURIComponent(one))).toEqual([
           '',
           'a',
@@ -310,6 +385,13 @@ describe('the path of a request', () => {
     );
   });
 });
+
+/** The path after a proxy and the API have each decoded it. */
+function asProxiesRead(path: string): string {
+  const decode = (text: string) =>
+    text.replace(/%(2e|2f|5c|25|3b)/gi, (encoded) => decodeURIComponent(encoded));
+  return decode(decode(decode(path)));
+}
 
 describe('the query and the headers of a request', () => {
   it('contain no additional parameter from the member names of an object', async () => {
@@ -336,6 +418,40 @@ describe('the query and the headers of a request', () => {
       expect(received).toEqual([]);
     },
   );
+
+  it.each([
+    'X-HTTP-Method-Override',
+    'x-http-method',
+    'X-Method-Override',
+    'X_HTTP_Method_Override',
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+    'x-forwarded-user',
+    'X-Original-URL',
+    'X-Original-Host',
+    'X-Rewrite-URL',
+    'X-Real-IP',
+    'True-Client-IP',
+    'X-Client-IP',
+    'X-Cluster-Client-IP',
+    'CF-Connecting-IP',
+    'X-Host',
+    'Remote-User',
+    'X-Remote-User',
+    'X-Auth-Request-Email',
+    'X-Authenticated-User',
+    'Impersonate-User',
+    'As-User',
+    'Sudo',
+  ])('never contain %s: the model is not offered it', async (name) => {
+    const tool = await toolAt('/orders', { parameters: [header(name), header('X-Mode')] });
+    expect(Object.keys(tool.parameters.properties as object)).toEqual(['X-Mode']);
+    const required = { get: { operationId: 'a', parameters: [{ ...header(name), required: true }], ...OK } };
+    expect(await problemsOf(documentOf({ '/orders': required }), { a: {} })).toEqual([
+      expect.stringContaining(`requires the header \`${name}\`, which no tool may set`),
+    ]);
+  });
 
   it('treat names of the object prototype as plain names', async () => {
     const parameters = [
