@@ -2,8 +2,10 @@ import { systemClock } from '../clock.ts';
 import { parseExactly } from '../exact-json.ts';
 import type { Secret } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
+import type { EncodedBody } from './encoded-body.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
 import { pathProblem } from './path-problem.ts';
+import { shownHeaders } from './shown-headers.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -41,6 +43,8 @@ export interface DownstreamRequest {
   body?: unknown;
   /** Media type of the body. Default: `application/json`. */
   content_type?: string;
+  /** A body of another format, instead of `body`. */
+  encoded?: EncodedBody;
   /** Sent as the bearer token; null to send none. */
   token: Secret | null;
   /** Other secrets in the request. Like the token, they are masked in the answer. */
@@ -60,6 +64,8 @@ export interface DownstreamResponse {
   status: number;
   /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
   body: unknown;
+  /** The headers that an agent may need (shown-headers.ts), not masked. Absent if there is none. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 export type DownstreamReason =
@@ -119,7 +125,9 @@ export function createDownstream({
       try {
         const response = await follow(url, request, system, limit);
         const { status, text } = response;
-        return { status, body: parse(text, status, request, system) };
+        const headers = shownHeaders(response.headers);
+        const body = parse(text, status, request, system);
+        return { status, body, ...(headers === undefined ? {} : { headers }) };
       } catch (error) {
         request.signal?.throwIfAborted();
         if (error instanceof DownstreamFailure) throw error;
@@ -185,15 +193,16 @@ async function follow(
 ): Promise<HttpResponse> {
   const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
   if (request.token) headers.authorization = `Bearer ${request.token.reveal()}`;
-  if (request.body !== undefined) headers['content-type'] = request.content_type ?? 'application/json';
   const { method } = request;
-  const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+  const encoded = encodedBody(request);
+  if (encoded !== undefined) headers['content-type'] = encoded.content_type;
+  const body = encoded?.content;
   const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
   let url = first;
   for (let hops = 0; ; hops++) {
     const response = await httpRequest(url, { method, headers, body, limit, maxBytes: MAX_RESPONSE_BYTES });
     if (!REDIRECT_STATUSES.has(response.status)) return response;
-    const { location } = response;
+    const { location } = response.headers;
     const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;
     if (hops === hopsMax || next?.origin !== first.origin)
       throw new DownstreamFailure(
@@ -203,6 +212,14 @@ async function follow(
       );
     url = next;
   }
+}
+
+function encodedBody({
+  body,
+  content_type = 'application/json',
+  encoded,
+}: DownstreamRequest): Omit<EncodedBody, 'shown'> | undefined {
+  return body === undefined ? encoded : { content_type, content: JSON.stringify(body) };
 }
 
 /** Whether no connection was made, so that nothing was sent. */

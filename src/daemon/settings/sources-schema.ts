@@ -24,6 +24,7 @@ const EXCHANGE = {
 };
 
 const TOOL = {
+  effect: { enum: ['read', 'write'], description: 'Whether a call changes anything.' },
   as: {
     ...TEXT,
     pattern: '^[A-Za-z0-9_-]{1,64}$',
@@ -56,9 +57,7 @@ function toolsOf(properties: object): object {
   };
 }
 
-const MCP_TOOLS = toolsOf({
-  effect: { enum: ['read', 'write'], description: 'Whether the tool changes anything.' },
-});
+const MCP_TOOLS = toolsOf({});
 
 function entry(properties: Readonly<Record<string, object>>, required: readonly string[]): object {
   return { type: 'object', properties, required, additionalProperties: false };

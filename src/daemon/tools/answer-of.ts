@@ -1,3 +1,4 @@
+import type { AnswerHeaders } from '../agent/agent.ts';
 import { maskSecrets } from '../downstream/client.ts';
 import { maskTokens } from '../secret.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
@@ -15,6 +16,12 @@ type Mask = (text: string) => string;
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
 export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
+  const outcome = outcomeOf(tool, sent, opened, mask);
+  const headers = sent.outcome === 'answered' ? headersOf(tool, sent, opened, mask) : undefined;
+  return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };
+}
+
+function outcomeOf(tool: Tool, sent: Sent, opened: OpenedClient, mask: Mask): CallOutcome {
   switch (sent.outcome) {
     case 'sign_in_needed':
       return {
@@ -43,6 +50,21 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
       };
     }
   }
+}
+
+/**
+ * The headers of an answer that the agent may see: those of a result that is shown as a whole. Otherwise they could tell
+ * more than the public fields do, for example how many entries a list has.
+ */
+function headersOf(
+  tool: Tool,
+  { headers, status }: Extract<Sent, { outcome: 'answered' }>,
+  { usedDefault }: OpenedClient,
+  mask: Mask,
+): AnswerHeaders | undefined {
+  const isWhole = !usedDefault || (tool.public === 'all' && (status ?? 200) < 400);
+  if (headers === undefined || !isWhole) return undefined;
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, mask(value)]));
 }
 
 /**

@@ -135,7 +135,7 @@ export class RequestClient {
     { token }: Bearer,
     { traceparent }: BegunRequest,
   ): DownstreamRequest {
-    const { method, path, allow_slash, query, search, content_type, body } = request;
+    const { method, path, allow_slash, query, search, content_type, body, encoded } = request;
     const fixed = Object.fromEntries(
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
     );
@@ -149,6 +149,7 @@ export class RequestClient {
       ...(content_type === undefined ? {} : { content_type }),
       headers: { ...request.headers, ...(traceparent === null ? {} : { traceparent }), ...fixed },
       ...(body === undefined ? {} : { body }),
+      ...(encoded === undefined ? {} : { encoded }),
       token,
       secrets: this.#bearers.secrets,
       redirects: isBuiltIn ? 'within_origin' : 'none',
@@ -163,7 +164,7 @@ export class RequestClient {
       method: request.method,
       url: addressOf(base_url, request).href,
       headers: request.headers ?? {},
-      body: request.body,
+      body: request.encoded?.shown ?? request.body,
       credentials: use,
       status,
     });

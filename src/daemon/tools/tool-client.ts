@@ -1,3 +1,4 @@
+import type { EncodedBody } from '../downstream/encoded-body.ts';
 import type { CredentialsUsed } from './tool.ts';
 
 /**
@@ -46,10 +47,19 @@ export interface ToolRequest {
   body?: unknown;
   /** Media type of the body, which must be a JSON format. Default: `application/json`. */
   content_type?: string;
+  /** A body of another format, instead of `body`. */
+  encoded?: EncodedBody;
 }
 
 export type ToolResponse =
-  | { outcome: 'answered'; credentials: CredentialsUsed; status: number; body: unknown }
+  | {
+      outcome: 'answered';
+      credentials: CredentialsUsed;
+      status: number;
+      body: unknown;
+      /** The headers that an agent may need. */
+      headers?: Readonly<Record<string, string>>;
+    }
   | { outcome: 'sign_in_needed' }
   /** `reached`: the request may have been carried out. */
   | { outcome: 'failed'; reached: boolean; reason: string; message: string };

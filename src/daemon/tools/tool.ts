@@ -128,9 +128,16 @@ export interface ToolCall {
 export type Sent =
   /**
    * `status`: the status of the HTTP answer, which may be a 4xx or 5xx with its body as the result; null if there was
-   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP).
+   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP). `headers`: headers of the HTTP
+   * answer for the agent.
    */
-  | { outcome: 'answered'; status: number | null; result: unknown; is_error?: true }
+  | {
+      outcome: 'answered';
+      status: number | null;
+      result: unknown;
+      is_error?: true;
+      headers?: Readonly<Record<string, string>>;
+    }
   /** The policy requires the person's token, but there is none, or the API did not accept it. */
   | { outcome: 'sign_in_needed' }
   /**

@@ -208,7 +208,7 @@ tools:
 
   tools[0].operations.listOrders.publik (agentd.yaml, line 5)
     wrong: is not a known key
-    right: public? one of as, credentials, confirm, summary, public, bind, idempotent, idempotency_header, parameters
+    right: public? one of as, effect, credentials, confirm, summary, public, bind, idempotent, idempotency_header, parameters
 
   tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
     wrong: is not one of the known values
@@ -275,7 +275,7 @@ tools:
   it.each([
     ['operations: { a: { as: "no spaces" } }', 'as is not a name that a model can call'],
     [`operations: { a: { as: ${'x'.repeat(65)} } }`, 'as is not a name that a model can call'],
-    ['operations: { a: { effect: read } }', 'effect is not a known key'],
+    ['operations: { a: { effect: search } }', 'effect is not one of the known values'],
     ['operations: { a: { confirm: sometimes } }', 'confirm is not one of the known values'],
     ['operations: { a: { summary: 3 } }', 'summary is a number; put it in quotes'],
     ['operations: { a: { public: name } }', 'public is not a list'],
@@ -369,7 +369,7 @@ describe('the examples of the manual', () => {
     expect(EXAMPLES.length).toBeGreaterThanOrEqual(2);
     for (const wrong of [
       [{ openapi: './a.yaml', name: 'a' }],
-      [{ openapi: './a.yaml', name: 'a', operations: { a: { effect: 'read' } } }],
+      [{ openapi: './a.yaml', name: 'a', operations: { a: { effect: 'search' } } }],
       [{ mcp: 'https://x.example', name: 'a', tools: { a: { idempotency_header: 'X' } } }],
       [{ command: ['node'], name: 'a', credentials: 'user', tools: { a: null } }],
       [{ module: './a.ts', name: 'a' }],

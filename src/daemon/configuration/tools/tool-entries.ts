@@ -18,10 +18,10 @@ const RIGHT_PARAMETERS =
 const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
 
 /** Keys that entries of all kinds can have for one operation or tool. */
-const SHARED_KEYS = ['as', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
+const SHARED_KEYS = ['as', 'effect', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
 const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
   openapi: [...SHARED_KEYS, 'idempotency_header', 'parameters'],
-  mcp: [...SHARED_KEYS, 'effect'],
+  mcp: SHARED_KEYS,
 };
 
 /** Reads `operations` of an OpenAPI source or `tools` of an MCP source. @returns the settings of each tool, by key */

@@ -1,14 +1,16 @@
 import { holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
+import { encodeFields } from './encode-fields.ts';
+import { haveSameRoot } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
-import { BODY, type Operation, type Parameter } from './read-operation.ts';
+import { BODY, type RequestBody } from './read-body.ts';
+import type { Operation, Parameter } from './read-operation.ts';
+import { nameOf } from './split-path.ts';
+import { UnusableArgument } from './unusable-argument.ts';
 
 /** A request with the arguments, or a text that tells the model why there is none. */
 export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
-
-/** A mistake that the model can correct. */
-class UnusableArgument extends Error {}
 
 /**
  * Builds the request for the arguments of a call (agentd-agent(7), "OpenAPI"). The arguments were checked against the
@@ -24,25 +26,33 @@ export function buildRequest(operation: Operation, args: ToolArguments): BuiltRe
   }
 }
 
-function requestOf({ found, parameters, body }: Operation, args: ToolArguments): ToolRequest {
+function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
+  const { found, template, fixed, parameters, body } = operation;
   const given = parameters.filter(
     ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
   );
   const query = given
     .filter((one) => one.in === 'query')
-    .flatMap((one) => queryOf(one, args[one.property], parameters));
+    .flatMap((one) => queryOf(one, args[one.property], operation));
+  query.unshift(...fixed.map(encodeLiteral));
   const headers = given
     .filter((one) => one.in === 'header' && args[one.property] !== null)
     .map((one) => [one.name, headerOf(one, args[one.property])]);
-  const hasBody = body !== null && Object.hasOwn(args, BODY) && args[BODY] !== undefined;
   return {
     method: found.method,
-    path: pathOf(found.path, parameters, args),
-    ...(mayHaveSlashes(found.path, parameters) ? { allow_slash: true } : {}),
+    path: pathOf(template, parameters, args),
+    ...(mayHaveSlashes(template, parameters) ? { allow_slash: true } : {}),
     ...(query.length > 0 ? { search: query.join('&') } : {}),
     ...(headers.length > 0 ? { headers: Object.fromEntries(headers) as Record<string, string> } : {}),
-    ...(hasBody ? { body: args[BODY], content_type: body.media_type } : {}),
+    ...bodyOf(body, args),
   };
+}
+
+function bodyOf(body: RequestBody | null, args: ToolArguments): Partial<ToolRequest> {
+  if (body === null || !Object.hasOwn(args, BODY) || args[BODY] === undefined) return {};
+  return body.format === 'json'
+    ? { body: args[BODY], content_type: body.media_type }
+    : { encoded: encodeFields(body, args[BODY]) };
 }
 
 /**
@@ -92,24 +102,20 @@ function encodeLiteral(text: string): string {
   );
 }
 
-function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]): string[] {
+function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Operation): string[] {
   const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     // Each member of the object becomes a separate parameter. None of them may replace another parameter.
-    const others = all
+    const others = parameters
       .filter((one) => one.in === 'query' && one !== parameter)
-      .map((one) => rootOf(one.name));
-    const other = Object.keys(value).find((key) => others.includes(rootOf(key)));
+      .map(({ name }) => name);
+    const taken = [...others, ...fixed.map(nameOf)];
+    const other = Object.keys(value).find((key) => taken.some((name) => haveSameRoot(name, key)));
     if (other !== undefined)
       throw new UnusableArgument(`The argument \`${property}\` cannot contain \`${other.slice(0, 64)}\`.`);
   }
   return queryPairs(parameter, value);
-}
-
-/** The name under which servers read a parameter: `filter` for `Filter[a]`. Some servers ignore case. */
-function rootOf(name: string): string {
-  return (name.split('[', 1)[0] ?? '').trim().toLowerCase();
 }
 
 function headerOf(parameter: Parameter, value: unknown): string {

@@ -117,6 +117,93 @@ describe('the operations of a document', () => {
   });
 });
 
+describe('an operation at a path with a query or a fragment', () => {
+  const document = documentOf({
+    '/files/{id}': { parameters: [ID], put: { operationId: 'rename', ...OK } },
+    '/files/{id}#add_link': { parameters: [ID], put: { summary: 'Add a link', ...OK } },
+    '/responses?beta=true': {
+      get: {
+        operationId: 'beta',
+        parameters: [{ name: 'Beta', in: 'query', required: true, schema: { type: 'string' } }],
+        ...OK,
+      },
+    },
+  });
+
+  it('is found by its operationId, or by the method and the whole path', async () => {
+    const tools = await toolsOf(document, {
+      rename: {},
+      'PUT /files/{id}#add_link': {},
+      beta: {},
+    });
+    expect(tools.map(({ name }) => name)).toEqual([
+      'shop_rename',
+      'shop_PUT__files__id__add_link',
+      'shop_beta',
+    ]);
+  });
+
+  it('has no argument for a parameter whose value is in the path', async () => {
+    const [tool] = await toolsOf(document, { beta: {} });
+    expect(tool?.parameters.properties).toEqual({});
+  });
+});
+
+describe('a reference in the place of an operation', () => {
+  it('is followed within the document', async () => {
+    const order = { operationId: 'getOrder', parameters: [ID], ...OK };
+    const document = documentOf(
+      {
+        '/orders/{id}': { get: { $ref: '#/components/x-operations/getOrder' } },
+        '/old/{id}': { $ref: '#/components/pathItems/old' },
+        '/older/{id}': { get: { $ref: '#/paths/~1orders~1%7Bid%7D/get' } },
+      },
+      {
+        components: {
+          'x-operations': { getOrder: order },
+          pathItems: { old: { delete: { operationId: 'deleteOrder', parameters: [ID], ...OK } } },
+        },
+      },
+    );
+    const tools = await toolsOf(document, {
+      'GET /orders/{id}': {},
+      deleteOrder: {},
+      'GET /older/{id}': { as: 'older' },
+    });
+    expect(tools.map(({ name, parameters }) => [name, parameters.required])).toEqual([
+      ['shop_getOrder', ['id']],
+      ['shop_deleteOrder', ['id']],
+      ['older', ['id']],
+    ]);
+  });
+
+  it('to another file makes the whole document unusable, for that reason alone', async () => {
+    const document = documentOf({
+      '/orders': { get: { $ref: 'resources/listOrders.yml' }, post: { $ref: 'resources/createOrder.yml' } },
+      '/people': { $ref: 'https://example.com/people.yml' },
+    });
+    expect(await problemsOf(document, { listOrders: {}, 'POST /orders': {} })).toEqual([
+      'tools[0].openapi shop.openapi, line 9, refers to another file, `resources/listOrders.yml`, and 2 more of its paths refer to others: only references within the document are followed',
+    ]);
+  });
+});
+
+describe('the effect of an operation', () => {
+  it('is the one that the entry says, so that a search with POST needs no confirmation', async () => {
+    const tools = await toolsOf(SHOP, { createOrder: { effect: 'read' }, listOrders: { effect: 'write' } });
+    expect(tools.map(({ effect, confirm, credentials }) => [effect, confirm, credentials])).toEqual([
+      ['read', 'never', 'user-or-default'],
+      ['write', 'always', 'user'],
+    ]);
+  });
+
+  it('cannot be `read` for a method that always changes something', async () => {
+    expect(await problemsOf(SHOP, { cancelOrder: { effect: 'read' } })).toEqual([
+      'tools[0].operations.cancelOrder.effect is `read`, but a DELETE request changes something',
+    ]);
+  });
+});
+
 describe('a key that names no operation', () => {
   it('is refused with the nearest names', async () => {
     const entry = entryOf(SHOP, { listOrder: {}, 'GET /order/{id}': {}, 'TRACE /orders': {} });
@@ -786,16 +873,14 @@ describe('the body of an operation', () => {
     );
   });
 
-  it.each([
-    'multipart/form-data',
-    'application/x-www-form-urlencoded',
-    'application/octet-stream',
-    'text/plain',
-  ])('is refused with an explanation if it can only be %s', async (type) => {
-    expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
-      `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON`,
-    ]);
-  });
+  it.each(['application/octet-stream', 'text/plain'])(
+    'is refused with an explanation if it can only be %s',
+    async (type) => {
+      expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
+        `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON and forms`,
+      ]);
+    },
+  );
 
   it('is omitted for a GET, which has no body, and for a DELETE if it is optional', async () => {
     for (const method of ['get', 'delete']) {
@@ -831,8 +916,10 @@ describe('the path of an operation', () => {
     ['/a', [ID], 'has a path parameter `id`, which its path `/a` does not name'],
     ['/a/../b', [], 'has the path `/a/../b`'],
     ['/a/%2e%2E/b', [], 'has the path `/a/%2e%2E/b`'],
-    ['/a?x=1', [], 'has the path `/a?x=1`'],
-    ['/a#x', [], 'has the path `/a#x`'],
+    ['/a?x={x}', [], 'has no query parameter `x`, which its path `/a?x={x}` names'],
+    ['/a?x={id}', [ID], 'has a path parameter `id`, which its path `/a?x={id}` does not name'],
+    ['/a%3Fb', [], 'has the path `/a%3Fb`'],
+    ['/a/%252e%252e/b', [], 'has the path `/a/%252e%252e/b`'],
     ['//evil.example/a', [], 'has the path `//evil.example/a`'],
     ['/a\\b', [], 'has the path `/a\\b`'],
   ])('such as %s is refused', async (path, parameters, problem) => {

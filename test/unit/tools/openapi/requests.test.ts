@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
 import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
-import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
+import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { signToken } from '../../../support/fake-api.ts';
 import { documentOf, entryOf, problemsOf } from '../../../support/openapi.ts';
@@ -40,6 +40,8 @@ interface Received {
 let received: Received[] = [];
 let status = 200;
 let answer = '{"done":true}';
+/** More headers of the answer. */
+let more: Record<string, string> = {};
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -47,7 +49,7 @@ const server = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     received.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
     const location = status === 302 ? { location: 'http://127.0.0.1:1/elsewhere' } : {};
-    response.writeHead(status, { 'content-type': 'application/json', ...location }).end(answer);
+    response.writeHead(status, { 'content-type': 'application/json', ...location, ...more }).end(answer);
   });
 });
 let base = '';
@@ -61,15 +63,22 @@ beforeEach(() => {
   received = [];
   status = 200;
   answer = '{"done":true}';
+  more = {};
 });
 
 /** The tool of one operation at the path `at`. The server in this file gets the requests of the tool. */
-async function toolAt(at: string, operation: object, told: ToolEntry = {}, method = 'get'): Promise<Tool> {
+async function toolAt(
+  at: string,
+  operation: object,
+  told: ToolEntry = {},
+  method = 'get',
+  rest: Partial<OpenApiEntry> = {},
+): Promise<Tool> {
   const document = documentOf({ [at]: { [method]: { operationId: 'a', ...operation, ...OK } } });
   const entry = entryOf(
     document,
     { a: { confirm: 'never', credentials: 'none', ...told } },
-    { base_url: base },
+    { base_url: base, ...rest },
   );
   const { tools, problems } = await readOpenApiTools(entry, describeSource(entry, base));
   expect(problems).toEqual([]);
@@ -210,6 +219,97 @@ describe('a request', () => {
     status = 302;
     expect(await call(tool, {})).toMatchObject({ ok: false });
     expect(received).toHaveLength(2);
+  });
+});
+
+describe('a request to a path with a query or a fragment', () => {
+  it('has the query, and not the fragment', async () => {
+    const tool = await toolAt('/files/{id}?beta=true&a%20b#add_link', {
+      parameters: [
+        path('id'),
+        query('limit'),
+        query('where', { type: 'object' }, { style: 'form', explode: true }),
+      ],
+    });
+    await call(tool, { id: '7', limit: '2' });
+    expect(line()).toBe('GET /v1/files/7?beta=true&a%20b&limit=2');
+    expect(await call(tool, { id: '7', where: { Beta: 'false' } })).toEqual({
+      ok: false,
+      message: 'The argument `where` cannot contain `Beta`.',
+    });
+  });
+
+  it('has a parameter that the query of the path only names', async () => {
+    const tool = await toolAt('/files?id={id}', { parameters: [query('id')] });
+    await call(tool, { id: '7' });
+    expect(line()).toBe('GET /v1/files?id=7');
+  });
+});
+
+describe('a form', () => {
+  it('is sent with its type and its length', async () => {
+    const bound = await toolAt(
+      '/messages',
+      {
+        requestBody: {
+          content: {
+            'application/x-www-form-urlencoded': {
+              schema: { type: 'object', properties: { To: text, From: text } },
+            },
+          },
+        },
+      },
+      { bind: { 'body.From': 'sub' } },
+      'post',
+    );
+    expect(await call(bound, { body: { To: '+41 &' } })).toEqual({ ok: true, result: { done: true } });
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '26' },
+      body: 'To=%2B41%20%26&From=user-1',
+    });
+    for (const body of [{ From: 'x' }, { 'From[]': 'x' }, { from: 'x' }])
+      expect(await call(bound, { body })).toMatchObject({ ok: false });
+    expect(received).toHaveLength(1);
+  });
+});
+
+describe('the headers of an answer', () => {
+  const sent = {
+    link: '<https://api.example.com/orders?page=2>; rel="next"',
+    'RateLimit-Remaining': '3',
+    'X-RateLimit-Limit': '60',
+    'Retry-After': '30',
+    'X-Secret': 'hidden',
+    'Set-Cookie': 'session=hidden',
+  };
+  const shown = {
+    link: sent.link,
+    'ratelimit-remaining': '3',
+    'x-ratelimit-limit': '60',
+    'retry-after': '30',
+  };
+
+  it('reach the agent if they say where the next page is and how many requests are left', async () => {
+    more = sent;
+    const tool = await toolAt('/orders', {});
+    expect(await call(tool, {})).toEqual({ ok: true, result: { done: true }, headers: shown });
+    status = 429;
+    expect(await call(tool, {})).toMatchObject({ ok: false, headers: shown });
+  });
+
+  it('are short and contain no token and no line break', async () => {
+    more = {
+      link: `<https://x/?t=${TOKEN}>; ${'x'.repeat(2_000)}`,
+      'x-ratelimit-key': 'a-secret-key-of-the-source',
+    };
+    const tool = await toolAt('/orders', {}, {}, 'get', {
+      headers: { 'X-Api-Key': 'a-secret-key-of-the-source' },
+    });
+    const { headers } = (await call(tool, {})) as { headers: Record<string, string> };
+    expect(headers.link).toMatch(/^<https:\/\/x\/\?t=\[token\]/);
+    expect(headers.link?.length).toBeLessThanOrEqual(1_000);
+    expect(headers['x-ratelimit-key']).toBe('[token]');
   });
 });
 
