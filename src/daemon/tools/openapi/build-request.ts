@@ -2,7 +2,8 @@ import { holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encodeFields } from './encode-fields.ts';
-import { haveSameRoot } from './parameter-root.ts';
+import { isObject } from './openapi-document.ts';
+import { haveSameRoot, METHOD_OVERRIDE } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation, Parameter } from './read-operation.ts';
@@ -50,9 +51,18 @@ function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
 
 function bodyOf(body: RequestBody | null, args: ToolArguments): Partial<ToolRequest> {
   if (body === null || !Object.hasOwn(args, BODY) || args[BODY] === undefined) return {};
+  checkMethod(body, args[BODY]);
   return body.format === 'json'
     ? { body: args[BODY], content_type: body.media_type }
     : { encoded: encodeFields(body, args[BODY]) };
+}
+
+/** A free field of the body must not change the method: a search could become a deletion that nobody confirmed. */
+function checkMethod({ fields }: RequestBody, value: unknown): void {
+  const names = isObject(value) ? Object.keys(value) : [];
+  const other = names.find((name) => !fields.has(name) && haveSameRoot(name, METHOD_OVERRIDE));
+  if (other !== undefined)
+    throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
 }
 
 /**
@@ -110,7 +120,7 @@ function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Op
     const others = parameters
       .filter((one) => one.in === 'query' && one !== parameter)
       .map(({ name }) => name);
-    const taken = [...others, ...fixed.map(nameOf)];
+    const taken = [...others, ...fixed.map(nameOf), METHOD_OVERRIDE];
     const other = Object.keys(value).find((key) => taken.some((name) => haveSameRoot(name, key)));
     if (other !== undefined)
       throw new UnusableArgument(`The argument \`${property}\` cannot contain \`${other.slice(0, 64)}\`.`);

@@ -1,3 +1,6 @@
+/** The parameter by which Rails, Symfony and Laravel replace the method of a POST, in a form, a query or JSON. */
+export const METHOD_OVERRIDE = '_method';
+
 /**
  * The names under which servers may read a parameter: `filter` for `Filter[a]`. Some servers ignore case, and PHP reads
  * a blank, a dot or an unclosed bracket in a name as `_`.

@@ -15,7 +15,7 @@ export interface RequestBody {
   readonly description: string | null;
   /** Null if any JSON is allowed. */
   readonly schema: DocumentNode | null;
-  /** The fields of a form that the document declares, by name. Empty for JSON. */
+  /** The fields that the document declares, by name. */
   readonly fields: ReadonlyMap<string, FormField>;
 }
 
@@ -69,7 +69,7 @@ export function readBody({ method, node }: FoundOperation): RequestBody | null {
     required,
     description: resolved.text('description'),
     schema: isObject(media.value) && schema.value !== undefined ? schema : null,
-    fields: format === 'json' ? new Map() : readFields(media, schema),
+    fields: readFields(media, schema),
   };
 }
 

@@ -274,6 +274,31 @@ describe('a form', () => {
   });
 });
 
+describe('a field that replaces the method of a request', () => {
+  const open = { type: 'object', properties: { q: text }, additionalProperties: true };
+  it.each(['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
+    'is refused in a body of the type %s',
+    async (type) => {
+      const requestBody = { content: { [type]: { schema: open } } };
+      const tool = await toolAt('/search', { requestBody }, { effect: 'read' }, 'post');
+      for (const name of ['_method', '_METHOD', '_method[]'])
+        expect(await call(tool, { body: { q: 'x', [name]: 'DELETE' } })).toEqual({
+          ok: false,
+          message: `The argument \`body\` cannot contain \`${name}\`.`,
+        });
+      expect(received).toEqual([]);
+      expect(await call(tool, { body: { q: 'x', method: 'y' } })).toMatchObject({ ok: true });
+    },
+  );
+
+  it('is refused in the query, if a free parameter adds it', async () => {
+    const where = query('where', { type: 'object' }, { style: 'form', explode: true });
+    const tool = await toolAt('/search', { parameters: [where] });
+    expect(await call(tool, { where: { _method: 'DELETE' } })).toMatchObject({ ok: false });
+    expect(received).toEqual([]);
+  });
+});
+
 describe('the headers of an answer', () => {
   const sent = {
     link: '<https://api.example.com/orders?page=2>; rel="next"',
