@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts';
 import { parseExactly } from '../exact-json.ts';
 import type { Secret } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
+import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
 import type { EncodedBody } from './encoded-body.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
 import { pathProblem } from './path-problem.ts';
@@ -45,8 +46,10 @@ export interface DownstreamRequest {
   content_type?: string;
   /** A body of another format, instead of `body`. */
   encoded?: EncodedBody;
-  /** Sent as the bearer token; null to send none. */
+  /** The credential; null to send none. */
   token: Secret | null;
+  /** Where the credential is sent. Default: as a bearer token. */
+  credential?: CredentialForm;
   /** Other secrets in the request. Like the token, they are masked in the answer. */
   secrets?: readonly Secret[];
   /**
@@ -74,7 +77,8 @@ export type DownstreamReason =
   | 'redirect_refused'
   | 'too_large'
   | 'not_json'
-  | 'path_refused';
+  | 'path_refused'
+  | 'credential_refused';
 
 /** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
 export class DownstreamFailure extends Error {
@@ -192,7 +196,7 @@ async function follow(
   limit: TimeLimit,
 ): Promise<HttpResponse> {
   const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
-  if (request.token) headers.authorization = `Bearer ${request.token.reveal()}`;
+  Object.assign(headers, credentialOf(request));
   const { method } = request;
   const encoded = encodedBody(request);
   if (encoded !== undefined) headers['content-type'] = encoded.content_type;
@@ -212,6 +216,16 @@ async function follow(
       );
     url = next;
   }
+}
+
+function credentialOf({ token, credential = BEARER }: DownstreamRequest): Record<string, string> {
+  if (token === null) return {};
+  const value = credentialValue(credential, token);
+  if (value === null)
+    throw new DownstreamFailure('credential_refused', 'The sign-in cannot be sent to this system.', {
+      reached: false,
+    });
+  return { [credentialHeader(credential)]: value };
 }
 
 function encodedBody({

@@ -200,7 +200,7 @@ tools:
 
   tools[0].nam (agentd.yaml, line 3)
     wrong: is not a known key
-    right: name? one of openapi, name, base_url, credentials, exchange, headers, secrets, operations
+    right: name? one of openapi, name, base_url, credentials, credential, exchange, headers, secrets, operations
 
   tools[0].name (agentd.yaml, line 2)
     wrong: is not set
@@ -432,6 +432,76 @@ describe('the credentials of a source', () => {
     expect(
       await openApiProblems('base_url: http://other.example.org\noperations: { a: { credentials: user } }'),
     ).toEqual([`tools[0].operations.a.credentials ${problem}`]);
+  });
+
+  it('may be sent in another header, with another scheme, or in a cookie', async () => {
+    const entries = await entriesOf(`tools:
+  - { openapi: a, name: a, credential: { header: X-User-Token }, ${OPERATIONS} }
+  - { openapi: a, name: b, credential: { header: authorization, scheme: Token }, ${OPERATIONS} }
+  - { openapi: a, name: c, credential: { header: Authorization }, ${OPERATIONS} }
+  - { mcp: 'https://x.example', name: d, credentials: user, credential: { cookie: session }, tools: { a: } }
+  - { module: ./a.ts, credential: { header: X-User-Token } }
+  - { openapi: a, name: e, ${OPERATIONS} }`);
+    expect(entries.map((entry) => ('credential' in entry ? entry.credential : null))).toEqual([
+      { header: 'X-User-Token', scheme: null },
+      { header: 'authorization', scheme: 'Token' },
+      { header: 'Authorization', scheme: 'Bearer' },
+      { cookie: 'session' },
+      { header: 'X-User-Token', scheme: null },
+      null,
+    ]);
+  });
+
+  it.each([
+    ['{ query: token }', '.query would put the token into addresses, which servers and proxies log'],
+    [
+      '{ query: token, header: X-A }',
+      '.query would put the token into addresses, which servers and proxies log',
+    ],
+    ['{}', ' is empty'],
+    ['bearer', ' is not an object'],
+    ['{ scheme: Token }', ' names neither a header nor a cookie'],
+    ['{ header: X-A, cookie: b }', ' names a header and a cookie'],
+    ['{ cookie: b, scheme: Token }', '.scheme belongs to a header, not to a cookie'],
+    ['{ heder: X-A }', '.heder is not a known key'],
+    ['{ header: 3 }', '.header is a number; put it in quotes'],
+    ['{ header: Host }', '.header is not a header that can carry a credential'],
+    ['{ header: Content-Type }', '.header is not a header that can carry a credential'],
+    ['{ header: Content-MD5 }', '.header is not a header that can carry a credential'],
+    ['{ header: Transfer-Encoding }', '.header is not a header that can carry a credential'],
+    ['{ header: Accept }', '.header is not a header that can carry a credential'],
+    ['{ header: traceparent }', '.header is not a header that can carry a credential'],
+    ['{ header: X-Forwarded-User }', '.header is not a header that can carry a credential'],
+    ['{ header: "X A" }', '.header is not a header that can carry a credential'],
+    ['{ header: Cookie }', '.header needs the name of the cookie'],
+    ['{ header: X-A, scheme: "To ken" }', '.scheme is not a scheme'],
+    ['{ cookie: "a=b" }', '.cookie is not the name of a cookie'],
+    ['{ cookie: "a;b" }', '.cookie is not the name of a cookie'],
+  ])('cannot be sent as %s', async (credential, problem) => {
+    const problems = await openApiProblems(`credential: ${credential}\n${OPERATIONS}`);
+    expect(problems[0]).toBe(`tools[0].credential${problem}`);
+  });
+
+  it('may not be sent in a header that the entry or a key uses, and must be sent at all', async () => {
+    expect(
+      await openApiProblems(`credential: { header: X-Key }\nheaders: { x-key: a }\n${OPERATIONS}`),
+    ).toEqual(['tools[0].headers.x-key is the header in which the credentials of this source are sent']);
+    expect(
+      await openApiProblems(`credential: { cookie: a }\nheaders: { Cookie: b=c }\n${OPERATIONS}`),
+    ).toEqual(['tools[0].headers.Cookie is the header in which the credentials of this source are sent']);
+    expect(
+      await openApiProblems(
+        'credential: { header: X-Key }\noperations: { a: { idempotency_header: X-KEY } }',
+      ),
+    ).toEqual([
+      'tools[0].operations.a.idempotency_header is the header in which the credentials of this source are sent',
+    ]);
+    expect(
+      await openApiProblems(`credential: { header: X-Key }\nheaders: { Authorization: a }\n${OPERATIONS}`),
+    ).toEqual([]);
+    expect(await openApiProblems(`credential: { header: X-Key }\ncredentials: none\n${OPERATIONS}`)).toEqual([
+      'tools[0].credential has no effect: no tool of the entry has credentials',
+    ]);
   });
 
   it('follow the same rules for MCP sources', async () => {

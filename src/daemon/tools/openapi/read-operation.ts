@@ -20,6 +20,16 @@ export interface Operation {
   readonly body: RequestBody | null;
 }
 
+/** What the entry says about the parameters of an operation. */
+export interface OperationSettings {
+  /** The headers that are sent without an argument, in lower case. */
+  readonly headers: readonly string[];
+  /** The cookie that carries the credential; null if none does. */
+  readonly cookie: string | null;
+  /** The path parameters whose values may contain slashes. */
+  readonly with_slashes: readonly string[];
+}
+
 export interface Parameter extends ParameterForm {
   readonly in: 'path' | 'query' | 'header';
   /** The name of the argument of the tool for this parameter. */
@@ -41,15 +51,9 @@ const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
 
 /**
  * Reads an operation: its parameters, including the parameters of its path item, and its body.
- * @param set_elsewhere the headers that the entry itself sends, in lower case.
- * @param with_slashes the path parameters whose values may contain slashes.
  * @throws DocumentProblem if the operation cannot be a tool.
  */
-export function readOperation(
-  found: FoundOperation,
-  set_elsewhere: readonly string[],
-  with_slashes: readonly string[] = [],
-): Operation {
+export function readOperation(found: FoundOperation, settings: OperationSettings): Operation {
   const declared = new Map<string, DocumentNode>();
   for (const list of [found.item.child('parameters'), found.node.child('parameters')]) {
     for (const item of list.items()) {
@@ -60,7 +64,7 @@ export function readOperation(
   }
   const { template, fixed, named } = splitPath(found.path);
   const read = [...declared.values()]
-    .flatMap((node) => readParameter(node, set_elsewhere, with_slashes) ?? [])
+    .flatMap((node) => readParameter(node, settings) ?? [])
     .filter(
       ({ in: place, name }) => place !== 'query' || !fixed.some((pair) => haveSameRoot(nameOf(pair), name)),
     );
@@ -79,19 +83,19 @@ type Unnamed = Omit<Parameter, 'property'>;
 
 function readParameter(
   node: DocumentNode,
-  set_elsewhere: readonly string[],
-  with_slashes: readonly string[],
+  { headers, cookie, with_slashes }: OperationSettings,
 ): Unnamed | null {
   const name = node.text('name');
   const place = node.text('in');
   if (name === null) return node.refuse('has no `name`', 'a parameter with `name` and `in`');
   const required = place === 'path' || node.child('required').value === true;
-  if (place === 'cookie') return required ? refuseUnsettable(node, `cookie \`${name}\``) : null;
+  if (place === 'cookie')
+    return required && name !== cookie ? refuseUnsettable(node, `cookie \`${name}\``) : null;
   if (place !== 'path' && place !== 'query' && place !== 'header')
     return node.refuse('has no `in` that is known', 'one of path, query, header, cookie');
   if (place === 'header') {
     const lower = name.toLowerCase();
-    if (IGNORED_HEADERS.includes(lower) || set_elsewhere.includes(lower)) return null;
+    if (IGNORED_HEADERS.includes(lower) || headers.includes(lower)) return null;
     if (!isAllowedHeader(name)) return required ? refuseUnsettable(node, `header \`${name}\``) : null;
   }
   return {

@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { BEARER, credentialHeader } from '../../downstream/credential-form.ts';
 import type { SettingProblem } from '../../settings/problem.ts';
 import { checkSchema } from '../check-arguments.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
@@ -121,14 +122,21 @@ function readTool(
   info: ToolSourceInfo,
   problems: SettingProblem[],
 ): Tool | undefined {
-  const headers = [...Object.keys(entry.headers), told.idempotency_header ?? ''].map((name) =>
-    name.toLowerCase(),
-  );
+  const form = entry.credential ?? BEARER;
+  const headers = [
+    credentialHeader(form),
+    ...Object.keys(entry.headers).map((name) => name.toLowerCase()),
+    (told.idempotency_header ?? '').toLowerCase(),
+  ];
   try {
-    const slashes = Object.entries(told.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
+    const with_slashes = Object.entries(told.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
       allow_slash ? [name] : [],
     );
-    const operation = readOperation(found, headers, slashes);
+    const operation = readOperation(found, {
+      headers,
+      cookie: 'cookie' in form ? form.cookie : null,
+      with_slashes,
+    });
     problems.push(...unknownParameters(operation, told, place), ...changingReads(operation, told, place));
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = openApiTool(entry, told, operation, { info, parameters });

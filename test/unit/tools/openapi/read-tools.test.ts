@@ -605,6 +605,33 @@ describe('the schema of the arguments of a tool', () => {
     );
   });
 
+  it('omits the header or the cookie that carries the credential of the source, even if it is required', async () => {
+    const parameter = (name: string, place: string) => ({
+      name,
+      in: place,
+      required: true,
+      schema: { type: 'string' },
+    });
+    const document = (parameters: object[]) =>
+      documentOf({ '/a': { get: { operationId: 'a', parameters, ...OK } } });
+    const header = document([parameter('X-USER-Token', 'header')]);
+    const [one] = await toolsOf(header, { a: {} }, { credential: { header: 'X-User-Token', scheme: null } });
+    expect(one?.parameters.properties).toEqual({});
+    const [two] = await toolsOf(
+      document([parameter('session', 'cookie')]),
+      { a: {} },
+      { credential: { cookie: 'session' } },
+    );
+    expect(two?.parameters.properties).toEqual({});
+    expect(
+      await problemsOf(
+        document([parameter('other', 'cookie')]),
+        { a: {} },
+        { credential: { cookie: 'session' } },
+      ),
+    ).toEqual([expect.stringContaining('requires the cookie `other`')]);
+  });
+
   it('converts the forms of OpenAPI 3.0 to the forms that Ajv checks', async () => {
     const found = await schemaOf({
       parameters: [
