@@ -130,9 +130,9 @@ test('the agent cannot choose a bound parameter, and the call requires sign-in',
 });
 
 test('without a sign-in, the agent gets only the public fields of a result', async () => {
-  expect(await say('shop_GET__products__id_ {"id":"a/b"}')).toEqual({ ok: true, result: { name: 'Kettle' } });
+  expect(await say('shop_GET__products__id_ {"id":"a b"}')).toEqual({ ok: true, result: { name: 'Kettle' } });
   expect(seen).toEqual([
-    { line: 'GET /v1/products/a%2Fb', authorization: 'Bearer the-default-token', key: undefined },
+    { line: 'GET /v1/products/a%20b', authorization: 'Bearer the-default-token', key: undefined },
   ]);
 });
 

@@ -11,10 +11,14 @@ export function holdsSlash(segment: string): boolean {
   return readings(segment).some((reading) => /[/\\]/.test(reading));
 }
 
-/** Whether a server may find an empty segment, `.` or `..` in this percent-encoded segment. */
+/**
+ * Whether a server may find an empty segment, `.` or `..` in this percent-encoded segment. Only a segment that begins
+ * with a `;` of its own, as a matrix parameter does, may be nothing else than parameters.
+ */
 export function isUnsafeSegment(segment: string): boolean {
+  const unsafe = segment.startsWith(';') ? /^\.{1,2}(?:;|$)/ : /^\.{0,2}(?:;|$)/;
   return readings(segment).some((reading) =>
-    reading.split(/[/\\]/).some((part) => /^\.{0,2}(?:;|$)/.test(part)),
+    reading.split(/[/\\]/).some((part) => part === '' || unsafe.test(part)),
   );
 }
 

@@ -1,5 +1,4 @@
 import type { JsonSchema } from '../tool.ts';
-import { describesFile } from './file-schema.ts';
 import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
 
 const NONE: ReadonlySet<string> = new Set();
@@ -10,6 +9,8 @@ const PLAIN = [
   'description',
   'type',
   'format',
+  'contentMediaType',
+  'contentEncoding',
   'default',
   'const',
   'multipleOf',
@@ -140,7 +141,6 @@ export class SchemaConverter {
     const hidden = union(hiddenAround, readOnlyNames(node, new Set()));
     const schema: Record<string, unknown> = {};
     for (const keyword of PLAIN) if (value[keyword] !== undefined) schema[keyword] = value[keyword];
-    if (describesFile(value)) schema.format = 'binary';
     if (Array.isArray(value.enum)) schema.enum = distinct(value.enum);
     if (typeof value.pattern === 'string') {
       const pattern = patternOf(value.pattern);

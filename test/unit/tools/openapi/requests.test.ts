@@ -410,6 +410,15 @@ describe('the path of a request', () => {
     expect(received).toEqual([]);
   });
 
+  it('may be a matrix parameter alone, but not a value that a server reads as one', async () => {
+    const matrix = await toolAt('/x/{a}', { parameters: [path('a', { style: 'matrix' })] });
+    await call(matrix, { a: 'b.c' });
+    expect(line()).toBe('GET /v1/x/;a=b.c');
+    const simple = await toolAt('/x/{a}', { parameters: [path('a')] });
+    for (const a of [';', ';b', '%3bb']) expect(await call(simple, { a })).toMatchObject({ ok: false });
+    expect(received).toHaveLength(1);
+  });
+
   it.each(['%2e', '%2E%2e', '.%2e', '%252e%252E', '..;', '..;a=b', '%2e%2e%3bx'])(
     'never contains %j, because a proxy could read a dot segment in it',
     async (id) => {
