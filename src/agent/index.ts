@@ -242,9 +242,15 @@ export interface AgentTool {
 }
 
 export type ToolAnswer =
-  | { ok: true; result: unknown }
+  | { ok: true; result: unknown; headers?: AnswerHeaders }
   /** `message` is a text for the agent. */
-  | { ok: false; message: string };
+  | { ok: false; message: string; headers?: AnswerHeaders };
+
+/**
+ * Headers of the API's response that say where the next page is, and how many requests are left: `link`, `retry-after`,
+ * `ratelimit…`, `x-ratelimit…`, in lower case. Absent if there is none, or if the result may not be shown as a whole.
+ */
+export type AnswerHeaders = Readonly<Record<string, string>>;
 
 /**
  * A runtime adds these members to an error if it expects the cause to be temporary, for example if the model is
@@ -310,9 +316,12 @@ export interface ToolContext {
 /**
  * Each method resolves to the parsed JSON of a 2xx answer. If there is another answer or none, it throws a
  * `ToolApiError`. Data that was fetched under default credentials is reduced to the `public` fields of the tool.
+ *
+ * `path` is below `API_BASE_URL` and begins with a slash. Encode each value that you put into it with
+ * `encodeURIComponent`. A path is refused if a value adds a segment to it, or makes one empty, `.` or `..`.
  */
 export interface ToolApi {
-  get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers'>): Promise<unknown>;
+  get(path: string, request?: Pick<ToolApiRequest, 'query' | 'headers' | 'allow_slash'>): Promise<unknown>;
   post(path: string, request?: ToolApiRequest): Promise<unknown>;
   put(path: string, request?: ToolApiRequest): Promise<unknown>;
   patch(path: string, request?: ToolApiRequest): Promise<unknown>;
@@ -321,10 +330,36 @@ export interface ToolApi {
 
 export interface ToolApiRequest {
   query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  /** Sent as JSON. */
+  /** Sent as JSON. A request has only one of `body`, `form` and `multipart`. */
   body?: unknown;
-  /** For example an idempotency key. Headers for credentials and for the connection are refused. */
+  /**
+   * Sent as `application/x-www-form-urlencoded`. A list repeats its name (`tag=a&tag=b`), and the members of an object
+   * get brackets (`address[city]=Bern`). `undefined` is left out; null is an error, because a form has no null.
+   */
+  form?: Readonly<Record<string, unknown>>;
+  /**
+   * Sent as `multipart/form-data`, at most 8 MiB. A list repeats its name, and an object that is not a file is written
+   * as JSON.
+   */
+  multipart?: Readonly<Record<string, unknown>>;
+  /**
+   * For example an idempotency key. Headers are refused if they are about credentials or the connection, or if they
+   * change the method, host, client address or person of a request.
+   */
   headers?: Readonly<Record<string, string>>;
+  /** Whether a segment of the path may contain an encoded slash (`%2F`) or backslash. Default: it is refused. */
+  allow_slash?: boolean;
+}
+
+/** A file in `multipart`. It has exactly one of `text`, `base64` and `bytes`. */
+export interface ToolApiFile {
+  text?: string;
+  base64?: string;
+  bytes?: Uint8Array;
+  /** Its last part is used, without characters that a header or a path could misread. Default: `file`. */
+  file_name?: string;
+  /** Default: `text/plain; charset=utf-8` for a text, otherwise `application/octet-stream`. */
+  content_type?: string;
 }
 
 /** The error that the methods of `context.api` throw. */

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
@@ -43,6 +44,17 @@ paths:
     delete:
       operationId: deleteProduct
       responses: { '204': { description: Gone } }
+  /search?mode=full#form:
+    post:
+      operationId: search
+      requestBody:
+        content:
+          application/x-www-form-urlencoded:
+            encoding: { filter: { style: deepObject, explode: true } }
+            schema:
+              type: object
+              properties: { owner: { type: string }, filter: { type: object } }
+      responses: { '200': { description: Found } }
 `;
 
 const ENTRIES = `
@@ -60,10 +72,19 @@ tools:
     headers: { X-Api-Key: '\${SHOP_KEY}' }
     operations:
       GET /products/{id}: {}
+  - openapi: ./shop.yaml
+    name: other
+    base_url: BASE/v3
+    credentials: user
+    credential: { cookie: session }
+    operations:
+      search: { effect: read, bind: { body.owner: sub } }
 `;
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-openapi-'));
 let seen: { line: string; authorization: string | undefined; key: unknown }[] = [];
+/** The forms that arrived, each with its type and its cookie. */
+let forms: unknown[] = [];
 const api = createServer((request, response) => {
   const { method, url = '', headers } = request;
   response.setHeader('content-type', 'application/json');
@@ -72,6 +93,14 @@ const api = createServer((request, response) => {
     return;
   }
   seen.push({ line: `${method} ${url}`, authorization: headers.authorization, key: headers['x-api-key'] });
+  if (url.startsWith('/v3/')) {
+    text(request).then((form) => {
+      forms.push({ line: `${method} ${url}`, type: headers['content-type'], cookie: headers.cookie, form });
+      response.setHeader('link', `<http://x/search?page=2&session=${headers.cookie}>; rel="next"`);
+      response.end(JSON.stringify({ you: headers.cookie }));
+    });
+    return;
+  }
   response.end(url.includes('/orders') ? '[{"id":7}]' : '{"name":"Kettle","cost":4}');
 });
 let daemon: Agentd;
@@ -81,7 +110,7 @@ beforeAll(async () => {
   const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
   writeFileSync(join(folder, 'runtime.ts'), RUNTIME);
   writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
-  writeFileSync(join(folder, 'agentd.yaml'), ENTRIES.replace('BASE', base), { mode: 0o600 });
+  writeFileSync(join(folder, 'agentd.yaml'), ENTRIES.replaceAll('BASE', base), { mode: 0o600 });
   const env = {
     AGENT_RUNTIME: './runtime.ts',
     API_BASE_URL: `${base}/v1`,
@@ -98,6 +127,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   seen = [];
+  forms = [];
 });
 
 async function say(message: string, jwt?: string): Promise<unknown> {
@@ -130,9 +160,9 @@ test('the agent cannot choose a bound parameter, and the call requires sign-in',
 });
 
 test('without a sign-in, the agent gets only the public fields of a result', async () => {
-  expect(await say('shop_GET__products__id_ {"id":"a/b"}')).toEqual({ ok: true, result: { name: 'Kettle' } });
+  expect(await say('shop_GET__products__id_ {"id":"a b"}')).toEqual({ ok: true, result: { name: 'Kettle' } });
   expect(seen).toEqual([
-    { line: 'GET /v1/products/a%2Fb', authorization: 'Bearer the-default-token', key: undefined },
+    { line: 'GET /v1/products/a%20b', authorization: 'Bearer the-default-token', key: undefined },
   ]);
 });
 
@@ -145,8 +175,34 @@ test('a source with its own key sends the key and no token', async () => {
   expect(seen).toEqual([{ line: 'GET /v2/products/1', authorization: undefined, key: 'key-1' }]);
 });
 
+test('a form is sent with a bound field and the token in a cookie, and the token does not come back', async () => {
+  const jwt = await token({ sub: 'user-1' });
+  expect(await say('other_search {"body":{"filter":{"state":["open"],"q":"a&b"}}}', jwt)).toEqual({
+    ok: true,
+    result: { you: 'session=[token]' },
+    headers: { link: '<http://x/search?page=2&session=session=[token]>; rel="next"' },
+  });
+  expect(forms).toEqual([
+    {
+      line: 'POST /v3/search?mode=full',
+      type: 'application/x-www-form-urlencoded',
+      cookie: `session=${jwt}`,
+      form: 'filter%5Bstate%5D%5B%5D=open&filter%5Bq%5D=a%26b&owner=user-1',
+    },
+  ]);
+  expect(seen.map(({ authorization }) => authorization)).toEqual([undefined]);
+  for (const body of [
+    '{"owner":"user-2"}',
+    '{"owner[]":"user-2"}',
+    '{"filter":{"owner":"user-2"}}',
+    '{"filter":{"q":null}}',
+  ])
+    expect(await say(`other_search {"body":${body}}`, jwt)).toMatchObject({ ok: false });
+  expect(forms).toHaveLength(1);
+});
+
 test('an entry that does not match its document prevents the start with exit code 78, and the error says where', async () => {
-  const broken = ENTRIES.replace('listOrders:', 'listOrder:').replace('BASE', 'https://shop.example.com');
+  const broken = ENTRIES.replace('listOrders:', 'listOrder:').replaceAll('BASE', 'https://shop.example.com');
   writeFileSync(join(folder, 'broken.yaml'), broken, { mode: 0o600 });
   const env = {
     API_BASE_URL: 'https://api.example.com',

@@ -12,6 +12,7 @@ export interface SeenRequest {
   bearer: string | null;
   /** `sub` of the bearer token if the token is valid and has not been revoked; otherwise null. */
   sub: string | null;
+  /** The parsed JSON, or the text of a form. */
   body: unknown;
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -141,7 +142,7 @@ export class FakeApi {
       query: Object.fromEntries(url.searchParams),
       bearer,
       sub: bearer === null ? null : this.#subOf(bearer),
-      body: text === '' ? null : JSON.parse(text),
+      body: text === '' ? null : isForm(request) ? text : JSON.parse(text),
       headers: request.headers,
     };
     this.requests.push(seen);
@@ -225,6 +226,10 @@ export function signToken(claims: Record<string, unknown>, secret: string): stri
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
   return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+}
+
+function isForm({ headers }: IncomingMessage): boolean {
+  return /form/.test(headers['content-type'] ?? '');
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

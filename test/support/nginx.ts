@@ -47,39 +47,10 @@ export class Nginx {
       '/etc/ssl/private/chat.example.com.key': key,
       '/var/log/nginx/agentd.log': join(directory, 'access.log'),
     });
-    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-      .map((name) => `${name}_temp_path ${join(directory, name)};`)
-      .join('\n');
-    // If root starts nginx, its workers run as a different user who cannot write into the directory.
-    const user = process.getuid?.() === 0 ? 'user root;' : '';
-    const main = `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents {}\nhttp {\n${temporary}\n${sample}\n}\n`;
-    const file = join(directory, 'nginx.conf');
-    writeFileSync(file, main);
-    const child = execa('nginx', ['-e', join(directory, 'error.log'), '-c', file], {
-      env: { PATH },
-      stdio: 'ignore',
-      reject: false,
-    });
-    let hasEnded = false;
-    const end = async () => {
-      await child;
-      hasEnded = true;
-    };
-    const ended = end();
-    const nginx = new Nginx(port, readFileSync(certificate, 'utf8'), async () => {
-      child.kill('SIGTERM');
-      await ended;
-      await rm(directory, { recursive: true, force: true });
-    });
-    for (;;) {
-      if (hasEnded) {
-        const log = join(directory, 'error.log');
-        throw new Error(`nginx did not start: ${existsSync(log) ? readFileSync(log, 'utf8') : ''}`);
-      }
-      const up = await nginx.ask('/').catch(() => null);
-      if (up !== null) return nginx;
-      await delay(20);
-    }
+    const { stop, hasEnded } = startProgram(directory, sample);
+    const nginx = new Nginx(port, readFileSync(certificate, 'utf8'), stop);
+    await untilUp(hasEnded, directory, () => nginx.ask('/'));
+    return nginx;
   }
 
   /** Resolves to the head of the answer, whose body must still be read. */
@@ -101,6 +72,75 @@ export class Nginx {
 
   close(): Promise<void> {
     return this.#stop();
+  }
+}
+
+/**
+ * nginx without TLS that passes all paths below one path on to another server, with a path in `proxy_pass`: it decodes
+ * and normalizes the path of each request. @returns its address, and a function that stops it
+ */
+export async function startNormalizingProxy(
+  below: string,
+  upstream: string,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const directory = mkdtempSync(join(tmpdir(), 'agentd-nginx-'));
+  const port = await freePort();
+  const site = `access_log off; server { listen 127.0.0.1:${port}; location ${below} { proxy_pass ${upstream}; } }`;
+  const { stop, hasEnded } = startProgram(directory, site);
+  const url = `http://127.0.0.1:${port}`;
+  await untilUp(hasEnded, directory, () => fetch(url));
+  return { url, close: stop };
+}
+
+interface Program {
+  stop(): Promise<void>;
+  hasEnded(): boolean;
+}
+
+/** Starts nginx with this configuration of `http`. Its files are in the directory, which `stop` removes. */
+function startProgram(directory: string, http: string): Program {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `${name}_temp_path ${join(directory, name)};`)
+    .join('\n');
+  // If root starts nginx, its workers run as a different user who cannot write into the directory.
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  const main = `${user} daemon off; worker_processes 1; pid ${join(directory, 'pid')};\nevents {}\nhttp {\n${temporary}\n${http}\n}\n`;
+  const file = join(directory, 'nginx.conf');
+  writeFileSync(file, main);
+  const child = execa('nginx', ['-e', join(directory, 'error.log'), '-c', file], {
+    env: { PATH },
+    stdio: 'ignore',
+    reject: false,
+  });
+  let ended = false;
+  const end = async () => {
+    await child;
+    ended = true;
+  };
+  const ending = end();
+  return {
+    hasEnded: () => ended,
+    async stop() {
+      child.kill('SIGTERM');
+      await ending;
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilUp(
+  hasEnded: () => boolean,
+  directory: string,
+  ask: () => Promise<unknown>,
+): Promise<void> {
+  for (;;) {
+    if (hasEnded()) {
+      const log = join(directory, 'error.log');
+      throw new Error(`nginx did not start: ${existsSync(log) ? readFileSync(log, 'utf8') : ''}`);
+    }
+    const up = await ask().catch(() => null);
+    if (up !== null) return;
+    await delay(20);
   }
 }
 

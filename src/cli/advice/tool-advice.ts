@@ -45,6 +45,10 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'Check that API_BASE_URL is the address of the API, and not of a web page.',
   },
   path_refused: { happened: 'The address of a call was not valid, so nothing was sent.' },
+  credential_refused: {
+    happened: 'The token has characters that a cookie cannot contain, so nothing was sent.',
+    todo: 'Use `credential: { header: … }` for this source, if the system accepts it.',
+  },
   http_4xx: {
     happened: 'The business API refused the request.',
     todo: 'Check the log of the API. For status 403, check what the account or person may do there.',

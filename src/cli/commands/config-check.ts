@@ -1,3 +1,4 @@
+import { credentialPlace, isBearer } from '../../daemon/downstream/credential-form.ts';
 import { printable } from '../../daemon/printable.ts';
 import type { TokenReach } from '../../daemon/tools/token-reach.ts';
 import type { Command } from '../command.ts';
@@ -8,7 +9,7 @@ export const command: Command = {
   name: 'config check',
   summary: 'Validate all settings.',
   description:
-    'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
+    'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there, and where requests carry it if not as `Authorization: Bearer`. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
   examples: [
     {
       line: 'agentd config check',
@@ -50,6 +51,8 @@ const SEES: Readonly<Record<TokenReach['token'], string>> = {
   none: "sees no person's token",
 };
 
-function reachInWords({ source, origin, token }: TokenReach): string {
-  return `tools of ${source}${origin === null ? '' : ` (${origin})`}: ${SEES[token]}`;
+function reachInWords({ source, origin, token, credential }: TokenReach): string {
+  const place =
+    credential === null || isBearer(credential) ? '' : `; tokens are sent ${credentialPlace(credential)}`;
+  return `tools of ${source}${origin === null ? '' : ` (${origin})`}: ${SEES[token]}${place}`;
 }

@@ -1,6 +1,7 @@
 import { withRequestContext } from '../../daemon/agent/context.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { plainQuestion, questionOf } from '../../daemon/confirmation/question.ts';
+import { credentialPlace, isBearer } from '../../daemon/downstream/credential-form.ts';
 import type { TokenVerdict } from '../../daemon/identity/identity.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
 import { createValidator } from '../../daemon/identity/validator.ts';
@@ -32,7 +33,7 @@ export const command: Command = {
     'With --token it acts as the person of that token, which is validated first. Without --token nobody is signed in. It shows each request without its token, the status of the answer, and the result as the agent would get it.',
     'You confirm instead of the person: before a tool that writes, the command asks you, or needs --yes. A call of a tool that writes is recorded in the journal of actions, with your name, and in the audit log.',
     'Exit code 1 if there is no such tool, the token is invalid, or the call fails.',
-    'With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, status}], ok, result | message}.',
+    'With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, credential, status}], ok, result | message, headers?}.',
   ].join('\n\n'),
   args: [
     { name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true },
@@ -102,6 +103,8 @@ interface CallReport {
   ok: boolean;
   result?: unknown;
   message?: string;
+  /** The headers of the API that the agent gets. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 function parse(json: string): unknown {
@@ -173,15 +176,20 @@ async function call({ tool, args, person, registry, log, journal }: OperatorCall
   return { tool: tool.name, credentials, requests, ...answer };
 }
 
-function inWords({ requests, ok, result, message }: CallReport): string {
-  const sent = requests.flatMap(({ method, url, headers, body, credentials, status }) => [
-    `request: ${method} ${url} (credentials: ${credentials})`,
+function inWords({ requests, ok, result, message, headers: told = {} }: CallReport): string {
+  const sent = requests.flatMap(({ method, url, headers, body, credentials, credential, status }) => [
+    `request: ${method} ${url} (credentials: ${credentials}${placeOf(credential)})`,
     ...Object.entries(headers).map(([name, value]) => `header: ${name}: ${value}`),
     ...(body === undefined ? [] : [`body: ${JSON.stringify(body)}`]),
     `status: ${status ?? 'no answer'}`,
   ]);
   const end = ok ? `result: ${jsonText(result)}` : `failed; the agent is told: ${printable(message ?? '')}`;
-  return [...sent.map(printable), end].join('\n');
+  const heads = Object.entries(told).map(([name, value]) => `response header: ${name}: ${value}`);
+  return [...[...sent, ...heads].map(printable), end].join('\n');
+}
+
+function placeOf(credential: WatchedRequest['credential']): string {
+  return credential === null || isBearer(credential) ? '' : `, ${credentialPlace(credential)}`;
 }
 
 function jsonText(value: unknown): string {

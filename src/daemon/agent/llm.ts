@@ -1,7 +1,7 @@
 import { dynamicTool, isStepCount, jsonSchema, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings/settings.ts';
-import { AgentFailure, type AgentRuntime, type AgentTool, type AgentTurn } from './agent.ts';
+import { AgentFailure, type AgentRuntime, type AgentTool, type AgentTurn, type ToolAnswer } from './agent.ts';
 import { createBuiltin } from './builtin.ts';
 import { BUILTIN, type ChosenModels, loadModels, type ModelSettings } from './chosen-models.ts';
 import { loadInstructions } from './instructions.ts';
@@ -178,9 +178,16 @@ function toolSet(tools: readonly AgentTool[]): ToolSet {
         inputSchema: jsonSchema(tool.parameters),
         execute: async (input) => {
           const answer = await tool.call(input);
-          return answer.ok ? answer.result : { error: answer.message };
+          return toldToModel(answer);
         },
       }),
     ]),
   );
+}
+
+/** What the model is told: the result alone, or together with headers of the API that say how to go on. */
+function toldToModel(answer: ToolAnswer): unknown {
+  const headers = answer.headers === undefined ? {} : { response_headers: answer.headers };
+  if (!answer.ok) return { error: answer.message, ...headers };
+  return answer.headers === undefined ? answer.result : { result: answer.result, ...headers };
 }

@@ -15,6 +15,8 @@ export function checkApiSettings(look: Examination): void {
   );
   if (idle !== undefined && !look.isGiven('API_BASE_URL')) {
     look.warn(`${idle} has no effect while API_BASE_URL is not set: no business API is called`);
+  } else if (look.value('GET_USER') === false && look.isGiven('API_PUBLIC_USER_FIELDS')) {
+    look.warn('API_PUBLIC_USER_FIELDS has no effect while GET_USER is off: no user is looked up');
   }
 }
 

@@ -2,7 +2,11 @@ import { systemClock } from '../clock.ts';
 import { parseExactly } from '../exact-json.ts';
 import type { Secret } from '../secret.ts';
 import { TimeLimit } from '../time-limit.ts';
+import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
+import type { EncodedBody } from './encoded-body.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
+import { pathProblem } from './path-problem.ts';
+import { shownHeaders } from './shown-headers.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -13,8 +17,6 @@ const MAX_REDIRECTS = 3;
  */
 const MASKED_SECRET_LENGTH = 8;
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
-/** A segment `.` or `..`, percent-encoded or not. */
-const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
 
 /**
  * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
@@ -32,6 +34,8 @@ export interface DownstreamRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /** Below the base URL, with a leading slash. */
   path: string;
+  /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
+  allow_slash?: boolean;
   query?: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
   /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
@@ -40,8 +44,12 @@ export interface DownstreamRequest {
   body?: unknown;
   /** Media type of the body. Default: `application/json`. */
   content_type?: string;
-  /** Sent as the bearer token; null to send none. */
+  /** A body of another format, instead of `body`. */
+  encoded?: EncodedBody;
+  /** The credential; null to send none. */
   token: Secret | null;
+  /** Where the credential is sent. Default: as a bearer token. */
+  credential?: CredentialForm;
   /** Other secrets in the request. Like the token, they are masked in the answer. */
   secrets?: readonly Secret[];
   /**
@@ -59,6 +67,8 @@ export interface DownstreamResponse {
   status: number;
   /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
   body: unknown;
+  /** The headers that an agent may need (shown-headers.ts), not masked. Absent if there is none. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 export type DownstreamReason =
@@ -67,7 +77,8 @@ export type DownstreamReason =
   | 'redirect_refused'
   | 'too_large'
   | 'not_json'
-  | 'path_refused';
+  | 'path_refused'
+  | 'credential_refused';
 
 /** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
 export class DownstreamFailure extends Error {
@@ -118,7 +129,9 @@ export function createDownstream({
       try {
         const response = await follow(url, request, system, limit);
         const { status, text } = response;
-        return { status, body: parse(text, status, request, system) };
+        const headers = shownHeaders(response.headers);
+        const body = parse(text, status, request, system);
+        return { status, body, ...(headers === undefined ? {} : { headers }) };
       } catch (error) {
         request.signal?.throwIfAborted();
         if (error instanceof DownstreamFailure) throw error;
@@ -139,7 +152,7 @@ export function createDownstream({
   };
 }
 
-type Address = Pick<DownstreamRequest, 'path' | 'search' | 'query'>;
+type Address = Pick<DownstreamRequest, 'path' | 'allow_slash' | 'search' | 'query'>;
 
 /** @throws DownstreamFailure if the path could lead out of the base URL. */
 export function addressOf(baseUrl: string, address: Address): URL {
@@ -157,14 +170,17 @@ function baseOf(baseUrl: string): Base {
   return { origin, prefix: pathname.replace(/\/+$/, '') };
 }
 
-function addressBelow({ origin, prefix }: Base, { path, search, query: given }: Address): URL {
+function addressBelow(
+  { origin, prefix }: Base,
+  { path, allow_slash = false, search, query: given }: Address,
+): URL {
+  const problem = pathProblem(path, allow_slash);
+  if (problem !== null)
+    throw new DownstreamFailure('path_refused', `The request was not sent, because its path ${problem}.`, {
+      reached: false,
+    });
   const url = new URL(origin);
   url.pathname = `${prefix}${path}`;
-  // Refused, because the URL parser would resolve dot segments, drop tabs and newlines, and read a backslash as a
-  // slash.
-  if (!path.startsWith('/') || /[\\\s\x00-\x1f]|\/\//.test(path) || DOT_SEGMENT.test(path)) {
-    throw new DownstreamFailure('path_refused', 'The address of this call is not valid.', { reached: false });
-  }
   if (search !== undefined) url.search = search;
   if (given === undefined) return url;
   const query = Array.isArray(given) ? given : Object.entries(given);
@@ -180,16 +196,17 @@ async function follow(
   limit: TimeLimit,
 ): Promise<HttpResponse> {
   const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
-  if (request.token) headers.authorization = `Bearer ${request.token.reveal()}`;
-  if (request.body !== undefined) headers['content-type'] = request.content_type ?? 'application/json';
+  Object.assign(headers, credentialOf(request));
   const { method } = request;
-  const body = request.body === undefined ? undefined : JSON.stringify(request.body);
+  const encoded = encodedBody(request);
+  if (encoded !== undefined) headers['content-type'] = encoded.content_type;
+  const body = encoded?.content;
   const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
   let url = first;
   for (let hops = 0; ; hops++) {
     const response = await httpRequest(url, { method, headers, body, limit, maxBytes: MAX_RESPONSE_BYTES });
     if (!REDIRECT_STATUSES.has(response.status)) return response;
-    const { location } = response;
+    const { location } = response.headers;
     const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;
     if (hops === hopsMax || next?.origin !== first.origin)
       throw new DownstreamFailure(
@@ -199,6 +216,24 @@ async function follow(
       );
     url = next;
   }
+}
+
+function credentialOf({ token, credential = BEARER }: DownstreamRequest): Record<string, string> {
+  if (token === null) return {};
+  const value = credentialValue(credential, token);
+  if (value === null)
+    throw new DownstreamFailure('credential_refused', 'The sign-in cannot be sent to this system.', {
+      reached: false,
+    });
+  return { [credentialHeader(credential)]: value };
+}
+
+function encodedBody({
+  body,
+  content_type = 'application/json',
+  encoded,
+}: DownstreamRequest): Omit<EncodedBody, 'shown'> | undefined {
+  return body === undefined ? encoded : { content_type, content: JSON.stringify(body) };
 }
 
 /** Whether no connection was made, so that nothing was sent. */

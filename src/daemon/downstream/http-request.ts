@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import type { TimeLimit } from '../time-limit.ts';
@@ -30,7 +30,7 @@ export interface HttpRequest {
   method: string;
   headers: Readonly<Record<string, string>>;
   /** Undefined if there is none. */
-  body: string | undefined;
+  body: string | Uint8Array | undefined;
   limit: Pick<TimeLimit, 'onEnd'>;
   /** Maximum size of the body of the answer, in bytes after decompression. */
   maxBytes: number;
@@ -38,7 +38,7 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   status: number;
-  location: string | undefined;
+  headers: IncomingHttpHeaders;
   text: string;
 }
 
@@ -80,7 +80,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
       readText(response, maxBytes).then(
         (text) => {
           forget();
-          resolve({ status: response.statusCode ?? 0, location: response.headers.location, text });
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
         },
         (error: unknown) => {
           sent.destroy();

@@ -4,6 +4,16 @@ const EITHER_CREDENTIALS = { enum: ['user-or-default', 'user', 'default', 'none'
 
 const NAME = { ...TEXT, description: 'Prefix of the names of its tools; each source has its own.' };
 const CREDENTIALS = { ...EITHER_CREDENTIALS, description: 'Whose credentials the calls carry.' };
+const CREDENTIAL = {
+  type: 'object',
+  description: 'Where requests carry the credential. Default: Authorization: Bearer.',
+  properties: {
+    header: { ...TEXT, description: 'Name of the header.' },
+    scheme: { ...TEXT, description: 'The word before the token.' },
+    cookie: { ...TEXT, description: 'Name of the cookie.' },
+  },
+  additionalProperties: false,
+};
 const SECRETS = {
   type: 'array',
   items: { ...TEXT, pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
@@ -24,6 +34,7 @@ const EXCHANGE = {
 };
 
 const TOOL = {
+  effect: { enum: ['read', 'write'], description: 'Whether a call changes anything.' },
   as: {
     ...TEXT,
     pattern: '^[A-Za-z0-9_-]{1,64}$',
@@ -56,9 +67,7 @@ function toolsOf(properties: object): object {
   };
 }
 
-const MCP_TOOLS = toolsOf({
-  effect: { enum: ['read', 'write'], description: 'Whether the tool changes anything.' },
-});
+const MCP_TOOLS = toolsOf({});
 
 function entry(properties: Readonly<Record<string, object>>, required: readonly string[]): object {
   return { type: 'object', properties, required, additionalProperties: false };
@@ -79,11 +88,23 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           name: NAME,
           base_url: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Default: API_BASE_URL.' },
           credentials: CREDENTIALS,
+          credential: CREDENTIAL,
           exchange: EXCHANGE,
           headers: HEADERS,
           secrets: SECRETS,
           operations: toolsOf({
             idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
+            parameters: {
+              type: 'object',
+              description: 'Path parameters, and what their values may be.',
+              additionalProperties: {
+                type: 'object',
+                properties: {
+                  allow_slash: { type: 'boolean', description: 'Whether a value may contain a slash.' },
+                },
+                additionalProperties: false,
+              },
+            },
           }),
         },
         ['openapi', 'name', 'operations'],
@@ -93,6 +114,7 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           mcp: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Address of an MCP server.' },
           name: NAME,
           credentials: CREDENTIALS,
+          credential: CREDENTIAL,
           exchange: EXCHANGE,
           headers: HEADERS,
           secrets: SECRETS,
@@ -116,7 +138,10 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
         },
         ['command', 'name', 'tools'],
       ),
-      entry({ module: { ...TEXT, description: 'A path, or the name of a package.' } }, ['module']),
+      entry(
+        { module: { ...TEXT, description: 'A path, or the name of a package.' }, credential: CREDENTIAL },
+        ['module'],
+      ),
     ],
   },
 };

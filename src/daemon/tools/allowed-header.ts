@@ -1,10 +1,8 @@
 /** Headers that belong to the daemon and to the connection (RFC 9110, section 7.6.1). */
-const REFUSED = new Set([
-  'authorization',
+const OF_CONNECTION = new Set([
   'connection',
   'content-length',
   'content-type',
-  'cookie',
   'expect',
   'host',
   'keep-alive',
@@ -13,15 +11,92 @@ const REFUSED = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+/** Headers that carry credentials. An entry may set them, a tool may not. */
+const OF_CREDENTIALS = new Set(['authorization', 'cookie']);
+/**
+ * Headers by which frameworks, proxies and gateways replace the method, the host, the path, the client address or the
+ * person of a request. An entry may set them, a tool may not, because a model could choose their value.
+ */
+const OVERRIDES = new Set([
+  'as-user',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'client-ip',
+  'fastly-client-ip',
+  'forwarded',
+  'on-behalf-of',
+  'remote-addr',
+  'remote-user',
+  'sudo',
+  'true-client-ip',
+  'via',
+  'x-act-as',
+  'x-appengine-user-ip',
+  'x-backend-host',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-credential-identifier',
+  'x-custom-ip-authorization',
+  'x-host',
+  'x-method-override',
+  'x-on-behalf-of',
+  'x-path-info',
+  'x-proxyuser-ip',
+  'x-real-ip',
+  'x-sudo',
+  'x-url-scheme',
+  'x-user-ip',
+  'x-webauth-user',
+]);
+const OVERRIDE_PREFIXES = [
+  'impersonate-',
+  'x-amzn-oidc-',
+  'x-anonymous-consumer',
+  'x-auth-request-',
+  'x-authenticated-',
+  'x-authentik-',
+  'x-azure-',
+  'x-consumer-',
+  'x-envoy-',
+  'x-forward-',
+  'x-forwarded',
+  'x-goog-authenticated-',
+  'x-goog-iap-',
+  'x-http-',
+  'x-impersonate',
+  'x-ms-client-principal',
+  'x-original-',
+  'x-originating-',
+  'x-remote-',
+  'x-rewrite-',
+];
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Whether a tool may set this header of a request. */
 export function isAllowedHeader(name: string): boolean {
-  const lower = name.toLowerCase();
-  return NAME.test(name) && !REFUSED.has(lower) && !lower.startsWith('sec-') && !lower.startsWith('proxy-');
+  const seen = asServersSee(name);
+  return (
+    isAllowedFixedHeader(name) &&
+    !OF_CREDENTIALS.has(seen) &&
+    !OVERRIDES.has(seen) &&
+    !OVERRIDE_PREFIXES.some((prefix) => seen.startsWith(prefix))
+  );
+}
+
+/** Whether an entry may set this header for all requests of its source. */
+export function isAllowedFixedHeader(name: string): boolean {
+  const seen = asServersSee(name);
+  return (
+    NAME.test(name) && !OF_CONNECTION.has(seen) && !seen.startsWith('sec-') && !seen.startsWith('proxy-')
+  );
 }
 
 /** Whether the value is valid in a header (RFC 9110, section 5.5). */
 export function isHeaderValue(value: string): boolean {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
+}
+
+/** Servers that pass headers as variables (CGI, WSGI, Rack) do not distinguish `X_Real_IP` from `X-Real-IP`. */
+function asServersSee(name: string): string {
+  return name.toLowerCase().replace(/[^0-9a-z]/g, '-');
 }

@@ -1,7 +1,8 @@
+import type { AnswerHeaders } from '../agent/agent.ts';
 import { maskSecrets } from '../downstream/client.ts';
 import { maskTokens } from '../secret.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
-import { fitResult } from './fit-result.ts';
+import { fitResult, MAX_RESULT_BYTES } from './fit-result.ts';
 import type { OpenedClient } from './open-tool-client.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { Sent, Tool } from './tool.ts';
@@ -9,12 +10,20 @@ import type { Sent, Tool } from './tool.ts';
 /** Maximum length of the body of a 4xx that is passed on to the agent, in characters. */
 const MAX_REFUSAL_CHARACTERS = 1_000;
 const MAX_MESSAGE_CHARACTERS = 1_000;
+/** Maximum size of the headers of an answer, in bytes of JSON. They are a part of the result. */
+const MAX_HEADERS_BYTES = 4_096;
 
 type Mask = (text: string) => string;
 
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
 export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
+  const headers = sent.outcome === 'answered' ? headersOf(tool, sent, opened, mask) : undefined;
+  const outcome = outcomeOf(tool, sent, opened, mask, MAX_RESULT_BYTES - sizeOf(headers));
+  return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };
+}
+
+function outcomeOf(tool: Tool, sent: Sent, opened: OpenedClient, mask: Mask, max_bytes: number): CallOutcome {
   switch (sent.outcome) {
     case 'sign_in_needed':
       return {
@@ -37,12 +46,31 @@ export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutc
       if (status !== null && status >= 400) return refusedBy(status, sent.result, opened, mask);
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
-        answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask) },
+        answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask, max_bytes) },
         // A module returns no status, but the client knows the status of the last answer.
         written: { state: 'done', status: status ?? opened.status },
       };
     }
   }
+}
+
+/**
+ * The headers of an answer that the agent may see: those of a result that is shown as a whole. Otherwise they could tell
+ * more than the public fields do, for example how many entries a list has.
+ */
+function headersOf(
+  tool: Tool,
+  { headers, status }: Extract<Sent, { outcome: 'answered' }>,
+  { usedDefault }: OpenedClient,
+  mask: Mask,
+): AnswerHeaders | undefined {
+  const isWhole = !usedDefault || (tool.public === 'all' && (status ?? 200) < 400);
+  if (headers === undefined || !isWhole) return undefined;
+  return fitResult(headers, mask, MAX_HEADERS_BYTES) as AnswerHeaders;
+}
+
+function sizeOf(headers: AnswerHeaders | undefined): number {
+  return headers === undefined ? 0 : Buffer.byteLength(JSON.stringify(headers));
 }
 
 /**

@@ -19,10 +19,11 @@ export async function checkSources(
   api_base_url: string | undefined,
 ): Promise<SettingProblem[]> {
   const problems: SettingProblem[] = [];
-  // Memory may be switched on later, so the names of the memory tools are always reserved.
+  // Memory and `get_user` may be switched on later, so the names of their tools are always reserved.
   const builtIn = builtInTools({
     API_BASE_URL: api_base_url,
     API_PUBLIC_USER_FIELDS: [],
+    GET_USER: true,
     MEMORY_BACKEND: 'sqlite',
     SESSION_BACKEND: 'sqlite',
     DATABASE_URL: undefined,

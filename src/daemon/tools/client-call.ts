@@ -1,3 +1,4 @@
+import type { CredentialForm } from '../downstream/credential-form.ts';
 import type { Log } from '../log.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { CredentialsUsed } from './tool.ts';
@@ -21,6 +22,8 @@ export interface WatchedRequest {
   /** Undefined if the request has no body. */
   body?: unknown;
   credentials: CredentialsUsed;
+  /** Where the request carries the credential; null if it carries none. */
+  credential: CredentialForm | null;
   /** The status of the answer; null if there is none. */
   status: number | null;
 }

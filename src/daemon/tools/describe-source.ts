@@ -1,3 +1,4 @@
+import { BEARER, type CredentialForm } from '../downstream/credential-form.ts';
 import { isLoopback } from '../loopback.ts';
 import { Secret } from '../secret.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
@@ -11,7 +12,7 @@ import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
  */
 export function describeSource(entry: SourceEntry, api_base_url: string | undefined): ToolSourceInfo {
   if (entry.kind === 'module') {
-    const target = apiTarget(api_base_url);
+    const target = apiTarget(api_base_url, entry.credential);
     return frozen({ name: entry.module, kind: 'module', origin: originOf(target), target, foreign: false });
   }
   const target = targetOf(entry, api_base_url);
@@ -31,12 +32,16 @@ export function builtInSource(api_base_url: string | undefined): ToolSourceInfo 
 }
 
 /** The business API itself. */
-function apiTarget(api_base_url: string | undefined): SourceTarget | null {
+function apiTarget(
+  api_base_url: string | undefined,
+  credential: CredentialForm = BEARER,
+): SourceTarget | null {
   if (api_base_url === undefined) return null;
   return frozen({
     base_url: api_base_url,
     is_api: true,
     may_see_user_token: true,
+    credential: frozen({ ...credential }),
     headers: frozen({}),
     exchange: null,
   });
@@ -53,6 +58,7 @@ function targetOf(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
     base_url,
     is_api,
     may_see_user_token: is_api || (is_private && policiesOf(entry).some(namesUser)),
+    credential: frozen({ ...(entry.credential ?? BEARER) }),
     headers: frozen(
       Object.fromEntries(Object.entries(entry.headers).map(([name, value]) => [name, new Secret(value)])),
     ),

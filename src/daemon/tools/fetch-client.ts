@@ -1,3 +1,4 @@
+import { credentialHeader, credentialValue } from '../downstream/credential-form.ts';
 import type { Bearer, CallBearers } from './call-bearers.ts';
 import type { ClientCall } from './client-call.ts';
 import type { DownstreamLines } from './downstream-lines.ts';
@@ -41,9 +42,14 @@ export class FetchClient {
 
   async #once(request: Request, target: SourceTarget, bearer: Bearer): Promise<Response> {
     const headers = new Headers(request.headers);
-    for (const name of ['authorization', 'cookie', 'host']) headers.delete(name);
+    const carrier = credentialHeader(target.credential);
+    for (const name of ['authorization', 'cookie', 'host', carrier]) headers.delete(name);
     for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
-    if (bearer.token) headers.set('authorization', `Bearer ${bearer.token.reveal()}`);
+    if (bearer.token) {
+      const value = credentialValue(target.credential, bearer.token);
+      if (value === null) throw new TypeError('the credential cannot be sent as a cookie');
+      headers.set(carrier, value);
+    }
     const { pathname } = new URL(request.url);
     const line = this.#lines.begin({ method: request.method, path: pathname }, bearer);
     if (line.traceparent !== null) headers.set('traceparent', line.traceparent);
@@ -60,8 +66,9 @@ export class FetchClient {
     }
   }
 
-  #ended({ method, url }: Request, { use }: Bearer, status: number | null, began: number): void {
-    this.#call.watch?.({ method, url, headers: {}, credentials: use, status });
+  #ended({ method, url }: Request, { use, token }: Bearer, status: number | null, began: number): void {
+    const credential = token && (this.#tool.source.target?.credential ?? null);
+    this.#call.watch?.({ method, url, headers: {}, credentials: use, credential, status });
     const { aborted, reason } = this.#call.signal;
     const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
     // A request that was aborted by the run has no result to report.

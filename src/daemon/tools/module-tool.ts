@@ -5,6 +5,7 @@ import type {
   ToolContext,
   ToolDefinition,
 } from '../../agent/index.ts';
+import { moduleBody } from './module-body.ts';
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from './tool.ts';
 import type { ToolClient, ToolRequest, ToolResponse } from './tool-client.ts';
 
@@ -55,13 +56,16 @@ function toolApi(client: ToolClient): ToolApi {
   const send =
     (method: ToolRequest['method']) =>
     async (path: string, request: ToolApiRequest = {}) => {
-      const { query = {}, body, headers } = request;
+      const { query = {}, body, headers, allow_slash } = request;
+      const encoded = moduleBody(request);
       const given = Object.entries(query).filter(([, value]) => value !== undefined);
       const response = await client.request({
         method,
         path,
+        ...(allow_slash === undefined ? {} : { allow_slash }),
         query: given.map(([name, value]) => [name, String(value)] as const),
         ...(body === undefined ? {} : { body }),
+        ...(encoded === undefined ? {} : { encoded }),
         ...(headers === undefined ? {} : { headers }),
       });
       if (response.outcome === 'answered' && response.status < 300) return response.body;

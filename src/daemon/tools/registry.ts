@@ -101,21 +101,26 @@ export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolS
 }
 
 /**
- * The tools that are part of the daemon. Without `API_BASE_URL`, there is no `get_user`; without a memory backend,
+ * The tools that are part of the daemon. Without `API_BASE_URL`, or with `GET_USER=off`, there is no `get_user`; without a memory backend,
  * there are no memory tools. An agent explains a missing tool better than a tool that always fails.
  */
 export function builtInTools(
   settings: Pick<
     Settings,
-    'API_BASE_URL' | 'API_PUBLIC_USER_FIELDS' | 'MEMORY_BACKEND' | 'DATABASE_URL' | 'SESSION_BACKEND'
+    | 'API_BASE_URL'
+    | 'API_PUBLIC_USER_FIELDS'
+    | 'GET_USER'
+    | 'MEMORY_BACKEND'
+    | 'DATABASE_URL'
+    | 'SESSION_BACKEND'
   > &
     Partial<Pick<Settings, 'REDIS_URL'>>,
 ): ToolSource {
   const info = builtInSource(settings.API_BASE_URL);
-  const hasApi = settings.API_BASE_URL !== undefined;
+  const hasUsers = settings.API_BASE_URL !== undefined && settings.GET_USER;
   const hasMemory = memoryBackend(settings) !== 'none';
   return fixedSource(info, [
-    ...(hasApi ? [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)] : []),
+    ...(hasUsers ? [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)] : []),
     createMyActions(info),
     ...(hasMemory ? createMemoryTools(info) : []),
   ]);

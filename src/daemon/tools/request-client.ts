@@ -4,6 +4,7 @@ import {
   type DownstreamRequest,
   type DownstreamResponse,
 } from '../downstream/client.ts';
+import { credentialHeader } from '../downstream/credential-form.ts';
 import { DefaultTokenFailure } from '../downstream/default-token.ts';
 import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
 import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
@@ -135,7 +136,7 @@ export class RequestClient {
     { token }: Bearer,
     { traceparent }: BegunRequest,
   ): DownstreamRequest {
-    const { method, path, query, search, content_type, body } = request;
+    const { method, path, allow_slash, query, search, content_type, body, encoded } = request;
     const fixed = Object.fromEntries(
       Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
     );
@@ -143,12 +144,15 @@ export class RequestClient {
     return {
       method,
       path,
+      ...(allow_slash === undefined ? {} : { allow_slash }),
       ...(query === undefined ? {} : { query }),
       ...(search === undefined ? {} : { search }),
       ...(content_type === undefined ? {} : { content_type }),
       headers: { ...request.headers, ...(traceparent === null ? {} : { traceparent }), ...fixed },
       ...(body === undefined ? {} : { body }),
+      ...(encoded === undefined ? {} : { encoded }),
       token,
+      credential: target.credential,
       secrets: this.#bearers.secrets,
       redirects: isBuiltIn ? 'within_origin' : 'none',
       expects: isBuiltIn ? 'json' : 'text',
@@ -157,13 +161,19 @@ export class RequestClient {
   }
 
   /** Reports a request to the watcher of this call. */
-  #show(request: ToolRequest, { base_url }: SourceTarget, { use }: Bearer, status: number | null): void {
+  #show(
+    request: ToolRequest,
+    { base_url, credential }: SourceTarget,
+    { use, token }: Bearer,
+    status: number | null,
+  ): void {
     this.#call.watch?.({
       method: request.method,
       url: addressOf(base_url, request).href,
       headers: request.headers ?? {},
-      body: request.body,
+      body: request.encoded?.shown ?? request.body,
       credentials: use,
+      credential: token && credential,
       status,
     });
   }
@@ -186,11 +196,15 @@ export class RequestClient {
 }
 
 /**
- * The first header that the tool may not set or whose value is invalid. The fixed headers of the source cannot be set.
+ * The first header that the tool may not set or whose value is invalid. The fixed headers of the source cannot be set,
+ * nor can the header of its credential.
  */
 function refusedHeader({ headers = {} }: ToolRequest, target: SourceTarget): string | undefined {
-  const fixed = Object.keys(target.headers).map((name) => name.toLowerCase());
-  const maySet = (name: string) => isAllowedHeader(name) && !fixed.includes(name.toLowerCase());
+  const set = [
+    credentialHeader(target.credential),
+    ...Object.keys(target.headers).map((name) => name.toLowerCase()),
+  ];
+  const maySet = (name: string) => isAllowedHeader(name) && !set.includes(name.toLowerCase());
   return Object.entries(headers).find(([name, value]) => !maySet(name) || !isHeaderValue(value))?.[0];
 }
 

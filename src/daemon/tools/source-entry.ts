@@ -1,3 +1,4 @@
+import type { CredentialForm } from '../downstream/credential-form.ts';
 import type { CredentialPolicy, Effect } from './tool.ts';
 
 /**
@@ -18,6 +19,8 @@ interface SourcePolicy {
   readonly name: string;
   /** If absent, the policy depends on the effect and the origin. `user-or-default` means `user` for writes. */
   readonly credentials?: CredentialPolicy;
+  /** Where the requests carry the credential. Default: as a bearer token. */
+  readonly credential?: CredentialForm;
   /** Headers that are sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, string>>;
   readonly exchange?: ExchangeEntry;
@@ -64,6 +67,8 @@ export interface ModuleEntry extends Entry {
   readonly module: string;
   /** The folder of the configuration file. */
   readonly folder: string;
+  /** Where the requests of `context.api` carry the credential. Default: as a bearer token. */
+  readonly credential?: CredentialForm;
 }
 
 /** The settings of one operation or tool. */
@@ -78,6 +83,14 @@ export interface ToolEntry {
   readonly bind?: Readonly<Record<string, string>>;
   readonly idempotency_header?: string;
   readonly idempotent?: boolean;
+  /** What the values of parameters may be. The keys are names of path parameters of an operation. */
+  readonly parameters?: Readonly<Record<string, ParameterEntry>>;
+}
+
+/** The settings of one parameter in the path of an operation. */
+export interface ParameterEntry {
+  /** Whether a value may contain a slash or a backslash. Default: it is refused. */
+  readonly allow_slash?: boolean;
 }
 
 /** Exchange of the person's token for another one (RFC 8693). */

@@ -1,3 +1,4 @@
+import type { CredentialForm } from '../downstream/credential-form.ts';
 import { describeSource } from './describe-source.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
 import type { CredentialPolicy } from './tool.ts';
@@ -11,6 +12,8 @@ export interface TokenReach {
   origin: string | null;
   /** `own`: the person's own token. `exchanged`: only a token that is issued in exchange for the person's own token. */
   token: 'own' | 'exchanged' | 'none';
+  /** Where its requests carry a token, whoever's it is; null if the source has no address. */
+  credential: CredentialForm | null;
 }
 
 /** The token that a source may see, according to its entry; for `agentd config check`. */
@@ -30,7 +33,7 @@ export function tokenReach(entry: SourceEntry, api_base_url: string | undefined)
       : target?.exchange && policies.includes('exchange')
         ? 'exchanged'
         : 'none';
-  return { source, kind, origin, token };
+  return { source, kind, origin, token, credential: target?.credential ?? null };
 }
 
 function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {

@@ -1,3 +1,4 @@
+import type { EncodedBody } from '../downstream/encoded-body.ts';
 import type { CredentialsUsed } from './tool.ts';
 
 /**
@@ -31,9 +32,11 @@ export interface ToolRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
   /**
    * The percent-encoded path below the base URL of the source, with a leading slash. A segment that is empty, `.` or
-   * `..` is refused.
+   * `..` is refused, even if a server reads it so only after decoding it again.
    */
   path: string;
+  /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
+  allow_slash?: boolean;
   /** The query parameters in order. The client percent-encodes them. */
   query?: readonly (readonly [name: string, value: string])[];
   /** The whole query instead of `query`, already percent-encoded, without the question mark. */
@@ -44,10 +47,19 @@ export interface ToolRequest {
   body?: unknown;
   /** Media type of the body, which must be a JSON format. Default: `application/json`. */
   content_type?: string;
+  /** A body of another format, instead of `body`. */
+  encoded?: EncodedBody;
 }
 
 export type ToolResponse =
-  | { outcome: 'answered'; credentials: CredentialsUsed; status: number; body: unknown }
+  | {
+      outcome: 'answered';
+      credentials: CredentialsUsed;
+      status: number;
+      body: unknown;
+      /** The headers that an agent may need. */
+      headers?: Readonly<Record<string, string>>;
+    }
   | { outcome: 'sign_in_needed' }
   /** `reached`: the request may have been carried out. */
   | { outcome: 'failed'; reached: boolean; reason: string; message: string };

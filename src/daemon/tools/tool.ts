@@ -1,3 +1,4 @@
+import type { CredentialForm } from '../downstream/credential-form.ts';
 import type { CredentialPolicy, PersonClaims } from '../downstream/credentials.ts';
 import type { ExchangeSettings } from '../downstream/token-exchange.ts';
 import type { Log } from '../log.ts';
@@ -89,6 +90,8 @@ export interface SourceTarget {
   readonly is_api: boolean;
   /** Whether the person's own token may be sent there (agentd-agent(7), "Credentials"). */
   readonly may_see_user_token: boolean;
+  /** Where its requests carry the credential, whoever's it is. */
+  readonly credential: CredentialForm;
   /** Headers that are sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, Secret>>;
   /** How the person's token is exchanged for a token of this source; null if it is not exchanged. */
@@ -128,9 +131,16 @@ export interface ToolCall {
 export type Sent =
   /**
    * `status`: the status of the HTTP answer, which may be a 4xx or 5xx with its body as the result; null if there was
-   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP).
+   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP). `headers`: headers of the HTTP
+   * answer for the agent.
    */
-  | { outcome: 'answered'; status: number | null; result: unknown; is_error?: true }
+  | {
+      outcome: 'answered';
+      status: number | null;
+      result: unknown;
+      is_error?: true;
+      headers?: Readonly<Record<string, string>>;
+    }
   /** The policy requires the person's token, but there is none, or the API did not accept it. */
   | { outcome: 'sign_in_needed' }
   /**

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import { AgentFailure, type AgentTurn, type ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
@@ -112,6 +112,26 @@ describe('the model runtime', () => {
       role: 'tool',
       content: '{"user":{"name":"Bob"}}',
     });
+  });
+
+  test('returns the headers of the API together with the result, if there are any', async () => {
+    const headers = { link: '<https://api.example.com/users?page=2>; rel="next"' };
+    model.script([
+      { tools: [{ name: 'get_user', args: {} }] },
+      { tools: [{ name: 'get_user', args: {} }] },
+      { text: ['Done.'] },
+    ]);
+    const answers: ToolAnswer[] = [
+      { ok: true, result: [1], headers },
+      { ok: false, message: 'Too many.', headers: { 'retry-after': '30' } },
+    ];
+    const tool = fakeTool(async () => answers.shift() as ToolAnswer);
+    await replyOf(await run({ tools: [tool] }));
+    const told = model.requests.slice(1).map(({ messages }) => JSON.parse(String(messages.at(-1)?.content)));
+    expect(told).toEqual([
+      { result: [1], response_headers: headers },
+      { error: 'Too many.', response_headers: { 'retry-after': '30' } },
+    ]);
   });
 
   test('runs both calls if the model makes two calls in one step', async () => {

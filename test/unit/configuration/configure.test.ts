@@ -388,6 +388,15 @@ describe('settings that depend on each other', () => {
     expect((await configure(placeWith(env))).warnings).toEqual([
       'API_EMAIL has no effect while API_BASE_URL is not set: no business API is called',
     ]);
+    const without = {
+      ...VALID,
+      API_BASE_URL: 'http://127.0.0.1:1',
+      API_PUBLIC_USER_FIELDS: 'name',
+      GET_USER: 'off',
+    };
+    expect((await configure(placeWith(without))).warnings).toContain(
+      'API_PUBLIC_USER_FIELDS has no effect while GET_USER is off: no user is looked up',
+    );
   });
 
   it.each<Record<string, string>>([

@@ -200,7 +200,7 @@ tools:
 
   tools[0].nam (agentd.yaml, line 3)
     wrong: is not a known key
-    right: name? one of openapi, name, base_url, credentials, exchange, headers, secrets, operations
+    right: name? one of openapi, name, base_url, credentials, credential, exchange, headers, secrets, operations
 
   tools[0].name (agentd.yaml, line 2)
     wrong: is not set
@@ -208,7 +208,7 @@ tools:
 
   tools[0].operations.listOrders.publik (agentd.yaml, line 5)
     wrong: is not a known key
-    right: public? one of as, credentials, confirm, summary, public, bind, idempotent, idempotency_header
+    right: public? one of as, effect, credentials, confirm, summary, public, bind, idempotent, idempotency_header, parameters
 
   tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
     wrong: is not one of the known values
@@ -275,7 +275,7 @@ tools:
   it.each([
     ['operations: { a: { as: "no spaces" } }', 'as is not a name that a model can call'],
     [`operations: { a: { as: ${'x'.repeat(65)} } }`, 'as is not a name that a model can call'],
-    ['operations: { a: { effect: read } }', 'effect is not a known key'],
+    ['operations: { a: { effect: search } }', 'effect is not one of the known values'],
     ['operations: { a: { confirm: sometimes } }', 'confirm is not one of the known values'],
     ['operations: { a: { summary: 3 } }', 'summary is a number; put it in quotes'],
     ['operations: { a: { public: name } }', 'public is not a list'],
@@ -293,8 +293,37 @@ tools:
       'operations: { a: { idempotency_header: Host } }',
       'idempotency_header is not a header that a tool may set',
     ],
+    [
+      'operations: { a: { idempotency_header: X-HTTP-Method-Override } }',
+      'idempotency_header is not a header that a tool may set',
+    ],
+    ['operations: { a: { parameters: [id] } }', 'parameters is not an object'],
+    ['operations: { a: { parameters: { id: true } } }', 'parameters.id is not an object'],
+    ['operations: { a: { parameters: { id: { slash: true } } } }', 'parameters.id.slash is not a known key'],
+    [
+      'operations: { a: { parameters: { id: { allow_slash: yes please } } } }',
+      'parameters.id.allow_slash is not a boolean',
+    ],
   ])('refuse an operation with %s', async (text, problem) => {
     expect(await openApiProblems(text)).toEqual([`tools[0].operations.a.${problem}`]);
+  });
+
+  it('say which path parameters of an operation may contain slashes', async () => {
+    const [entry] = await entriesOf(
+      'tools: [{ openapi: a, name: a, operations: { a: { parameters: { path: { allow_slash: true }, id: {} } } } }]',
+    );
+    expect(entry?.kind === 'openapi' && entry.operations).toEqual({
+      a: { parameters: { path: { allow_slash: true }, id: {} } },
+    });
+  });
+
+  it('may have fixed headers that a tool may not set, except those of the connection', async () => {
+    expect(
+      await openApiProblems(`headers: { X-Forwarded-Proto: https, As-User: '7' }\n${OPERATIONS}`),
+    ).toEqual([]);
+    expect(await openApiProblems(`headers: { Host: x }\n${OPERATIONS}`)).toEqual([
+      'tools[0].headers.Host is not a header that an entry may set',
+    ]);
   });
 
   it('treat names of the object prototype as plain names', async () => {
@@ -340,7 +369,7 @@ describe('the examples of the manual', () => {
     expect(EXAMPLES.length).toBeGreaterThanOrEqual(2);
     for (const wrong of [
       [{ openapi: './a.yaml', name: 'a' }],
-      [{ openapi: './a.yaml', name: 'a', operations: { a: { effect: 'read' } } }],
+      [{ openapi: './a.yaml', name: 'a', operations: { a: { effect: 'search' } } }],
       [{ mcp: 'https://x.example', name: 'a', tools: { a: { idempotency_header: 'X' } } }],
       [{ command: ['node'], name: 'a', credentials: 'user', tools: { a: null } }],
       [{ module: './a.ts', name: 'a' }],
@@ -403,6 +432,76 @@ describe('the credentials of a source', () => {
     expect(
       await openApiProblems('base_url: http://other.example.org\noperations: { a: { credentials: user } }'),
     ).toEqual([`tools[0].operations.a.credentials ${problem}`]);
+  });
+
+  it('may be sent in another header, with another scheme, or in a cookie', async () => {
+    const entries = await entriesOf(`tools:
+  - { openapi: a, name: a, credential: { header: X-User-Token }, ${OPERATIONS} }
+  - { openapi: a, name: b, credential: { header: authorization, scheme: Token }, ${OPERATIONS} }
+  - { openapi: a, name: c, credential: { header: Authorization }, ${OPERATIONS} }
+  - { mcp: 'https://x.example', name: d, credentials: user, credential: { cookie: session }, tools: { a: } }
+  - { module: ./a.ts, credential: { header: X-User-Token } }
+  - { openapi: a, name: e, ${OPERATIONS} }`);
+    expect(entries.map((entry) => ('credential' in entry ? entry.credential : null))).toEqual([
+      { header: 'X-User-Token', scheme: null },
+      { header: 'authorization', scheme: 'Token' },
+      { header: 'Authorization', scheme: 'Bearer' },
+      { cookie: 'session' },
+      { header: 'X-User-Token', scheme: null },
+      null,
+    ]);
+  });
+
+  it.each([
+    ['{ query: token }', '.query would put the token into addresses, which servers and proxies log'],
+    [
+      '{ query: token, header: X-A }',
+      '.query would put the token into addresses, which servers and proxies log',
+    ],
+    ['{}', ' is empty'],
+    ['bearer', ' is not an object'],
+    ['{ scheme: Token }', ' names neither a header nor a cookie'],
+    ['{ header: X-A, cookie: b }', ' names a header and a cookie'],
+    ['{ cookie: b, scheme: Token }', '.scheme belongs to a header, not to a cookie'],
+    ['{ heder: X-A }', '.heder is not a known key'],
+    ['{ header: 3 }', '.header is a number; put it in quotes'],
+    ['{ header: Host }', '.header is not a header that can carry a credential'],
+    ['{ header: Content-Type }', '.header is not a header that can carry a credential'],
+    ['{ header: Content-MD5 }', '.header is not a header that can carry a credential'],
+    ['{ header: Transfer-Encoding }', '.header is not a header that can carry a credential'],
+    ['{ header: Accept }', '.header is not a header that can carry a credential'],
+    ['{ header: traceparent }', '.header is not a header that can carry a credential'],
+    ['{ header: X-Forwarded-User }', '.header is not a header that can carry a credential'],
+    ['{ header: "X A" }', '.header is not a header that can carry a credential'],
+    ['{ header: Cookie }', '.header needs the name of the cookie'],
+    ['{ header: X-A, scheme: "To ken" }', '.scheme is not a scheme'],
+    ['{ cookie: "a=b" }', '.cookie is not the name of a cookie'],
+    ['{ cookie: "a;b" }', '.cookie is not the name of a cookie'],
+  ])('cannot be sent as %s', async (credential, problem) => {
+    const problems = await openApiProblems(`credential: ${credential}\n${OPERATIONS}`);
+    expect(problems[0]).toBe(`tools[0].credential${problem}`);
+  });
+
+  it('may not be sent in a header that the entry or a key uses, and must be sent at all', async () => {
+    expect(
+      await openApiProblems(`credential: { header: X-Key }\nheaders: { x-key: a }\n${OPERATIONS}`),
+    ).toEqual(['tools[0].headers.x-key is the header in which the credentials of this source are sent']);
+    expect(
+      await openApiProblems(`credential: { cookie: a }\nheaders: { Cookie: b=c }\n${OPERATIONS}`),
+    ).toEqual(['tools[0].headers.Cookie is the header in which the credentials of this source are sent']);
+    expect(
+      await openApiProblems(
+        'credential: { header: X-Key }\noperations: { a: { idempotency_header: X-KEY } }',
+      ),
+    ).toEqual([
+      'tools[0].operations.a.idempotency_header is the header in which the credentials of this source are sent',
+    ]);
+    expect(
+      await openApiProblems(`credential: { header: X-Key }\nheaders: { Authorization: a }\n${OPERATIONS}`),
+    ).toEqual([]);
+    expect(await openApiProblems(`credential: { header: X-Key }\ncredentials: none\n${OPERATIONS}`)).toEqual([
+      'tools[0].credential has no effect: no tool of the entry has credentials',
+    ]);
   });
 
   it('follow the same rules for MCP sources', async () => {

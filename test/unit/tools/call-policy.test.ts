@@ -306,6 +306,27 @@ describe('the part of an answer that is shown', () => {
     expect(await shown(answering(result, { public: fields }), signedIn())).toEqual(result);
   });
 
+  test('has the headers about pages and rates only if it is shown as a whole', async () => {
+    const headers = { link: `<https://x/orders?page=2&t=${token}>`, 'x-total': '7' };
+    const paged = (rest: Partial<Tool>, status = 200) => {
+      const tool = answering(order, rest, status);
+      return {
+        ...tool,
+        send: async (...given: Parameters<Tool['send']>) => ({ ...(await tool.send(...given)), headers }),
+      } as Tool;
+    };
+    const headersOf = async (tool: Tool, context = anonymous()) =>
+      (await bind(tool, context).bound.call({})).headers;
+    const masked = { ...headers, link: '<https://x/orders?page=2&t=[token]>' };
+    expect(await headersOf(paged({}), signedIn())).toEqual(masked);
+    expect(await headersOf(paged({}, 429), signedIn())).toEqual(masked);
+    expect(await headersOf(paged({ credentials: 'none' }))).toEqual(masked);
+    expect(await headersOf(paged({ public: 'all' }))).toEqual(masked);
+    expect(await headersOf(paged({ public: 'all' }, 429))).toBeUndefined();
+    expect(await headersOf(paged({ public: ['id'] }))).toBeUndefined();
+    expect(await headersOf(paged({}))).toBeUndefined();
+  });
+
   test('is empty without public fields, and says that sign-in is needed', async () => {
     for (const result of [order, [order], 'text', null])
       expect(await shown(answering(result))).toMatchObject({ sign_in_needed: true });

@@ -16,7 +16,12 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-const NO_MEMORY = { MEMORY_BACKEND: 'none', DATABASE_URL: undefined, SESSION_BACKEND: 'sqlite' } as const;
+const OTHERS = {
+  GET_USER: true,
+  MEMORY_BACKEND: 'none',
+  DATABASE_URL: undefined,
+  SESSION_BACKEND: 'sqlite',
+} as const;
 
 async function ask(
   args: Record<string, unknown>,
@@ -24,7 +29,7 @@ async function ask(
   publicFields: string[] = [],
 ): Promise<ToolAnswer> {
   const [tool] = builtInTools({
-    ...NO_MEMORY,
+    ...OTHERS,
     API_BASE_URL: api.url,
     API_PUBLIC_USER_FIELDS: publicFields,
   }).list();
@@ -39,7 +44,17 @@ const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const looked = () => api.seen('/users').map(({ query, sub }) => [query.userEmail, sub]);
 
 test('get_user does not exist without API_BASE_URL', () => {
-  const { list } = builtInTools({ ...NO_MEMORY, API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] });
+  const { list } = builtInTools({ ...OTHERS, API_BASE_URL: undefined, API_PUBLIC_USER_FIELDS: [] });
+  expect(list().map(({ name }) => name)).toEqual(['my_actions']);
+});
+
+test('get_user does not exist with GET_USER=off', () => {
+  const { list } = builtInTools({
+    ...OTHERS,
+    GET_USER: false,
+    API_BASE_URL: api.url,
+    API_PUBLIC_USER_FIELDS: [],
+  });
   expect(list().map(({ name }) => name)).toEqual(['my_actions']);
 });
 

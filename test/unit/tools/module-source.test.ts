@@ -163,6 +163,30 @@ describe('a tool of a module', () => {
     ]);
   });
 
+  test.each([
+    ['..', 'has a segment that is empty, `.` or `..`'],
+    ['', 'has a segment that is empty, `.` or `..`'],
+    ['%2e%2e', 'has a segment that is empty, `.` or `..`'],
+    ['..%2F..%2Fbob', 'has an encoded `/` or `\\` in a segment'],
+    ['a%252fb', 'has an encoded `/` or `\\` in a segment'],
+    ['a b', 'has a blank, a control character or a backslash'],
+  ])('that puts the value %j into a path gets an error, and nothing is sent', async (value, problem) => {
+    const code = calling(
+      `try { await api.get(${JSON.stringify(`/orders/${value}/items`)}); } catch ({ status, message }) { return { status, message }; }`,
+    );
+    expect(await call(code, signedIn())).toMatchObject({
+      ok: true,
+      result: { status: null, message: expect.stringContaining(problem) },
+    });
+    expect(api.requests).toEqual([]);
+  });
+
+  test('can send an encoded slash in a path if the request says `allow_slash`', async () => {
+    api.misbehave('/files/a%2Fb', { status: 200, body: { found: true } });
+    const code = calling(`return api.get('/files/' + encodeURIComponent('a/b'), { allow_slash: true })`);
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: { found: true } });
+  });
+
   test('sends the body of every method of `api` as JSON', async () => {
     api.misbehave('/things', { status: 200, body: { done: true } });
     const code = calling(
@@ -179,6 +203,98 @@ describe('a tool of a module', () => {
         { method: method.toLowerCase() },
       ]),
     );
+  });
+
+  test('sends `form` as a form, with lists and objects, and `headers`', async () => {
+    api.misbehave('/things', { status: 200, body: {} });
+    const code = calling(
+      `return api.post('/things', {
+         form: { To: '+41 &', Tag: ['a', 'b'], left: undefined, card: { name: 'x', lines: ['1'] }, items: [{ id: 1 }] },
+         headers: { 'X-Mode': 'test' },
+       });`,
+      `effect: 'write', confirm: 'never'`,
+    );
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: {} });
+    const [seen] = api.seen('/things');
+    expect(seen?.sub).toBe('user-1');
+    expect(seen?.headers).toMatchObject({
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-mode': 'test',
+    });
+    expect([...new URLSearchParams(String(seen?.body))]).toEqual([
+      ['To', '+41 &'],
+      ['Tag', 'a'],
+      ['Tag', 'b'],
+      ['card[name]', 'x'],
+      ['card[lines][]', '1'],
+      ['items[0][id]', '1'],
+    ]);
+  });
+
+  test('sends `multipart` with fields and files', async () => {
+    api.misbehave('/files', { status: 200, body: {} });
+    const code = calling(
+      `return api.post('/files', {
+         multipart: {
+           file: { bytes: new Uint8Array([65, 66]), file_name: '../a.bin' },
+           note: 'x', n: 7, meta: { a: 1 },
+           text: [{ text: 'ü', content_type: 'text/csv' }],
+         },
+       });`,
+      `effect: 'write', confirm: 'never'`,
+    );
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: {} });
+    const [seen] = api.seen('/files');
+    const form = await new Response(String(seen?.body), {
+      headers: { 'content-type': String(seen?.headers['content-type']) },
+    }).formData();
+    const parts = [...form].map(([name, value]) =>
+      typeof value === 'string' ? [name, value] : [name, value.name, value.type, value.size],
+    );
+    expect(parts).toEqual([
+      ['note', 'x'],
+      ['n', '7'],
+      ['meta', '{"a":1}'],
+      ['file', 'a.bin', 'application/octet-stream', 2],
+      ['text', 'file', 'text/csv', 2],
+    ]);
+  });
+
+  test.each([
+    ['{ form: { a: null } }', '`form.a` cannot be null, because a form has no null: leave it out'],
+    [
+      '{ form: { a: { b: [] } } }',
+      '`form.a.b` cannot be empty, because a form has no empty list or object: leave it out',
+    ],
+    ['{ multipart: { a: null } }', '`multipart.a` is null: leave it out'],
+    ['{ multipart: { a: { base64: "?" } } }', '`multipart.a` has a `base64` that is not valid base64'],
+    ['{ multipart: { a: { bytes: new Uint8Array(9_000_000) } } }', '`multipart.a` is larger than 8192 KiB'],
+    ['{ body: {}, form: {} }', 'a request has only one of `body`, `form` and `multipart`'],
+  ])('can catch the mistake of a request with %s, which is not sent', async (request, message) => {
+    const code = calling(
+      `try { await api.post('/things', ${request}); } catch (error) { return error.message; }`,
+      `effect: 'write', confirm: 'never'`,
+    );
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: message });
+    expect(api.requests).toEqual([]);
+  });
+
+  test.each([
+    'Authorization',
+    'Cookie',
+    'Host',
+    'Content-Type',
+    'X-HTTP-Method-Override',
+    'X-Forwarded-User',
+  ])('cannot set the header %s', async (name) => {
+    const code = calling(
+      `try { await api.get('/things', { headers: { ${JSON.stringify(name)}: 'x' } }); } catch ({ message }) { return message; }`,
+    );
+    expect(await call(code, signedIn())).toEqual({
+      ok: true,
+      result: `The header \`${name}\` may not be set.`,
+    });
+    expect(api.requests).toEqual([]);
   });
 
   test('gives the agent only the public fields of data that `api` fetched with default credentials', async () => {

@@ -89,6 +89,13 @@ describe('the request of a tool client', () => {
     '//evil.example.com/',
     '/orders/..\\admin',
     '/orders/\t../admin',
+    '/orders/%252e%252e/admin',
+    '/orders/..%2f..%2fadmin',
+    '/orders/..;/admin',
+    '/orders/a%2Fb',
+    '/orders/a%5cb',
+    '/orders/a%252fb',
+    '/orders/%2e%2e%5cadmin',
     'orders',
     '',
     'https://evil.example.com/orders',
@@ -102,7 +109,21 @@ describe('the request of a tool client', () => {
     expect(api.requests).toEqual([]);
   });
 
+  test('may contain an encoded slash in its path if it says so, but no dot segment', async () => {
+    api.misbehave('/orders/a%2Fb', { status: 200, body: {} });
+    const slashed = (path: string) => request({ path, allow_slash: true });
+    expect(await slashed('/orders/a%2Fb')).toMatchObject({ outcome: 'answered', status: 200 });
+    for (const path of ['/orders/a%2F..%2Fb', '/orders/a%2F%2Fb', '/orders/%252e%252e'])
+      expect(await slashed(path)).toMatchObject({ outcome: 'failed', reason: 'path_refused' });
+    expect(api.requests).toHaveLength(1);
+  });
+
   test.each([
+    'X-HTTP-Method-Override',
+    'X-Forwarded-For',
+    'x-original-url',
+    'Forwarded',
+    'X_Forwarded_Host',
     'Authorization',
     'COOKIE',
     'Host',

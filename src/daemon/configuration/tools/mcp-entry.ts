@@ -5,7 +5,7 @@ import type { EntryContext } from './read-source-entries.ts';
 import { readEntrySecrets, readName, readSourcePolicy, readUrl } from './source-policy.ts';
 import { readToolEntries } from './tool-entries.ts';
 
-const MCP_KEYS = ['mcp', 'name', 'credentials', 'exchange', 'headers', 'secrets', 'tools'];
+const MCP_KEYS = ['mcp', 'name', 'credentials', 'credential', 'exchange', 'headers', 'secrets', 'tools'];
 const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools'];
 
 const RIGHT_COMMAND = 'the program and its arguments, such as [node, server.js]';

@@ -1,7 +1,8 @@
 import type { ModuleEntry } from '../../tools/source-entry.ts';
 import type { ConfigNode } from '../config-node.ts';
+import { readCredential } from './read-credential.ts';
 
-const MODULE_KEYS = ['module'];
+const MODULE_KEYS = ['module', 'credential'];
 
 /** Reads an entry with the key `module`; undefined if it has a problem. The module itself is not loaded. */
 export function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {
@@ -9,6 +10,8 @@ export function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {
   const module = node
     .child('module')
     .text('a path such as ./tools/refund.ts, or the name of an installed package');
+  const credential = readCredential(node.child('credential'));
   if (module === undefined) return undefined;
-  return { kind: 'module', place: `${node.setting} (${node.source})`, module, folder: node.folder };
+  const place = `${node.setting} (${node.source})`;
+  return { kind: 'module', place, module, folder: node.folder, ...(credential && { credential }) };
 }

@@ -10,6 +10,7 @@ const OPENAPI_KEYS = [
   'name',
   'base_url',
   'credentials',
+  'credential',
   'exchange',
   'headers',
   'secrets',

@@ -1,17 +1,17 @@
+import { BEARER, type CredentialForm, credentialHeader } from '../../downstream/credential-form.ts';
 import { isLoopback } from '../../loopback.ts';
-import { isAllowedHeader } from '../../tools/allowed-header.ts';
+import { isAllowedFixedHeader } from '../../tools/allowed-header.ts';
 import type { ExchangeEntry, ToolEntry } from '../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../tools/tool.ts';
 import type { ConfigNode } from '../config-node.ts';
 import { type EntrySecrets, fillSecrets } from './fill-secrets.ts';
+import { readCredential } from './read-credential.ts';
 import { SECRET_NAME, type SourceSecrets } from './source-secrets.ts';
 import { CREDENTIALS } from './tool-entries.ts';
 
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
 const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
 const RIGHT_EXCHANGE = '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
-/** Headers that an entry may set, but a tool may not. */
-const FIXED_ONLY = ['authorization', 'cookie'];
 const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
 
 export function readName(node: ConfigNode): string | undefined {
@@ -22,11 +22,12 @@ export function readName(node: ConfigNode): string | undefined {
 export interface SourcePolicy {
   headers: Readonly<Record<string, string>>;
   credentials?: CredentialPolicy;
+  credential?: CredentialForm;
   exchange?: ExchangeEntry;
 }
 
 /**
- * Reads the keys `secrets`, `headers`, `exchange` and `credentials` of an entry.
+ * Reads the keys `secrets`, `headers`, `exchange`, `credentials` and `credential` of an entry.
  * @param tools the tools of the entry, whose credentials are checked as well
  */
 export function readSourcePolicy(
@@ -38,10 +39,13 @@ export function readSourcePolicy(
   const secrets = readEntrySecrets(node, values);
   const headers = readHeaders(node, secrets);
   const exchange = readExchange(node, secrets);
-  const credentials = readCredentials(node, destination, tools, { headers, byDefault });
+  const credential = readCredential(node.child('credential'));
+  const form = credential ?? BEARER;
+  const credentials = readCredentials(node, destination, tools, { headers, byDefault, form });
   return {
     headers,
     ...(credentials === undefined ? {} : { credentials }),
+    ...(credential === undefined ? {} : { credential }),
     ...(exchange === undefined ? {} : { exchange }),
   };
 }
@@ -83,8 +87,7 @@ function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, st
   const filled = headers.members(RIGHT_HEADERS).flatMap(([name, value]) => {
     const text = fillSecrets(value, `a text; a secret as \${SETTING}`, secrets);
     const lower = name.toLowerCase();
-    if (!isAllowedHeader(name) && !FIXED_ONLY.includes(lower))
-      value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
+    if (!isAllowedFixedHeader(name)) value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
     else if (seen.has(lower)) value.refuse('occurs twice in the list', 'each header once, in one spelling');
     else if (text !== undefined && !isHeaderValue(text))
       value.refuse('has a value that no header can contain', 'one line of printable ASCII characters');
@@ -147,13 +150,21 @@ function isOwnOrigin({ url, api }: Destination): boolean | null {
 
 /**
  * Reads `credentials` of an entry. Checks these credentials and the credentials of its tools: whether they may be sent
- * to this origin, and whether a fixed `Authorization` header conflicts with them (agentd-agent(7), "Credentials").
+ * to this origin, and whether another header conflicts with them (agentd-agent(7), "Credentials").
  */
 function readCredentials(
   node: ConfigNode,
   destination: Destination,
   tools: ToolList,
-  { headers, byDefault }: { headers: Readonly<Record<string, string>>; byDefault: 'own-origin' | 'none' },
+  {
+    headers,
+    byDefault,
+    form,
+  }: {
+    headers: Readonly<Record<string, string>>;
+    byDefault: 'own-origin' | 'none';
+    form: CredentialForm;
+  },
 ): CredentialPolicy | undefined {
   const child = node.child('credentials');
   const hasExchange = !node.child('exchange').isAbsent;
@@ -179,7 +190,8 @@ function readCredentials(
   const implied = byDefault === 'own-origin' && isOwnOrigin(destination) !== false && child.isAbsent;
   const carries =
     (credentials ?? 'none') !== 'none' || implied || named.some(({ policy }) => policy !== 'none');
-  const fixed = Object.keys(headers).find((name) => name.toLowerCase() === 'authorization');
+  const carrier = credentialHeader(form);
+  const fixed = Object.keys(headers).find((name) => name.toLowerCase() === carrier);
   if (fixed !== undefined && carries) {
     node
       .child('headers')
@@ -189,6 +201,17 @@ function readCredentials(
         'credentials: none, or an entry without this header',
       );
   }
+  for (const [key, { idempotency_header }] of Object.entries(tools.entries)) {
+    if (idempotency_header?.toLowerCase() === carrier)
+      tools.node
+        .child(key)
+        .child('idempotency_header')
+        .refuse('is the header in which the credentials of this source are sent', 'another header');
+  }
+  if (!node.child('credential').isAbsent && !carries)
+    node
+      .child('credential')
+      .refuse('has no effect: no tool of the entry has credentials', 'credentials: user, or another policy');
   return credentials;
 }
 

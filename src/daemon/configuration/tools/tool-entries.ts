@@ -1,5 +1,5 @@
 import { isAllowedHeader } from '../../tools/allowed-header.ts';
-import type { ToolEntry } from '../../tools/source-entry.ts';
+import type { ParameterEntry, ToolEntry } from '../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../tools/tool.ts';
 import type { ConfigNode } from '../config-node.ts';
 
@@ -13,13 +13,15 @@ export const CREDENTIALS = [
 
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
+const RIGHT_PARAMETERS =
+  'path parameters and what their values may be, such as { file: { allow_slash: true } }';
 const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
 
 /** Keys that entries of all kinds can have for one operation or tool. */
-const SHARED_KEYS = ['as', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
+const SHARED_KEYS = ['as', 'effect', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
 const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
-  openapi: [...SHARED_KEYS, 'idempotency_header'],
-  mcp: [...SHARED_KEYS, 'effect'],
+  openapi: [...SHARED_KEYS, 'idempotency_header', 'parameters'],
+  mcp: SHARED_KEYS,
 };
 
 /** Reads `operations` of an OpenAPI source or `tools` of an MCP source. @returns the settings of each tool, by key */
@@ -49,6 +51,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
     bind: given(node.child('bind'), readBind),
     idempotency_header: given(node.child('idempotency_header'), readHeaderName),
     idempotent: given(node.child('idempotent'), readBoolean),
+    parameters: given(node.child('parameters'), readParameters),
   });
 }
 
@@ -86,6 +89,16 @@ function readHeaderName(node: ConfigNode): string | undefined {
   if (name === undefined) return undefined;
   if (!isAllowedHeader(name)) return node.refuseValue('is not a header that a tool may set', right);
   return name;
+}
+
+function readParameters(node: ConfigNode): Record<string, ParameterEntry> {
+  const read = node.members(RIGHT_PARAMETERS).map(([name, parameter]) => {
+    parameter.members(RIGHT_PARAMETERS);
+    parameter.onlyKeys(['allow_slash']);
+    const allow_slash = given(parameter.child('allow_slash'), readBoolean);
+    return [name, allow_slash === undefined ? {} : { allow_slash }] as const;
+  });
+  return Object.fromEntries(read);
 }
 
 function readBoolean(node: ConfigNode): boolean | undefined {

@@ -99,4 +99,11 @@ export const IDENTITY_RECORDS = [
     sentence: 'Fields of a user that the agent may see under default credentials, comma-separated.',
     example: 'name',
   },
+  {
+    name: 'GET_USER',
+    kind: 'boolean',
+    default: true,
+    sentence:
+      'Offers the tool `get_user`, which looks up a user at `GET /users?userEmail=`. Set it to `off` if the API has no such path.',
+  },
 ] as const satisfies readonly SettingRecord[];

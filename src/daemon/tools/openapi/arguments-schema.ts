@@ -1,7 +1,10 @@
 import { nearest } from '../../settings/nearest.ts';
 import type { JsonSchema } from '../tool.ts';
-import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
-import { BODY, type Operation } from './read-operation.ts';
+import { withFiles } from './file-schema.ts';
+import { isObject, type OpenApiDocument } from './openapi-document.ts';
+import { propertiesOf } from './properties-of.ts';
+import { BODY } from './read-body.ts';
+import type { Operation } from './read-operation.ts';
 import { SchemaConverter } from './schema-converter.ts';
 
 /** A name under `bind` that an operation does not have. */
@@ -31,7 +34,8 @@ export function argumentsSchema(
   const hidden = new Set(
     bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)),
   );
-  const fields = body?.schema === undefined || body.schema === null ? [] : fieldsOf(body.schema, new Set());
+  const fields =
+    body?.schema === undefined || body.schema === null ? [] : [...propertiesOf(body.schema).keys()];
   checkBindings(bound, [
     ...parameters.map(({ property }) => property),
     ...fields.map((field) => `${BODY}.${field}`),
@@ -54,10 +58,14 @@ export function argumentsSchema(
   const isFilled = hidden.size > 0 && fields.every((field) => hidden.has(field));
   if (body !== null && !isFilled) {
     const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
-    properties[BODY] = described(schema, body.description);
+    const filled = body.format === 'multipart' ? (withFiles(schema) as JsonSchema) : schema;
+    properties[BODY] = described(filled, body.description);
     if (body.required) required.push(BODY);
   }
-  const { definitions } = converter;
+  const definitions =
+    body?.format === 'multipart'
+      ? (withFiles(converter.definitions) as typeof converter.definitions)
+      : converter.definitions;
   return {
     type: 'object',
     properties,
@@ -75,20 +83,6 @@ function checkBindings(bound: readonly string[], known: readonly string[]): void
       known.length === 0 ? 'no binding: the operation has no parameters' : `one of ${known.join(', ')}`;
     throw new UnknownBinding(binding, near === undefined ? right : `${near}? ${right}`);
   }
-}
-
-/** The fields that a body can have in any of the forms that its schema allows. */
-function fieldsOf(node: DocumentNode, seen: Set<string>): string[] {
-  const schema = node.resolved();
-  if (seen.has(schema.pointer)) return [];
-  seen.add(schema.pointer);
-  const names = schema
-    .child('properties')
-    .members()
-    .map(([name]) => name);
-  for (const list of ['allOf', 'anyOf', 'oneOf'])
-    for (const branch of schema.child(list).items()) names.push(...fieldsOf(branch, seen));
-  return [...new Set(names)];
 }
 
 function described(schema: JsonSchema | boolean, description: string | null): unknown {

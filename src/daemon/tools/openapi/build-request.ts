@@ -1,13 +1,17 @@
+import { holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
+import { encodeFields } from './encode-fields.ts';
+import { isObject } from './openapi-document.ts';
+import { haveSameRoot, METHOD_OVERRIDE } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
-import { BODY, type Operation, type Parameter } from './read-operation.ts';
+import { BODY, type RequestBody } from './read-body.ts';
+import type { Operation, Parameter } from './read-operation.ts';
+import { nameOf } from './split-path.ts';
+import { UnusableArgument } from './unusable-argument.ts';
 
 /** A request with the arguments, or a text that tells the model why there is none. */
 export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
-
-/** A mistake that the model can correct. */
-class UnusableArgument extends Error {}
 
 /**
  * Builds the request for the arguments of a call (agentd-agent(7), "OpenAPI"). The arguments were checked against the
@@ -23,27 +27,48 @@ export function buildRequest(operation: Operation, args: ToolArguments): BuiltRe
   }
 }
 
-function requestOf({ found, parameters, body }: Operation, args: ToolArguments): ToolRequest {
+function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
+  const { found, template, fixed, parameters, body } = operation;
   const given = parameters.filter(
     ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
   );
   const query = given
     .filter((one) => one.in === 'query')
-    .flatMap((one) => queryOf(one, args[one.property], parameters));
+    .flatMap((one) => queryOf(one, args[one.property], operation));
+  query.unshift(...fixed.map(encodeLiteral));
   const headers = given
     .filter((one) => one.in === 'header' && args[one.property] !== null)
     .map((one) => [one.name, headerOf(one, args[one.property])]);
-  const hasBody = body !== null && Object.hasOwn(args, BODY) && args[BODY] !== undefined;
   return {
     method: found.method,
-    path: pathOf(found.path, parameters, args),
+    path: pathOf(template, parameters, args),
+    ...(mayHaveSlashes(template, parameters) ? { allow_slash: true } : {}),
     ...(query.length > 0 ? { search: query.join('&') } : {}),
     ...(headers.length > 0 ? { headers: Object.fromEntries(headers) as Record<string, string> } : {}),
-    ...(hasBody ? { body: args[BODY], content_type: body.media_type } : {}),
+    ...bodyOf(body, args),
   };
 }
 
-/** The path with its parameters filled in. A segment with parameters must not become empty, `.` or `..`. */
+function bodyOf(body: RequestBody | null, args: ToolArguments): Partial<ToolRequest> {
+  if (body === null || !Object.hasOwn(args, BODY) || args[BODY] === undefined) return {};
+  checkMethod(body, args[BODY]);
+  return body.format === 'json'
+    ? { body: args[BODY], content_type: body.media_type }
+    : { encoded: encodeFields(body, args[BODY]) };
+}
+
+/** A free field of the body must not change the method: a search could become a deletion that nobody confirmed. */
+function checkMethod({ fields }: RequestBody, value: unknown): void {
+  const names = isObject(value) ? Object.keys(value) : [];
+  const other = names.find((name) => !fields.has(name) && haveSameRoot(name, METHOD_OVERRIDE));
+  if (other !== undefined)
+    throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
+}
+
+/**
+ * The path with its parameters filled in. A value adds no segment, unless its parameter has `allow_slash`, and a segment
+ * with parameters never becomes empty, `.` or `..`, however often a proxy decodes it.
+ */
 function pathOf(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
   return template
     .split('/')
@@ -56,15 +81,26 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
         if (parameter === undefined || value === undefined || value === null)
           throw new UnusableArgument(`The argument \`${parameter?.property ?? name}\` is missing.`);
         names.push(parameter.property);
-        return pathText(parameter, value);
+        const text = pathText(parameter, value);
+        if (!parameter.allow_slash && holdsSlash(text))
+          throw new UnusableArgument(
+            `The argument \`${parameter.property}\` cannot contain \`/\` or \`\\\`, not even percent-encoded.`,
+          );
+        return text;
       });
-      if (names.length > 0 && /^\.{0,2}$/.test(filled))
-        throw new UnusableArgument(
-          `The argument \`${names.join('`, `')}\` cannot be empty, \`.\` or \`..\`.`,
-        );
+      if (names.length > 0 && isUnsafeSegment(filled)) {
+        const whole = holdsSlash(filled) ? 'No part of the argument' : 'The argument';
+        const may = holdsSlash(filled) ? 'can' : 'cannot';
+        throw new UnusableArgument(`${whole} \`${names.join('`, `')}\` ${may} be empty, \`.\` or \`..\`.`);
+      }
       return filled;
     })
     .join('/');
+}
+
+/** Whether a segment of the path can contain an encoded slash: from a parameter, or from the document itself. */
+function mayHaveSlashes(template: string, parameters: readonly Parameter[]): boolean {
+  return parameters.some(({ allow_slash }) => allow_slash) || template.split('/').some(holdsSlash);
 }
 
 /** Encodes fixed text of the path. Text that the document has percent-encoded is not encoded again. */
@@ -76,24 +112,20 @@ function encodeLiteral(text: string): string {
   );
 }
 
-function queryOf(parameter: Parameter, value: unknown, all: readonly Parameter[]): string[] {
+function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Operation): string[] {
   const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
     // Each member of the object becomes a separate parameter. None of them may replace another parameter.
-    const others = all
+    const others = parameters
       .filter((one) => one.in === 'query' && one !== parameter)
-      .map((one) => rootOf(one.name));
-    const other = Object.keys(value).find((key) => others.includes(rootOf(key)));
+      .map(({ name }) => name);
+    const taken = [...others, ...fixed.map(nameOf), METHOD_OVERRIDE];
+    const other = Object.keys(value).find((key) => taken.some((name) => haveSameRoot(name, key)));
     if (other !== undefined)
       throw new UnusableArgument(`The argument \`${property}\` cannot contain \`${other.slice(0, 64)}\`.`);
   }
   return queryPairs(parameter, value);
-}
-
-/** The name under which servers read a parameter: `filter` for `Filter[a]`. Some servers ignore case. */
-function rootOf(name: string): string {
-  return (name.split('[', 1)[0] ?? '').trim().toLowerCase();
 }
 
 function headerOf(parameter: Parameter, value: unknown): string {

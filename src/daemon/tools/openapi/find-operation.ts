@@ -19,7 +19,7 @@ export interface FoundOperation {
   readonly node: DocumentNode;
 }
 
-/** All operations of a document, in the order of the document, and the paths that cannot be read. */
+/** All operations of a document, in its order, and the paths and operations that cannot be read. */
 export function operationsOf({ root }: OpenApiDocument): {
   operations: FoundOperation[];
   problems: DocumentProblem[];
@@ -30,17 +30,19 @@ export function operationsOf({ root }: OpenApiDocument): {
     if (!path.startsWith('/')) return [];
     const item = followed(member, problems);
     return METHODS.flatMap((method) => {
-      const node = item?.child(method.toLowerCase());
-      if (item === null || node?.value === undefined) return [];
+      const member = item?.child(method.toLowerCase());
+      if (item === null || member?.value === undefined) return [];
+      const node = followed(member, problems);
+      if (node === null) return [];
       return [{ method, path, operation_id: node.text('operationId'), item, node }];
     });
   });
   return { operations, problems };
 }
 
-function followed(item: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
+function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
   try {
-    return item.resolved();
+    return node.resolved();
   } catch (error) {
     if (!(error instanceof DocumentProblem)) throw error;
     problems.push(error);

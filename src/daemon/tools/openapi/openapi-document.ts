@@ -16,6 +16,21 @@ export class DocumentProblem extends Error {
   }
 }
 
+/** A reference leads to another file or to an address, which is not opened. */
+export class OutsideReference extends DocumentProblem {
+  readonly reference: string;
+
+  constructor(at: DocumentPath, reference: string) {
+    super(
+      at,
+      `refers to \`${reference}\`, which is outside of the document`,
+      'a reference within the document (#/components/…); bundle the files into one document',
+    );
+    this.name = 'OutsideReference';
+    this.reference = reference;
+  }
+}
+
 /** An OpenAPI document after it was read. Only its top level and its version are checked. */
 export interface OpenApiDocument {
   /** Path of the file. */
@@ -72,11 +87,7 @@ export class DocumentNode {
     if (reference === undefined) return null;
     if (typeof reference !== 'string')
       return this.refuse('has a `$ref` that is not a text', 'a reference within the document');
-    if (!reference.startsWith('#'))
-      return this.refuse(
-        `refers to \`${reference.slice(0, 100)}\`, which is outside of the document`,
-        'a reference within the document (#/components/…); bundle the files into one document',
-      );
+    if (!reference.startsWith('#')) throw new OutsideReference(this.at, reference.slice(0, 100));
     const segments = segmentsOf(reference);
     let target = new DocumentNode(this.#root, [], this.#root);
     for (const segment of segments ?? []) {

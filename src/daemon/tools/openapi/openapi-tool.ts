@@ -25,7 +25,7 @@ export function openApiTool(
   { info, parameters }: { info: ToolSourceInfo; parameters: JsonSchema },
 ): Tool {
   const { found } = operation;
-  const effect: Effect = found.method === 'GET' || found.method === 'HEAD' ? 'read' : 'write';
+  const effect = told.effect ?? effectOf(found);
   const header = told.idempotency_header ?? null;
   const title = found.node.text('summary');
   return {
@@ -51,6 +51,11 @@ export function openApiTool(
 
 export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
   return toolName(entry.name, found.operation_id ?? keyOf(found), told.as);
+}
+
+/** The effect of an operation whose entry does not say it. */
+function effectOf({ method }: FoundOperation): Effect {
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
 /**
@@ -88,5 +93,6 @@ async function send(
     idempotency_header !== null && idempotency_key !== null ? { [idempotency_header]: idempotency_key } : {};
   const response = await client.request({ ...request, headers: { ...request.headers, ...key } });
   if (response.outcome !== 'answered') return response;
-  return { outcome: 'answered', status: response.status, result: response.body };
+  const { status, body, headers } = response;
+  return { outcome: 'answered', status, result: body, ...(headers === undefined ? {} : { headers }) };
 }

@@ -1,14 +1,33 @@
+import { isUnsafeSegment } from '../../downstream/path-segment.ts';
 import { isAllowedHeader } from '../allowed-header.ts';
 import type { FoundOperation } from './find-operation.ts';
+import { isJson } from './media-type.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
+import { haveSameRoot } from './parameter-root.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
+import { BODY, type RequestBody, readBody } from './read-body.ts';
+import { nameOf, splitPath } from './split-path.ts';
 
 /** The parts of an operation that are needed to describe it as a tool and to send its requests. */
 export interface Operation {
   readonly found: FoundOperation;
+  /** The path of its requests, with parameters in braces. */
+  readonly template: string;
+  /** The `name=value` pairs that each request has in its query. */
+  readonly fixed: readonly string[];
   /** The parameters in the order of the document, without those that are never sent. */
   readonly parameters: readonly Parameter[];
   readonly body: RequestBody | null;
+}
+
+/** What the entry says about the parameters of an operation. */
+export interface OperationSettings {
+  /** The headers that are sent without an argument, in lower case. */
+  readonly headers: readonly string[];
+  /** The cookie that carries the credential; null if none does. */
+  readonly cookie: string | null;
+  /** The path parameters whose values may contain slashes. */
+  readonly with_slashes: readonly string[];
 }
 
 export interface Parameter extends ParameterForm {
@@ -18,18 +37,9 @@ export interface Parameter extends ParameterForm {
   readonly required: boolean;
   readonly description: string | null;
   readonly schema: DocumentNode;
+  /** Whether a value in the path may contain a slash or a backslash. */
+  readonly allow_slash: boolean;
 }
-
-export interface RequestBody {
-  readonly media_type: string;
-  readonly required: boolean;
-  readonly description: string | null;
-  /** Null if any JSON is allowed. */
-  readonly schema: DocumentNode | null;
-}
-
-/** The argument that contains the body. */
-export const BODY = 'body';
 
 const STYLES: Readonly<Record<Parameter['in'], readonly ParameterStyle[]>> = {
   path: ['simple', 'label', 'matrix'],
@@ -41,10 +51,9 @@ const IGNORED_HEADERS = ['accept', 'content-type', 'authorization'];
 
 /**
  * Reads an operation: its parameters, including the parameters of its path item, and its body.
- * @param set_elsewhere the headers that the entry itself sends, in lower case.
  * @throws DocumentProblem if the operation cannot be a tool.
  */
-export function readOperation(found: FoundOperation, set_elsewhere: readonly string[]): Operation {
+export function readOperation(found: FoundOperation, settings: OperationSettings): Operation {
   const declared = new Map<string, DocumentNode>();
   for (const list of [found.item.child('parameters'), found.node.child('parameters')]) {
     for (const item of list.items()) {
@@ -53,25 +62,40 @@ export function readOperation(found: FoundOperation, set_elsewhere: readonly str
       declared.set(`${parameter.text('in')} ${parameter.text('name')}`, parameter);
     }
   }
-  const read = [...declared.values()].flatMap((node) => readParameter(node, set_elsewhere) ?? []);
-  checkPath(found, read);
+  const { template, fixed, named } = splitPath(found.path);
+  const read = [...declared.values()]
+    .flatMap((node) => readParameter(node, settings) ?? [])
+    .filter(
+      ({ in: place, name }) => place !== 'query' || !fixed.some((pair) => haveSameRoot(nameOf(pair), name)),
+    );
+  checkPath(found, template, read);
+  const unknown = named.find((name) => !read.some((known) => known.in === 'query' && known.name === name));
+  if (unknown !== undefined)
+    found.node.refuse(
+      `has no query parameter \`${unknown}\`, which its path \`${found.path}\` names`,
+      'a parameter of the query with that name',
+    );
   const body = readBody(found);
-  return { found, parameters: withProperties(read, body !== null), body };
+  return { found, template, fixed, parameters: withProperties(read, body !== null), body };
 }
 
 type Unnamed = Omit<Parameter, 'property'>;
 
-function readParameter(node: DocumentNode, set_elsewhere: readonly string[]): Unnamed | null {
+function readParameter(
+  node: DocumentNode,
+  { headers, cookie, with_slashes }: OperationSettings,
+): Unnamed | null {
   const name = node.text('name');
   const place = node.text('in');
   if (name === null) return node.refuse('has no `name`', 'a parameter with `name` and `in`');
   const required = place === 'path' || node.child('required').value === true;
-  if (place === 'cookie') return required ? refuseUnsettable(node, `cookie \`${name}\``) : null;
+  if (place === 'cookie')
+    return required && name !== cookie ? refuseUnsettable(node, `cookie \`${name}\``) : null;
   if (place !== 'path' && place !== 'query' && place !== 'header')
     return node.refuse('has no `in` that is known', 'one of path, query, header, cookie');
   if (place === 'header') {
     const lower = name.toLowerCase();
-    if (IGNORED_HEADERS.includes(lower) || set_elsewhere.includes(lower)) return null;
+    if (IGNORED_HEADERS.includes(lower) || headers.includes(lower)) return null;
     if (!isAllowedHeader(name)) return required ? refuseUnsettable(node, `header \`${name}\``) : null;
   }
   return {
@@ -79,6 +103,7 @@ function readParameter(node: DocumentNode, set_elsewhere: readonly string[]): Un
     name,
     required,
     description: node.text('description'),
+    allow_slash: place === 'path' && with_slashes.includes(name),
     ...readForm(node, place),
   };
 }
@@ -116,11 +141,11 @@ function readForm(
 }
 
 /**
- * Checks that the names in braces are exactly the path parameters, and that the fixed part of the path has no query,
- * fragment, empty segment, `.` or `..`.
+ * Checks that the names in braces are exactly the path parameters, and that the fixed part of the path has no empty
+ * segment, `.` or `..`, and no encoded `?` or `#`.
  */
-function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[]): void {
-  const names = [...path.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
+function checkPath({ path, node }: FoundOperation, template: string, parameters: readonly Unnamed[]): void {
+  const names = [...template.matchAll(/\{([^{}]*)\}/g)].map(([, name = '']) => name);
   const missing = names.find(
     (name) => !parameters.some((known) => known.in === 'path' && known.name === name),
   );
@@ -135,9 +160,16 @@ function checkPath({ path, node }: FoundOperation, parameters: readonly Unnamed[
       `has a path parameter \`${unused.name}\`, which its path \`${path}\` does not name`,
       'a path that names it',
     );
-  const literal = path.replace(/\{[^{}]*\}/g, 'x');
-  if (/[\\\s\x00-\x1f?#]|\/\/|\/\.{1,2}(?=\/|$)/.test(decoded(literal)))
-    node.refuse(`has the path \`${path}\``, 'a path without query, fragment, empty segments, `.` and `..`');
+  const segments = template
+    .replace(/\{[^{}]*\}/g, 'x')
+    .slice(1)
+    .split('/');
+  if (segments.at(-1) === '') segments.pop();
+  if (/[\\\s\x00-\x1f?#]/.test(decoded(template)) || segments.some(isUnsafeSegment))
+    node.refuse(
+      `has the path \`${path}\``,
+      'a path without encoded `?` and `#`, empty segments, `.` and `..`',
+    );
 }
 
 function decoded(text: string): string {
@@ -146,58 +178,6 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-function readBody({ method, node }: FoundOperation): RequestBody | null {
-  const body = node.child('requestBody');
-  if (body.value === undefined) return null;
-  const resolved = body.resolved();
-  const required = resolved.child('required').value === true;
-  const types = resolved.child('content').members();
-  const media = bodyOfJson(types);
-  const hasBody = method !== 'GET' && method !== 'HEAD';
-  if (!hasBody) {
-    if (required)
-      resolved.refuse(
-        `requires a body, which a ${method} request does not have`,
-        'an operation without a body',
-      );
-    return null;
-  }
-  if (media === undefined) {
-    // A DELETE request hardly ever needs a body.
-    if (method === 'DELETE' && !required) return null;
-    return resolved.refuse(
-      `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, but agentd sends only JSON`,
-      'an operation that takes application/json; leave this one out of the entry',
-    );
-  }
-  const [type, { value }] = media;
-  const schema = media[1].child('schema');
-  return {
-    media_type: type.includes('*') ? 'application/json' : type,
-    required,
-    description: resolved.text('description'),
-    schema: isObject(value) && schema.value !== undefined ? schema : null,
-  };
-}
-
-/** The media type of the body. `application/json` is preferred, then another JSON type, then a wildcard. */
-function bodyOfJson(types: readonly [string, DocumentNode][]): [string, DocumentNode] | undefined {
-  return (
-    types.find(([type]) => essenceOf(type) === 'application/json') ??
-    types.find(([type]) => isJson(type)) ??
-    types.find(([type]) => ['*/*', 'application/*'].includes(essenceOf(type)))
-  );
-}
-
-function isJson(type: string): boolean {
-  return /^(?:application|text)\/json$|^[a-z]+\/[\w.+-]+\+json$/.test(essenceOf(type));
-}
-
-/** A media type without its parameters. */
-function essenceOf(type: string): string {
-  return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
 /**

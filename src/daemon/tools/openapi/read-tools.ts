@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { BEARER, credentialHeader } from '../../downstream/credential-form.ts';
 import type { SettingProblem } from '../../settings/problem.ts';
 import { checkSchema } from '../check-arguments.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
@@ -7,10 +8,10 @@ import { TOOL_NAME_MAX } from '../tool-name.ts';
 import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-operation.ts';
-import { DocumentProblem, type OpenApiDocument, pointerOf } from './openapi-document.ts';
+import { DocumentProblem, type OpenApiDocument, OutsideReference, pointerOf } from './openapi-document.ts';
 import { openApiTool } from './openapi-tool.ts';
 import { readDocument, UnreadableDocument } from './read-document.ts';
-import { readOperation } from './read-operation.ts';
+import { type Operation, readOperation } from './read-operation.ts';
 
 export interface ReadTools {
   tools: readonly Tool[];
@@ -74,13 +75,13 @@ function findListed(
   problems: SettingProblem[],
 ): ListedOperation[] {
   const { operations, problems: unread } = operationsOf(document);
-  let isMissing = false;
+  const outside = unread.filter((problem) => problem instanceof OutsideReference);
+  const missing: SettingProblem[] = [];
   const listed = Object.entries(entry.operations).flatMap(([key, told]) => {
     const place = entry.places.operations[key] ?? entry.places.document;
     const found = findOperation(operations, key);
     if ('method' in found) return [{ found, told, place }];
-    isMissing = true;
-    problems.push({
+    missing.push({
       ...place,
       value: null,
       problem: `${found.problem} ${shownPath(document.path)}`,
@@ -88,10 +89,30 @@ function findListed(
     });
     return [];
   });
-  // The missing operation may be in one of the unreadable paths.
-  if (isMissing)
-    problems.push(...unread.map((problem) => describe(problem, entry.places.document, document)));
+  if (missing.length === 0) return listed;
+  // The missing operations may be in the unreadable paths. If these are in other files, nothing else needs to be said.
+  const [first] = outside;
+  if (first !== undefined) problems.push(leavesTheFile(first, outside.length, entry, document));
+  else
+    problems.push(...missing, ...unread.map((problem) => describe(problem, entry.places.document, document)));
   return listed;
+}
+
+function leavesTheFile(
+  { at, reference }: OutsideReference,
+  count: number,
+  { places }: OpenApiEntry,
+  { path, lineOf }: OpenApiDocument,
+): SettingProblem {
+  const line = lineOf(at);
+  const where = line === null ? '' : `, line ${line},`;
+  const more = count === 1 ? '' : `, and ${count - 1} more of its paths refer to others`;
+  return {
+    ...places.document,
+    value: null,
+    problem: `${shownPath(path)}${where} refers to another file, \`${reference}\`${more}: only references within the document are followed`,
+    right: 'one document: bundle its files into one first',
+  };
 }
 
 function readTool(
@@ -101,11 +122,22 @@ function readTool(
   info: ToolSourceInfo,
   problems: SettingProblem[],
 ): Tool | undefined {
-  const headers = [...Object.keys(entry.headers), told.idempotency_header ?? ''].map((name) =>
-    name.toLowerCase(),
-  );
+  const form = entry.credential ?? BEARER;
+  const headers = [
+    credentialHeader(form),
+    ...Object.keys(entry.headers).map((name) => name.toLowerCase()),
+    (told.idempotency_header ?? '').toLowerCase(),
+  ];
   try {
-    const operation = readOperation(found, headers);
+    const with_slashes = Object.entries(told.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
+      allow_slash ? [name] : [],
+    );
+    const operation = readOperation(found, {
+      headers,
+      cookie: 'cookie' in form ? form.cookie : null,
+      with_slashes,
+    });
+    problems.push(...unknownParameters(operation, told, place), ...changingReads(operation, told, place));
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = openApiTool(entry, told, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
@@ -136,6 +168,35 @@ function readTool(
     else throw error;
     return undefined;
   }
+}
+
+/** The names under `parameters` of the entry that are not path parameters of the operation. */
+function unknownParameters({ parameters }: Operation, told: ToolEntry, place: EntryPlace): SettingProblem[] {
+  const known = parameters.flatMap(({ in: where, name }) => (where === 'path' ? [name] : []));
+  return Object.keys(told.parameters ?? {})
+    .filter((name) => !known.includes(name))
+    .map((name) => ({
+      ...place,
+      setting: `${place.setting}.parameters`,
+      value: null,
+      problem: `names \`${name}\`, which is not a path parameter of the operation`,
+      right: known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
+    }));
+}
+
+/** Only a POST may be declared to read: many APIs search with it, but the other methods always change something. */
+function changingReads({ found }: Operation, { effect }: ToolEntry, place: EntryPlace): SettingProblem[] {
+  const { method } = found;
+  if (effect !== 'read' || !['PUT', 'PATCH', 'DELETE'].includes(method)) return [];
+  return [
+    {
+      ...place,
+      setting: `${place.setting}.effect`,
+      value: null,
+      problem: `is \`read\`, but a ${method} request changes something`,
+      right: '`write`, or leave it out; only a POST can be a read',
+    },
+  ];
 }
 
 /**

@@ -9,6 +9,8 @@ const PLAIN = [
   'description',
   'type',
   'format',
+  'contentMediaType',
+  'contentEncoding',
   'default',
   'const',
   'multipleOf',

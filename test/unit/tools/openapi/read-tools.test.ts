@@ -117,6 +117,93 @@ describe('the operations of a document', () => {
   });
 });
 
+describe('an operation at a path with a query or a fragment', () => {
+  const document = documentOf({
+    '/files/{id}': { parameters: [ID], put: { operationId: 'rename', ...OK } },
+    '/files/{id}#add_link': { parameters: [ID], put: { summary: 'Add a link', ...OK } },
+    '/responses?beta=true': {
+      get: {
+        operationId: 'beta',
+        parameters: [{ name: 'Beta', in: 'query', required: true, schema: { type: 'string' } }],
+        ...OK,
+      },
+    },
+  });
+
+  it('is found by its operationId, or by the method and the whole path', async () => {
+    const tools = await toolsOf(document, {
+      rename: {},
+      'PUT /files/{id}#add_link': {},
+      beta: {},
+    });
+    expect(tools.map(({ name }) => name)).toEqual([
+      'shop_rename',
+      'shop_PUT__files__id__add_link',
+      'shop_beta',
+    ]);
+  });
+
+  it('has no argument for a parameter whose value is in the path', async () => {
+    const [tool] = await toolsOf(document, { beta: {} });
+    expect(tool?.parameters.properties).toEqual({});
+  });
+});
+
+describe('a reference in the place of an operation', () => {
+  it('is followed within the document', async () => {
+    const order = { operationId: 'getOrder', parameters: [ID], ...OK };
+    const document = documentOf(
+      {
+        '/orders/{id}': { get: { $ref: '#/components/x-operations/getOrder' } },
+        '/old/{id}': { $ref: '#/components/pathItems/old' },
+        '/older/{id}': { get: { $ref: '#/paths/~1orders~1%7Bid%7D/get' } },
+      },
+      {
+        components: {
+          'x-operations': { getOrder: order },
+          pathItems: { old: { delete: { operationId: 'deleteOrder', parameters: [ID], ...OK } } },
+        },
+      },
+    );
+    const tools = await toolsOf(document, {
+      'GET /orders/{id}': {},
+      deleteOrder: {},
+      'GET /older/{id}': { as: 'older' },
+    });
+    expect(tools.map(({ name, parameters }) => [name, parameters.required])).toEqual([
+      ['shop_getOrder', ['id']],
+      ['shop_deleteOrder', ['id']],
+      ['older', ['id']],
+    ]);
+  });
+
+  it('to another file makes the whole document unusable, for that reason alone', async () => {
+    const document = documentOf({
+      '/orders': { get: { $ref: 'resources/listOrders.yml' }, post: { $ref: 'resources/createOrder.yml' } },
+      '/people': { $ref: 'https://example.com/people.yml' },
+    });
+    expect(await problemsOf(document, { listOrders: {}, 'POST /orders': {} })).toEqual([
+      'tools[0].openapi shop.openapi, line 9, refers to another file, `resources/listOrders.yml`, and 2 more of its paths refer to others: only references within the document are followed',
+    ]);
+  });
+});
+
+describe('the effect of an operation', () => {
+  it('is the one that the entry says, so that a search with POST needs no confirmation', async () => {
+    const tools = await toolsOf(SHOP, { createOrder: { effect: 'read' }, listOrders: { effect: 'write' } });
+    expect(tools.map(({ effect, confirm, credentials }) => [effect, confirm, credentials])).toEqual([
+      ['read', 'never', 'user-or-default'],
+      ['write', 'always', 'user'],
+    ]);
+  });
+
+  it('cannot be `read` for a method that always changes something', async () => {
+    expect(await problemsOf(SHOP, { cancelOrder: { effect: 'read' } })).toEqual([
+      'tools[0].operations.cancelOrder.effect is `read`, but a DELETE request changes something',
+    ]);
+  });
+});
+
 describe('a key that names no operation', () => {
   it('is refused with the nearest names', async () => {
     const entry = entryOf(SHOP, { listOrder: {}, 'GET /order/{id}': {}, 'TRACE /orders': {} });
@@ -518,6 +605,33 @@ describe('the schema of the arguments of a tool', () => {
     );
   });
 
+  it('omits the header or the cookie that carries the credential of the source, even if it is required', async () => {
+    const parameter = (name: string, place: string) => ({
+      name,
+      in: place,
+      required: true,
+      schema: { type: 'string' },
+    });
+    const document = (parameters: object[]) =>
+      documentOf({ '/a': { get: { operationId: 'a', parameters, ...OK } } });
+    const header = document([parameter('X-USER-Token', 'header')]);
+    const [one] = await toolsOf(header, { a: {} }, { credential: { header: 'X-User-Token', scheme: null } });
+    expect(one?.parameters.properties).toEqual({});
+    const [two] = await toolsOf(
+      document([parameter('session', 'cookie')]),
+      { a: {} },
+      { credential: { cookie: 'session' } },
+    );
+    expect(two?.parameters.properties).toEqual({});
+    expect(
+      await problemsOf(
+        document([parameter('other', 'cookie')]),
+        { a: {} },
+        { credential: { cookie: 'session' } },
+      ),
+    ).toEqual([expect.stringContaining('requires the cookie `other`')]);
+  });
+
   it('converts the forms of OpenAPI 3.0 to the forms that Ajv checks', async () => {
     const found = await schemaOf({
       parameters: [
@@ -786,16 +900,14 @@ describe('the body of an operation', () => {
     );
   });
 
-  it.each([
-    'multipart/form-data',
-    'application/x-www-form-urlencoded',
-    'application/octet-stream',
-    'text/plain',
-  ])('is refused with an explanation if it can only be %s', async (type) => {
-    expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
-      `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON`,
-    ]);
-  });
+  it.each(['application/octet-stream', 'text/plain'])(
+    'is refused with an explanation if it can only be %s',
+    async (type) => {
+      expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
+        `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON and forms`,
+      ]);
+    },
+  );
 
   it('is omitted for a GET, which has no body, and for a DELETE if it is optional', async () => {
     for (const method of ['get', 'delete']) {
@@ -813,6 +925,15 @@ describe('the body of an operation', () => {
   });
 });
 
+it('a path parameter of the entry must be one of the operation', async () => {
+  const told = { parameters: { id: { allow_slash: true }, ids: {} } };
+  expect(await problemsOf(SHOP, { cancelOrder: told, listOrders: told })).toEqual([
+    'tools[0].operations.cancelOrder.parameters names `ids`, which is not a path parameter of the operation',
+    'tools[0].operations.listOrders.parameters names `id`, which is not a path parameter of the operation',
+    'tools[0].operations.listOrders.parameters names `ids`, which is not a path parameter of the operation',
+  ]);
+});
+
 describe('the path of an operation', () => {
   const at = (path: string, parameters: object[] = []) =>
     documentOf({ [path]: { get: { operationId: 'a', parameters, ...OK } } });
@@ -822,8 +943,10 @@ describe('the path of an operation', () => {
     ['/a', [ID], 'has a path parameter `id`, which its path `/a` does not name'],
     ['/a/../b', [], 'has the path `/a/../b`'],
     ['/a/%2e%2E/b', [], 'has the path `/a/%2e%2E/b`'],
-    ['/a?x=1', [], 'has the path `/a?x=1`'],
-    ['/a#x', [], 'has the path `/a#x`'],
+    ['/a?x={x}', [], 'has no query parameter `x`, which its path `/a?x={x}` names'],
+    ['/a?x={id}', [ID], 'has a path parameter `id`, which its path `/a?x={id}` does not name'],
+    ['/a%3Fb', [], 'has the path `/a%3Fb`'],
+    ['/a/%252e%252e/b', [], 'has the path `/a/%252e%252e/b`'],
     ['//evil.example/a', [], 'has the path `//evil.example/a`'],
     ['/a\\b', [], 'has the path `/a\\b`'],
   ])('such as %s is refused', async (path, parameters, problem) => {

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
 import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
-import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
+import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { signToken } from '../../../support/fake-api.ts';
-import { documentOf, entryOf } from '../../../support/openapi.ts';
+import { documentOf, entryOf, problemsOf } from '../../../support/openapi.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 
@@ -40,6 +40,8 @@ interface Received {
 let received: Received[] = [];
 let status = 200;
 let answer = '{"done":true}';
+/** More headers of the answer. */
+let more: Record<string, string> = {};
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -47,7 +49,7 @@ const server = createServer((request, response) => {
     const { method = '', url = '', headers } = request;
     received.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
     const location = status === 302 ? { location: 'http://127.0.0.1:1/elsewhere' } : {};
-    response.writeHead(status, { 'content-type': 'application/json', ...location }).end(answer);
+    response.writeHead(status, { 'content-type': 'application/json', ...location, ...more }).end(answer);
   });
 });
 let base = '';
@@ -61,15 +63,22 @@ beforeEach(() => {
   received = [];
   status = 200;
   answer = '{"done":true}';
+  more = {};
 });
 
 /** The tool of one operation at the path `at`. The server in this file gets the requests of the tool. */
-async function toolAt(at: string, operation: object, told: ToolEntry = {}, method = 'get'): Promise<Tool> {
+async function toolAt(
+  at: string,
+  operation: object,
+  told: ToolEntry = {},
+  method = 'get',
+  rest: Partial<OpenApiEntry> = {},
+): Promise<Tool> {
   const document = documentOf({ [at]: { [method]: { operationId: 'a', ...operation, ...OK } } });
   const entry = entryOf(
     document,
     { a: { confirm: 'never', credentials: 'none', ...told } },
-    { base_url: base },
+    { base_url: base, ...rest },
   );
   const { tools, problems } = await readOpenApiTools(entry, describeSource(entry, base));
   expect(problems).toEqual([]);
@@ -114,7 +123,7 @@ describe('a request', () => {
     };
     const tool = await toolAt('/orders/{id}/x{parts}/', operation, { idempotent: true }, 'patch');
     const args = {
-      id: 'a b/c',
+      id: 'a b',
       parts: ['1', '2'],
       ids: [3, 4],
       filter: { state: 'open', 'p&q': 1 },
@@ -126,7 +135,7 @@ describe('a request', () => {
     };
     expect(await call(tool, args)).toEqual({ ok: true, result: { done: true } });
     expect(line()).toBe(
-      'PATCH /v1/orders/a%20b%2Fc/x;parts=1;parts=2/?ids=3,4&filter%5Bstate%5D=open&filter%5Bp%26q%5D=1&tags=a%7Cb%7Cc&where=/x?y&json=%7B%22n%22%3A%5B1%5D%7D',
+      'PATCH /v1/orders/a%20b/x;parts=1;parts=2/?ids=3,4&filter%5Bstate%5D=open&filter%5Bp%26q%5D=1&tags=a%7Cb%7Cc&where=/x?y&json=%7B%22n%22%3A%5B1%5D%7D',
     );
     expect(received[0]).toMatchObject({
       headers: {
@@ -213,6 +222,122 @@ describe('a request', () => {
   });
 });
 
+describe('a request to a path with a query or a fragment', () => {
+  it('has the query, and not the fragment', async () => {
+    const tool = await toolAt('/files/{id}?beta=true&a%20b#add_link', {
+      parameters: [
+        path('id'),
+        query('limit'),
+        query('where', { type: 'object' }, { style: 'form', explode: true }),
+      ],
+    });
+    await call(tool, { id: '7', limit: '2' });
+    expect(line()).toBe('GET /v1/files/7?beta=true&a%20b&limit=2');
+    expect(await call(tool, { id: '7', where: { Beta: 'false' } })).toEqual({
+      ok: false,
+      message: 'The argument `where` cannot contain `Beta`.',
+    });
+  });
+
+  it('has a parameter that the query of the path only names', async () => {
+    const tool = await toolAt('/files?id={id}', { parameters: [query('id')] });
+    await call(tool, { id: '7' });
+    expect(line()).toBe('GET /v1/files?id=7');
+  });
+});
+
+describe('a form', () => {
+  it('is sent with its type and its length', async () => {
+    const bound = await toolAt(
+      '/messages',
+      {
+        requestBody: {
+          content: {
+            'application/x-www-form-urlencoded': {
+              schema: { type: 'object', properties: { To: text, From: text } },
+            },
+          },
+        },
+      },
+      { bind: { 'body.From': 'sub' } },
+      'post',
+    );
+    expect(await call(bound, { body: { To: '+41 &' } })).toEqual({ ok: true, result: { done: true } });
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '26' },
+      body: 'To=%2B41%20%26&From=user-1',
+    });
+    for (const body of [{ From: 'x' }, { 'From[]': 'x' }, { from: 'x' }])
+      expect(await call(bound, { body })).toMatchObject({ ok: false });
+    expect(received).toHaveLength(1);
+  });
+});
+
+describe('a field that replaces the method of a request', () => {
+  const open = { type: 'object', properties: { q: text }, additionalProperties: true };
+  it.each(['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
+    'is refused in a body of the type %s',
+    async (type) => {
+      const requestBody = { content: { [type]: { schema: open } } };
+      const tool = await toolAt('/search', { requestBody }, { effect: 'read' }, 'post');
+      for (const name of ['_method', '_METHOD', '_method[]'])
+        expect(await call(tool, { body: { q: 'x', [name]: 'DELETE' } })).toEqual({
+          ok: false,
+          message: `The argument \`body\` cannot contain \`${name}\`.`,
+        });
+      expect(received).toEqual([]);
+      expect(await call(tool, { body: { q: 'x', method: 'y' } })).toMatchObject({ ok: true });
+    },
+  );
+
+  it('is refused in the query, if a free parameter adds it', async () => {
+    const where = query('where', { type: 'object' }, { style: 'form', explode: true });
+    const tool = await toolAt('/search', { parameters: [where] });
+    expect(await call(tool, { where: { _method: 'DELETE' } })).toMatchObject({ ok: false });
+    expect(received).toEqual([]);
+  });
+});
+
+describe('the headers of an answer', () => {
+  const sent = {
+    link: '<https://api.example.com/orders?page=2>; rel="next"',
+    'RateLimit-Remaining': '3',
+    'X-RateLimit-Limit': '60',
+    'Retry-After': '30',
+    'X-Secret': 'hidden',
+    'Set-Cookie': 'session=hidden',
+  };
+  const shown = {
+    link: sent.link,
+    'ratelimit-remaining': '3',
+    'x-ratelimit-limit': '60',
+    'retry-after': '30',
+  };
+
+  it('reach the agent if they say where the next page is and how many requests are left', async () => {
+    more = sent;
+    const tool = await toolAt('/orders', {});
+    expect(await call(tool, {})).toEqual({ ok: true, result: { done: true }, headers: shown });
+    status = 429;
+    expect(await call(tool, {})).toMatchObject({ ok: false, headers: shown });
+  });
+
+  it('are short and contain no token and no line break', async () => {
+    more = {
+      link: `<https://x/?t=${TOKEN}>; ${'x'.repeat(2_000)}`,
+      'x-ratelimit-key': 'a-secret-key-of-the-source',
+    };
+    const tool = await toolAt('/orders', {}, {}, 'get', {
+      headers: { 'X-Api-Key': 'a-secret-key-of-the-source' },
+    });
+    const { headers } = (await call(tool, {})) as { headers: Record<string, string> };
+    expect(headers.link).toMatch(/^<https:\/\/x\/\?t=\[token\]/);
+    expect(headers.link?.length).toBeLessThanOrEqual(1_000);
+    expect(headers['x-ratelimit-key']).toBe('[token]');
+  });
+});
+
 describe('the path of a request', () => {
   it.each(['', '.', '..'])('never contains the segment %j from an argument', async (id) => {
     const tool = await toolAt('/orders/{id}/items', { parameters: [path('id')] });
@@ -241,13 +366,11 @@ describe('the path of a request', () => {
   });
 
   it.each([
-    ['../../admin', '..%2F..%2Fadmin'],
-    ['..\\..\\admin', '..%5C..%5Cadmin'],
-    ['%2e%2e', '%252e%252e'],
-    ['%2e%2e%2fadmin', '%252e%252e%252fadmin'],
     ['...', '...'],
-    ['//evil.example', '%2F%2Fevil.example'],
-    ['https://evil.example/', 'https%3A%2F%2Fevil.example%2F'],
+    ['50%', '50%25'],
+    ['%2g', '%252g'],
+    ['v1.2', 'v1.2'],
+    ['..x', '..x'],
     ['@evil.example', '%40evil.example'],
     ['a?admin=1', 'a%3Fadmin%3D1'],
     ['a#b', 'a%23b'],
@@ -262,6 +385,91 @@ describe('the path of a request', () => {
     const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
     await call(tool, { id });
     expect(line()).toBe(`GET /v1/orders/${segment}`);
+  });
+
+  it.each([
+    '../../bob/orders/1',
+    '..\\..\\admin',
+    'a/b',
+    '/',
+    '//evil.example',
+    'https://evil.example/',
+    'a%2fb',
+    'a%2Fb',
+    'a%5cb',
+    'a%252fb',
+    'a%255Cb',
+    '%2e%2e%2fadmin',
+    '%252e%252e%252fadmin',
+  ])('never contains %j, because a proxy could read a slash in it', async (id) => {
+    const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
+    expect(await call(tool, { id })).toEqual({
+      ok: false,
+      message: 'The argument `id` cannot contain `/` or `\\`, not even percent-encoded.',
+    });
+    expect(received).toEqual([]);
+  });
+
+  it('may be a matrix parameter alone, but not a value that a server reads as one', async () => {
+    const matrix = await toolAt('/x/{a}', { parameters: [path('a', { style: 'matrix' })] });
+    await call(matrix, { a: 'b.c' });
+    expect(line()).toBe('GET /v1/x/;a=b.c');
+    const simple = await toolAt('/x/{a}', { parameters: [path('a')] });
+    for (const a of [';', ';b', '%3bb']) expect(await call(simple, { a })).toMatchObject({ ok: false });
+    expect(received).toHaveLength(1);
+  });
+
+  it.each(['%2e', '%2E%2e', '.%2e', '%252e%252E', '..;', '..;a=b', '%2e%2e%3bx'])(
+    'never contains %j, because a proxy could read a dot segment in it',
+    async (id) => {
+      const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
+      expect(await call(tool, { id })).toEqual({
+        ok: false,
+        message: 'The argument `id` cannot be empty, `.` or `..`.',
+      });
+      expect(received).toEqual([]);
+    },
+  );
+
+  it('may contain a slash of a parameter with `allow_slash`, percent-encoded', async () => {
+    const told = { parameters: { file: { allow_slash: true } } };
+    const tool = await toolAt('/files/{file}/raw', { parameters: [path('file')] }, told);
+    await call(tool, { file: 'src/a b.ts' });
+    expect(line()).toBe('GET /v1/files/src%2Fa%20b.ts/raw');
+  });
+
+  it.each([
+    '..',
+    'a/../b',
+    'a/..',
+    './a',
+    'a//b',
+    '/a',
+    'a/',
+    '/',
+    'a\\..\\b',
+    'a%2f..%2fb',
+    'a/%252e%252e/b',
+    'a/..;/b',
+  ])('never contains %j, even if the parameter has `allow_slash`', async (file) => {
+    const told = { parameters: { file: { allow_slash: true } } };
+    const tool = await toolAt('/files/{file}', { parameters: [path('file')] }, told);
+    expect(await call(tool, { file })).toMatchObject({
+      ok: false,
+      message: expect.stringMatching(/^(The|No part of the) argument `file`/),
+    });
+    expect(received).toEqual([]);
+  });
+
+  it('never contains a slash of a parameter of the same segment without `allow_slash`', async () => {
+    const told = { parameters: { a: { allow_slash: true } } };
+    const tool = await toolAt('/files/{a}-{b}', { parameters: [path('a'), path('b')] }, told);
+    expect(await call(tool, { a: 'x/y', b: 'p/q' })).toMatchObject({
+      ok: false,
+      message: expect.stringContaining('`b`'),
+    });
+    await call(tool, { a: 'x/y', b: 'p' });
+    expect(line()).toBe('GET /v1/files/x%2Fy-p');
   });
 
   it('stays below the base URL, whatever the arguments are', async () => {
@@ -298,6 +506,7 @@ describe('the path of a request', () => {
         expect(url.hash).toBe('');
         // The URL parser has not resolved, dropped or added anything in the path.
         expect(url.pathname).toBe(request?.path);
+        expect(asProxiesRead(request?.path ?? '')).not.toMatch(/[\\]|\/\/|\/\.{1,2}(?:;[^/]*)?(?:\/|$)/);
         expect(url.pathname.split('/').map((one) => decodeURIComponent(one))).toEqual([
           '',
           'a',
@@ -310,6 +519,13 @@ describe('the path of a request', () => {
     );
   });
 });
+
+/** The path after a proxy and the API have each decoded it. */
+function asProxiesRead(path: string): string {
+  const decode = (text: string) =>
+    text.replace(/%(2e|2f|5c|25|3b)/gi, (encoded) => decodeURIComponent(encoded));
+  return decode(decode(decode(path)));
+}
 
 describe('the query and the headers of a request', () => {
   it('contain no additional parameter from the member names of an object', async () => {
@@ -336,6 +552,40 @@ describe('the query and the headers of a request', () => {
       expect(received).toEqual([]);
     },
   );
+
+  it.each([
+    'X-HTTP-Method-Override',
+    'x-http-method',
+    'X-Method-Override',
+    'X_HTTP_Method_Override',
+    'Forwarded',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+    'x-forwarded-user',
+    'X-Original-URL',
+    'X-Original-Host',
+    'X-Rewrite-URL',
+    'X-Real-IP',
+    'True-Client-IP',
+    'X-Client-IP',
+    'X-Cluster-Client-IP',
+    'CF-Connecting-IP',
+    'X-Host',
+    'Remote-User',
+    'X-Remote-User',
+    'X-Auth-Request-Email',
+    'X-Authenticated-User',
+    'Impersonate-User',
+    'As-User',
+    'Sudo',
+  ])('never contain %s: the model is not offered it', async (name) => {
+    const tool = await toolAt('/orders', { parameters: [header(name), header('X-Mode')] });
+    expect(Object.keys(tool.parameters.properties as object)).toEqual(['X-Mode']);
+    const required = { get: { operationId: 'a', parameters: [{ ...header(name), required: true }], ...OK } };
+    expect(await problemsOf(documentOf({ '/orders': required }), { a: {} })).toEqual([
+      expect.stringContaining(`requires the header \`${name}\`, which no tool may set`),
+    ]);
+  });
 
   it('treat names of the object prototype as plain names', async () => {
     const parameters = [

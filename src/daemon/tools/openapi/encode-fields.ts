@@ -1,0 +1,125 @@
+import type { EncodedBody } from '../../downstream/encoded-body.ts';
+import { formBody } from '../form-body.ts';
+import { isFileLike, readFormFile } from '../form-file.ts';
+import { formProblem } from '../form-problem.ts';
+import { type FormPart, multipartBody } from '../multipart-body.ts';
+import { MAX_FILE_BYTES } from './file-schema.ts';
+import { essenceOf } from './media-type.ts';
+import { isObject } from './openapi-document.ts';
+import { haveSameRoot, METHOD_OVERRIDE } from './parameter-root.ts';
+import { type ParameterForm, queryPairs } from './parameter-styles.ts';
+import { BODY, type FormField, type RequestBody } from './read-body.ts';
+import { UnusableArgument } from './unusable-argument.ts';
+
+/** A field that the document does not declare, which a schema may allow. */
+const UNDECLARED: FormField = { style: null, explode: true, content_types: [], is_file: false };
+
+/**
+ * Writes the argument `body` as a form. Every value that the model wrote is in the form, or the call is refused: a form
+ * has no null, and no empty list or object.
+ * @throws UnusableArgument
+ */
+export function encodeFields({ format, fields }: RequestBody, value: unknown): EncodedBody {
+  if (!isObject(value)) throw new UnusableArgument(`The argument \`${BODY}\` must be an object.`);
+  checkNames(fields, Object.keys(value));
+  const members = Object.entries(value).map(([name, member]) => {
+    const field = fields.get(name) ?? UNDECLARED;
+    return { name, member, field, form: formOf(name, field, member) };
+  });
+  for (const { form, member } of members)
+    checkSpread(form, member, [...fields.keys(), ...Object.keys(value)]);
+  if (format === 'multipart') return multipartBody(members.flatMap(partsOf));
+  for (const { name, member, form } of members)
+    if (form.style !== 'json') checkComplete(`${BODY}.${name}`, member);
+  return formBody(members.flatMap(({ form, member }) => queryPairs(form, member)));
+}
+
+interface Member {
+  name: string;
+  member: unknown;
+  field: FormField;
+  form: ParameterForm;
+}
+
+/** The style of a field. Without one in the document, an object is written as JSON, and a list repeats the name. */
+function formOf(name: string, { style, explode }: FormField, value: unknown): ParameterForm {
+  return { name, style: style ?? (isObject(value) ? 'json' : 'form'), explode, allowReserved: false };
+}
+
+/** A field that the document does not declare must not replace one that it declares, which may be bound. */
+function checkNames(fields: RequestBody['fields'], given: readonly string[]): void {
+  const declared = [...fields.keys()];
+  const other = given.find(
+    (name) => !fields.has(name) && declared.some((known) => haveSameRoot(known, name)),
+  );
+  if (other !== undefined)
+    throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
+}
+
+/** Each member of an object with the style `form` becomes a separate field, which must not replace another one. */
+function checkSpread({ name, style, explode }: ParameterForm, value: unknown, all: readonly string[]): void {
+  if (!explode || style === 'deepObject' || style === 'json' || !isObject(value)) return;
+  const other = Object.keys(value).find((key) =>
+    [...all, METHOD_OVERRIDE].some((one) => one !== name && haveSameRoot(one, key)),
+  );
+  if (other !== undefined)
+    throw new UnusableArgument(`The argument \`${BODY}.${name}\` cannot contain \`${other.slice(0, 64)}\`.`);
+}
+
+function checkComplete(place: string, value: unknown): void {
+  const problem = formProblem(place, value);
+  if (problem !== null) throw new UnusableArgument(`The argument ${problem}.`);
+}
+
+function partsOf(one: Member): FormPart[] {
+  const { name, member, field, form } = one;
+  if (field.is_file && isFileLike(member)) return [filePart(name, `${BODY}.${name}`, member, field)];
+  if (field.is_file && Array.isArray(member) && member.length > 0 && member.every(isFileLike))
+    return member.map((file, index) => filePart(name, `${BODY}.${name}.${index}`, file, field));
+  if (form.style === 'json')
+    return [
+      { name, content: JSON.stringify(member), content_type: field.content_types[0] ?? 'application/json' },
+    ];
+  checkComplete(`${BODY}.${name}`, member);
+  // The encoded pairs are decoded again, since a part has no encoding.
+  const type = concreteTypes(field)[0];
+  return queryPairs(form, member).map((pair) => {
+    const [key = '', text = ''] = pair.split('=').map(decodeURIComponent);
+    return { name: key, content: text, ...(type === undefined ? {} : { content_type: type }) };
+  });
+}
+
+function filePart(
+  name: string,
+  place: string,
+  value: Readonly<Record<string, unknown>>,
+  field: FormField,
+): FormPart {
+  const file = readFormFile(value, MAX_FILE_BYTES, concreteTypes(field)[0]);
+  if (typeof file === 'string') throw new UnusableArgument(`The argument \`${place}\` ${file}.`);
+  if (!isAllowed(file.content_type, field.content_types))
+    throw new UnusableArgument(
+      `The argument \`${place}.content_type\` must be one of ${field.content_types.join(', ')}.`,
+    );
+  return { name, ...file };
+}
+
+/** The media types of a field without wildcards. */
+function concreteTypes({ content_types }: FormField): readonly string[] {
+  return content_types.filter((type) => !type.includes('*'));
+}
+
+function isAllowed(type: string, allowed: readonly string[]): boolean {
+  const essence = essenceOf(type);
+  return (
+    allowed.length === 0 ||
+    allowed.some((one) => {
+      const known = essenceOf(one);
+      return (
+        known === '*/*' ||
+        known === essence ||
+        (known.endsWith('/*') && essence.startsWith(known.slice(0, -1)))
+      );
+    })
+  );
+}
