@@ -104,7 +104,10 @@ export interface AgentTurn {
    * quoted data. Empty if the sender is not known, if other people can read the conversation, or if nothing matches.
    */
   memories: readonly AgentMemory[];
-  /** Aborts at the deadline, when the person stops the answer, and when the daemon stops or loses the message. */
+  /**
+   * Aborts at the deadline, when the person stops the answer, when the daemon stops or loses the message, and when the
+   * run has ended.
+   */
   signal: AbortSignal;
   /** When the run must have ended, ms since the epoch. */
   deadline: number;
@@ -237,7 +240,10 @@ export interface AgentTool {
   confirm: 'always' | 'never';
   /** JSON Schema of the arguments, of type `object`. No argument says for whom to act: the message decides that. */
   parameters: Record<string, unknown>;
-  /** Returns a failure as an answer with `ok: false`. Rejects only if the `signal` of the turn aborts. */
+  /**
+   * Returns a failure as an answer with `ok: false`. Rejects if the `signal` of the turn aborts, and after `run` has
+   * ended: calls that are still being made are then canceled, and no further call is made.
+   */
   call(args: unknown): Promise<ToolAnswer>;
 }
 
@@ -294,7 +300,10 @@ export interface ToolDefinition {
   call(args: any, context: ToolContext): unknown;
 }
 
-/** What your own tool may know about the message, and what it may use. */
+/**
+ * What your own tool may know about the message, and what it may use. When `call` has ended, `api` and `log` reject every
+ * use, and requests that are still being made are canceled: the daemon may then be answering another person.
+ */
 export interface ToolContext {
   /** The claims of the person for whom the message acts, never the token. Null if nobody is signed in. */
   person: (Readonly<Record<string, unknown>> & { sub: string; email: string }) | null;
@@ -302,7 +311,7 @@ export interface ToolContext {
   api: ToolApi;
   /** The same for each attempt at one write; null for a tool that reads. */
   idempotency_key: string | null;
-  /** Aborts together with the signal of the run, or after 2 minutes. */
+  /** Aborts together with the signal of the run, after 2 minutes, and when the call has ended. */
   signal: AbortSignal;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }

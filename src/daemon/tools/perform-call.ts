@@ -1,5 +1,6 @@
 import { requestContext } from '../agent/context.ts';
 import type { AlarmClock } from '../clock.ts';
+import { ContextEnded } from '../context-ended.ts';
 import { type CredentialChoice, chooseCredentials } from '../downstream/credentials.ts';
 import type { Log } from '../log.ts';
 import { TimeLimit } from '../time-limit.ts';
@@ -85,6 +86,8 @@ export async function performCall(
     context.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ...refusal('tool_broken', 'The tool failed because of an internal error.'), written };
   } finally {
+    // Whatever the source still does for this call, for example because it kept the client, does nothing from now on.
+    limit.end(ContextEnded.ofCall(tool.name));
     limit.lift();
   }
 }
