@@ -160,6 +160,6 @@ function messageOf({ user_id, canary }: Resident, text: string) {
 async function keepSummary(store: Store, session: Session, principal: string, canary: string): Promise<void> {
   const token = await store.summaries.begin(tagOf(session), HOUR);
   if (token === null) throw new Error('a summary is already being made');
-  const summary = { principal, text: `${canary} in short`, through_turn: 't', through_at: 1 };
+  const summary = { principal, text: `${canary} in short`, tainted: false, through_turn: 't', through_at: 1 };
   await store.summaries.keep(tagOf(session), token, summary);
 }

@@ -17,7 +17,7 @@ import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
-type Composed = Omit<Answered, 'usage' | 'history'>;
+type Composed = Omit<Answered, 'usage' | 'history' | 'tainted'>;
 
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,

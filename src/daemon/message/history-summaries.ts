@@ -4,11 +4,18 @@ import { fittingExchanges } from '../agent/fitting-exchanges.ts';
 import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
 import { type StoredTurn, tagOf } from '../session/session.ts';
+import type { Summary } from '../store/summaries.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { Trace } from '../trace/trace.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
-import { HISTORY_TURNS, isBeforeSignIn, pastExchange, summaryOwner } from './run-history.ts';
+import {
+  HISTORY_TURNS,
+  isBeforeSignIn,
+  isTaintedHistory,
+  pastExchange,
+  summaryOwner,
+} from './run-history.ts';
 import { traceOf } from './trace-of.ts';
 import type { Answered, Answering, Resolved } from './turn.ts';
 
@@ -32,7 +39,7 @@ type SummaryServices = Pick<
 interface Overflow {
   owner: string;
   /** The existing summary of everything before these turns; null if there is none. */
-  summary: string | null;
+  summary: Pick<Summary, 'text' | 'tainted'> | null;
   turns: readonly StoredTurn[];
 }
 
@@ -95,7 +102,7 @@ export class HistorySummaries {
       const token = await store.summaries.begin(tag, ttl_ms);
       if (token === null) return;
       const said = summarize({
-        summary: overflow.summary,
+        summary: overflow.summary?.text ?? null,
         exchanges: overflow.turns.map((past) => pastExchange(past, turn)),
         max_characters: SUMMARY_MAX,
         meter,
@@ -111,6 +118,7 @@ export class HistorySummaries {
       const summary = {
         principal: overflow.owner,
         text,
+        tainted: isTaintedHistory(overflow),
         through_turn: last.turn_id,
         through_at: last.finished_at,
       };
@@ -144,10 +152,10 @@ function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | 
   const { history } = turn;
   if (owner === null || history === null) return null;
   const past = history.turns.filter((one) => !isBeforeSignIn(one, turn));
-  const summary = history.summary?.text ?? null;
+  const { summary } = history;
   const turns = [...past, record];
   const exchanges = turns.map((one) => pastExchange(one, turn));
-  const room = tokens - estimateTokens(summary ?? '');
+  const room = tokens - estimateTokens(summary?.text ?? '');
   if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room) === turns.length) return null;
   // Leaves half of the room free, so that a summary is not needed again after each turn.
   const kept = Math.min(fittingExchanges(exchanges, room / 2), HISTORY_TURNS / 2);

@@ -1,11 +1,12 @@
 import { withRequestContext } from '../agent/context.ts';
+import { RunTaint } from '../agent/run-taint.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { composeReply } from './compose-reply.ts';
 import { lossOf } from './loss-of.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
 import { requestContextOf } from './request-context-of.ts';
 import { runFailure } from './run-failure.ts';
-import { readHistory } from './run-history.ts';
+import { isTaintedHistory, readHistory } from './run-history.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 
@@ -23,7 +24,11 @@ export const runAgent: Step<Runnable, Answered> = {
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
       outlet.text(settlement.text);
-      return { reply: settlement.text, stopped: false, asked: null, history: null, usage: null };
+      return {
+        ...{ reply: settlement.text, stopped: false, asked: null, history: null, usage: null },
+        // The text may quote the arguments of an action, which an earlier run chose.
+        tainted: turn.begun.pending.length > 0,
+      };
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
@@ -31,13 +36,16 @@ export const runAgent: Step<Runnable, Answered> = {
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
+    const taint = new RunTaint();
     try {
       const history = await readHistory(turn, services);
-      const context = requestContextOf(turn, services, limit.signal);
+      // An earlier run of the message may have been tainted, and this run is told what that run wrote.
+      if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
+      const context = requestContextOf(turn, services, limit.signal, taint);
       const composed = await withRequestContext(context, () =>
         composeReply(turn, services, { limit, meter, history }, line),
       );
-      return { ...composed, history, usage: meter.usage };
+      return { ...composed, history, usage: meter.usage, tainted: taint.isTainted };
     } catch (error) {
       throw runFailure(error, turn, services, limit, line);
     } finally {

@@ -1,6 +1,6 @@
 import type { PastExchange } from '../agent/agent.ts';
 import type { Services } from '../services.ts';
-import { type StoredTurn, tagOf } from '../session/session.ts';
+import { isTainted, type StoredTurn, tagOf } from '../session/session.ts';
 import type { HistoryReader } from '../store/sessions.ts';
 import { shownTurns } from '../store/shown-turns.ts';
 import type { Summary } from '../store/summaries.ts';
@@ -14,6 +14,16 @@ export const HISTORY_TURNS = 50;
 export interface RunHistory {
   /** The summary of everything before `turns`; null if there is none. */
   summary: Summary | null;
+  turns: readonly StoredTurn[];
+}
+
+/** Whether the history may be based on results of tools of another origin (`RunTaint`). */
+export function isTaintedHistory({ summary, turns }: TaintedParts): boolean {
+  return summary?.tainted === true || turns.some(isTainted);
+}
+
+interface TaintedParts {
+  summary: Pick<Summary, 'tainted'> | null;
   turns: readonly StoredTurn[];
 }
 

@@ -6,7 +6,7 @@ import type { Arrived, Resolved } from './turn.ts';
 
 /** How a turn ended, and when. */
 export type End = { finished_at: number } & (
-  | { reply: string; stopped: boolean; usage: Usage | null }
+  | { reply: string; stopped: boolean; usage: Usage | null; tainted: boolean }
   | { failure: ErrorCode }
 );
 
@@ -30,6 +30,7 @@ export function storedTurn(
       outcome: isAnswered ? 'answered' : 'failed',
       ...(isAnswered && end.stopped ? { stopped: true } : {}),
       ...(isAnswered && end.usage ? { usage: end.usage } : {}),
+      ...(isAnswered ? { tainted: end.tainted } : {}),
       failure: isAnswered ? null : end.failure,
       credentials: principal.person === null ? 'default' : 'user',
       credentials_reason:

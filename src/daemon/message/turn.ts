@@ -188,6 +188,8 @@ export interface Answered {
   stopped: boolean;
   /** The tokens that the model calls used; null if there was no call. */
   usage: Usage | null;
+  /** Whether the reply may be based on results of tools of another origin (`RunTaint`). */
+  tainted: boolean;
   /** The part of the conversation that the run saw. Null if the daemon answered without a run. */
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */

@@ -79,6 +79,16 @@ export interface StoredTurn {
   usage?: { input_tokens: number; output_tokens: number };
   credentials: 'user' | 'default';
   credentials_reason: string;
+  /**
+   * Whether the run may have read results of tools of an origin other than that of API_BASE_URL (`RunTaint`). Absent if
+   * that is not known; the turn then counts as tainted.
+   */
+  tainted?: boolean;
   started_at: number;
   finished_at: number;
+}
+
+/** Whether a run that is given this turn is tainted (`RunTaint`). */
+export function isTainted({ tainted }: Pick<StoredTurn, 'tainted'>): boolean {
+  return tainted !== false;
 }

@@ -168,15 +168,15 @@ async function reported(
 }
 
 /**
- * Called before the agent gets a result. If the result comes from another origin, marks the memories of this run, so
- * that later runs get them only if they search for them.
+ * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories
+ * (run-taint.ts).
  */
 async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOutcome> {
-  const memory = requestContext()?.memory;
+  const taint = requestContext()?.taint;
   const hasResult = outcome.written !== undefined || outcome.reason === 'made_before';
-  if (!memory || !tool.source.foreign || !hasResult) return outcome;
+  if (!taint || !tool.source.foreign || !hasResult) return outcome;
   try {
-    await memory.noteForeignResult();
+    await taint.mark();
     return outcome;
   } catch {
     return refusal(

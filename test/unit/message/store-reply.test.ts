@@ -23,6 +23,7 @@ async function answered(members: object = {}) {
     reply: 'Hi.',
     stopped: false as boolean,
     history: { summary: null, turns: [] },
+    tainted: false,
     usage: null as { input_tokens: number; output_tokens: number } | null,
     asked: null as AskedQuestion | null,
     question: null,
