@@ -3,7 +3,7 @@ import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
 import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
 import { CallCounter } from './call-counter.ts';
-import { type CallOutcome, refusal } from './call-outcome.ts';
+import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
@@ -77,13 +77,13 @@ async function callOnce(
   const tooMany = counter.count(tool.name, given);
   if (tooMany) return tooMany;
   const checked = checkArguments(tool.parameters, given);
-  if (!checked.ok) return refusal('invalid_arguments', checked.message);
+  if (!checked.ok) return invalidArguments(checked.message);
   const { args } = checked;
   const prepared = await prepareCall(tool, args, run);
   if (!('credential' in prepared)) return prepared;
 
   const problem = tool.effect === 'write' ? tool.unusable?.(prepared.args) : null;
-  if (problem) return refusal('invalid_arguments', problem);
+  if (problem) return invalidArguments(problem);
 
   const call = { tool, args: prepared.args, given: args };
   const known = isJournaled(tool) && run.journal ? await run.journal.known(call) : null;
@@ -145,22 +145,29 @@ async function reported(
   const part = run.trace.begin('tool');
   const started_at = performance.now();
   const tell = (status: ToolStatus) => run.tool({ tool_name: tool.name, status });
-  const note = (verdict: 'ok' | 'failed', reason: string | undefined, action?: string) =>
+  const note = (
+    verdict: 'ok' | 'failed',
+    { reason, action_id: action, argument }: Omit<CallOutcome, 'answer'>,
+  ) =>
     part.end({
       verdict,
       ...(reason === undefined ? {} : { reason }),
-      detail: { tool: tool.name, ...(action === undefined ? {} : { action }) },
+      detail: {
+        tool: tool.name,
+        ...(action === undefined ? {} : { action }),
+        ...(argument === undefined ? {} : { argument }),
+      },
       took_ms: Math.round(performance.now() - started_at),
     });
   tell('started');
   try {
-    const { answer, reason, action_id } = await markedAsForeign(tool, await work({ ...run, trace: part }));
+    const { answer, ...outcome } = await markedAsForeign(tool, await work({ ...run, trace: part }));
     tell(answer.ok ? 'completed' : 'failed');
-    note(answer.ok ? 'ok' : 'failed', reason, action_id);
+    note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;
   } catch (err) {
     tell('failed');
-    note('failed', run.signal.aborted ? 'aborted' : 'tool_broken');
+    note('failed', { reason: run.signal.aborted ? 'aborted' : 'tool_broken' });
     run.signal.throwIfAborted();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ok: false, message: 'The tool failed because of an internal error.' };
