@@ -50,6 +50,8 @@ export interface AgentRuntime {
 export interface AgentTurn {
   /** The text of the message. */
   text: string;
+  /** The id of the session. Whoever knows it may continue the session: show it neither to a model nor to people. */
+  session_id: string;
   /** Earlier exchanges of the session that this sender may see, oldest first. */
   history: readonly PastExchange[];
   /** Summary of the exchanges before `history`, made by `summarize` for this person. Null if there is none. */
@@ -59,6 +61,10 @@ export interface AgentTurn {
    * signed in.
    */
   person: AgentPerson | null;
+  /** The same person as the system of the operator knows them; never the token. Null if nobody is signed in. */
+  principal: AgentPrincipal | null;
+  /** What this runtime keeps in the session for the same principal. */
+  state: AgentState;
   /** Whether the sender's sign-in has expired. */
   sign_in_expired: boolean;
   /**
@@ -144,10 +150,25 @@ export interface PastExchange {
   speaker: string;
   reply: string;
   /**
+   * The calls of tools that this message led to, and their answers as that run got them. Only if that run acted for the
+   * same principal, at most 16 KiB. Absent if there are none.
+   */
+  calls?: readonly PastCall[];
+  /**
    * Set if the message was sent before the person signed in, perhaps by somebody else. Give it to a model only as
    * quoted data, marked as unverified.
    */
   before_sign_in?: true;
+}
+
+/** A call of a tool by an earlier run. */
+export interface PastCall {
+  tool: string;
+  args: unknown;
+  /** At most 4 KiB of JSON. */
+  answer: ToolAnswer;
+  /** Set if the answer was cut. A mark in it says what was left out. */
+  cut?: true;
 }
 
 /** Exchanges that will no longer be in the history. */
@@ -226,6 +247,28 @@ export interface AgentPerson {
   name?: string;
   locale?: string;
   timezone?: string;
+}
+
+/** The person of a valid token, by the claims that identify the person, with the roles of the token. */
+export interface AgentPrincipal {
+  sub: string;
+  tenant_id: string | null;
+  roles: readonly string[];
+}
+
+/**
+ * A JSON value that a runtime keeps in a session. It belongs to the principal of the run that set it: a run for another
+ * person, for nobody, or for another user of a shared conversation is not given it. It ends with its session.
+ */
+export interface AgentState {
+  /** As the latest run set it whose reply was stored. Null if there is none. */
+  readonly value: unknown;
+  /**
+   * Replaces the state; null deletes it. It is stored together with the reply, and only if there is one.
+   *
+   * @throws TypeError if the value is not JSON; RangeError if it has more than 8 KiB of JSON.
+   */
+  set(value: unknown): void;
 }
 
 /** A tool, already bound to the message that is being answered. */

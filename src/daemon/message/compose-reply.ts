@@ -17,7 +17,7 @@ import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
-type Composed = Omit<Answered, 'usage' | 'history' | 'tainted'>;
+type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
 
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
@@ -34,7 +34,7 @@ export async function composeReply(
   const { settlement } = turn;
   const desk = deskOf(turn, services);
   const journal = journalOf(turn, services);
-  const tools = toolRunOf(turn, services, run.limit.signal, { confirmation: desk, journal });
+  const tools = toolRunOf(turn, services, run, { confirmation: desk, journal });
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {
     carriedOut = await carryOut(settlement, turn, services, tools, journal);

@@ -2,6 +2,7 @@ import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
 import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
+import { withoutBound } from './bind-parameters.ts';
 import { CallCounter } from './call-counter.ts';
 import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
@@ -31,7 +32,11 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
       confirm: tool.confirm,
       parameters: tool.parameters,
       call: (given: unknown) =>
-        inContext(() => reported(tool, run, (within) => callOnce(tool, given, counter, within))),
+        inContext(async () => {
+          const answer = await reported(tool, run, (within) => callOnce(tool, given, counter, within));
+          run.record?.({ tool, args: given, answer });
+          return answer;
+        }),
     }));
 }
 
@@ -59,12 +64,14 @@ export async function executeConfirmed(
     const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
     return (await endAttempt(gone, write, run)).answer;
   }
-  return reported(tool, run, async (within) => {
+  const answer = await reported(tool, run, async (within) => {
     const prepared = await prepareCall(tool, args, within);
     return 'credential' in prepared
       ? sendAttempt(prepared, write, within)
       : endAttempt(prepared, write, within);
   });
+  run.record?.({ tool, args: withoutBound(tool, args), answer });
+  return answer;
 }
 
 /** Applies the rules of the policy in their order, and makes the call if they allow it. */

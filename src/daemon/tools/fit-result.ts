@@ -23,15 +23,15 @@ const LIMITS: readonly Limits[] = [
 type Mask = (text: string) => string;
 
 /**
- * A tool's result as the agent may see it: plain JSON without tokens, and at most `MAX_RESULT_BYTES`. If a result is
- * too large, its long parts are shortened, so that its structure is kept. A mark says how much was left out.
+ * A tool's result as the agent may see it: plain JSON without tokens, and at most `max_bytes`. If a result is too large,
+ * its long parts are shortened, so that its structure is kept. A mark says how much was left out.
  *
  * @param mask replaces the tokens in a text. Default: replaces everything that has the form of a JWT.
  */
-export function fitResult(result: unknown, mask: Mask = maskTokens): unknown {
+export function fitResult(result: unknown, mask: Mask = maskTokens, max_bytes = MAX_RESULT_BYTES): unknown {
   for (const limits of LIMITS) {
     const fitted = cut(result, limits, mask, 0);
-    if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= MAX_RESULT_BYTES) return fitted;
+    if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= max_bytes) return fitted;
   }
   return '[too large to show]';
 }
