@@ -41,7 +41,7 @@ export async function loadModel(choice: ModelChoice): Promise<Model> {
   const [, provider, model] = /^([a-z][a-z0-9-]*):(.+)$/.exec(name) ?? [];
   if (base_url !== undefined) {
     if (provider !== undefined && isOnlyProvider(provider)) throw providerAtAddress(name, provider, choice);
-    return compatible(name, base_url, choice);
+    return hideReasoning(await compatible(name, base_url, choice));
   }
   if (provider === undefined || model === undefined) {
     throw misconfigured(
@@ -50,7 +50,7 @@ export async function loadModel(choice: ModelChoice): Promise<Model> {
       `provider:model, or ${settings.base_url} set as well`,
     );
   }
-  return fromPackage(provider, model, choice);
+  return hideReasoning(await fromPackage(provider, model, choice));
 }
 
 async function compatible(name: string, baseURL: string, { key }: ModelChoice): Promise<Model> {
@@ -65,7 +65,7 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
     includeUsage: true,
     ...(key ? { apiKey: key.reveal() } : {}),
   });
-  return hideReasoning(server.chatModel(name));
+  return server.chatModel(name);
 }
 
 type CreateProvider = (options: { apiKey?: string }) => (model: string) => Model;
