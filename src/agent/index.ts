@@ -50,6 +50,8 @@ export interface AgentRuntime {
 export interface AgentTurn {
   /** The text of the message. */
   text: string;
+  /** The id of the session. Whoever knows it may continue the session: show it neither to a model nor to people. */
+  session_id: string;
   /** Earlier exchanges of the session that this sender may see, oldest first. */
   history: readonly PastExchange[];
   /** Summary of the exchanges before `history`, made by `summarize` for this person. Null if there is none. */
@@ -59,6 +61,10 @@ export interface AgentTurn {
    * signed in.
    */
   person: AgentPerson | null;
+  /** The same person as the system of the operator knows them; never the token. Null if nobody is signed in. */
+  principal: AgentPrincipal | null;
+  /** What this runtime keeps in the session for the same principal. */
+  state: AgentState;
   /** Whether the sender's sign-in has expired. */
   sign_in_expired: boolean;
   /**
@@ -104,7 +110,10 @@ export interface AgentTurn {
    * quoted data. Empty if the sender is not known, if other people can read the conversation, or if nothing matches.
    */
   memories: readonly AgentMemory[];
-  /** Aborts at the deadline, when the person stops the answer, and when the daemon stops or loses the message. */
+  /**
+   * Aborts at the deadline, when the person stops the answer, when the daemon stops or loses the message, and when the
+   * run has ended.
+   */
   signal: AbortSignal;
   /** When the run must have ended, ms since the epoch. */
   deadline: number;
@@ -141,10 +150,25 @@ export interface PastExchange {
   speaker: string;
   reply: string;
   /**
+   * The calls of tools that this message led to, and their answers as that run got them. Only if that run acted for the
+   * same principal, at most 16 KiB. Absent if there are none.
+   */
+  calls?: readonly PastCall[];
+  /**
    * Set if the message was sent before the person signed in, perhaps by somebody else. Give it to a model only as
    * quoted data, marked as unverified.
    */
   before_sign_in?: true;
+}
+
+/** A call of a tool by an earlier run. */
+export interface PastCall {
+  tool: string;
+  args: unknown;
+  /** At most 4 KiB of JSON. */
+  answer: ToolAnswer;
+  /** Set if the answer was cut. A mark in it says what was left out. */
+  cut?: true;
 }
 
 /** Exchanges that will no longer be in the history. */
@@ -225,6 +249,28 @@ export interface AgentPerson {
   timezone?: string;
 }
 
+/** The person of a valid token, by the claims that identify the person, with the roles of the token. */
+export interface AgentPrincipal {
+  sub: string;
+  tenant_id: string | null;
+  roles: readonly string[];
+}
+
+/**
+ * A JSON value that a runtime keeps in a session. It belongs to the principal of the run that set it: a run for another
+ * person, for nobody, or for another user of a shared conversation is not given it. It ends with its session.
+ */
+export interface AgentState {
+  /** As the latest run set it whose reply was stored. Null if there is none. */
+  readonly value: unknown;
+  /**
+   * Replaces the state; null deletes it. It is stored together with the reply, and only if there is one.
+   *
+   * @throws TypeError if the value is not JSON; RangeError if it has more than 8 KiB of JSON.
+   */
+  set(value: unknown): void;
+}
+
 /** A tool, already bound to the message that is being answered. */
 export interface AgentTool {
   name: string;
@@ -237,7 +283,10 @@ export interface AgentTool {
   confirm: 'always' | 'never';
   /** JSON Schema of the arguments, of type `object`. No argument says for whom to act: the message decides that. */
   parameters: Record<string, unknown>;
-  /** Returns a failure as an answer with `ok: false`. Rejects only if the `signal` of the turn aborts. */
+  /**
+   * Returns a failure as an answer with `ok: false`. Rejects if the `signal` of the turn aborts, and after `run` has
+   * ended: calls that are still being made are then canceled, and no further call is made.
+   */
   call(args: unknown): Promise<ToolAnswer>;
 }
 
@@ -300,7 +349,10 @@ export interface ToolDefinition {
   call(args: any, context: ToolContext): unknown;
 }
 
-/** What your own tool may know about the message, and what it may use. */
+/**
+ * What your own tool may know about the message, and what it may use. When `call` has ended, `api` and `log` reject every
+ * use, and requests that are still being made are canceled: the daemon may then be answering another person.
+ */
 export interface ToolContext {
   /** The claims of the person for whom the message acts, never the token. Null if nobody is signed in. */
   person: (Readonly<Record<string, unknown>> & { sub: string; email: string }) | null;
@@ -308,7 +360,7 @@ export interface ToolContext {
   api: ToolApi;
   /** The same for each attempt at one write; null for a tool that reads. */
   idempotency_key: string | null;
-  /** Aborts together with the signal of the run, or after 2 minutes. */
+  /** Aborts together with the signal of the run, after 2 minutes, and when the call has ended. */
   signal: AbortSignal;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };
 }

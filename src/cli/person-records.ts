@@ -3,6 +3,8 @@ import { decodeToken } from '../daemon/identity/decode-token.ts';
 import { personKey } from '../daemon/identity/identity.ts';
 import { openAdministratorSeal } from '../daemon/identity/open-seal.ts';
 import type { Seal } from '../daemon/identity/seal.ts';
+import type { StoredTurn } from '../daemon/session/session.ts';
+import { openTurnText } from '../daemon/session/turn-texts.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
 import type { Memory, MemoryStore } from '../daemon/store/memories.ts';
 import {
@@ -20,7 +22,7 @@ import { unknownChannel } from './expect-channel.ts';
 import { MESSAGE_DETAILS } from './inbox-view.ts';
 import { LINK_COLUMNS, linkView } from './link-view.ts';
 import { MEMORY_COLUMNS } from './memory-view.ts';
-import { SESSION_DETAILS, withState } from './session-view.ts';
+import { SESSION_DETAILS, turnView, withState } from './session-view.ts';
 import type { Who } from './who.ts';
 import { ownerOf } from './with-memories.ts';
 import { withStore } from './with-store.ts';
@@ -108,6 +110,7 @@ function recordsView(
   return {
     sessions: sessions.map(({ session, turns, shared }) => ({
       ...jsonOf(SESSION_DETAILS, { ...withState(session, now, settings), stored: turns }),
+      turns: turns.map((turn) => ({ ...turnView(turn), ...unsealedParts(turn, seal) })),
       shared,
     })),
     links: links.map((link) => jsonOf(LINK_COLUMNS, linkView(link, now, seal, settings))),
@@ -117,5 +120,13 @@ function recordsView(
       jsonOf(MESSAGE_DETAILS, { ...message, outage: undefined, isFirst: true, now, settings }),
     ),
     others,
+  };
+}
+
+/** The sealed parts of a turn: what its tools answered, and the state of the runtime. They may have personal data. */
+function unsealedParts(turn: StoredTurn, seal: Pick<Seal, 'open'>): { calls?: unknown; state?: unknown } {
+  return {
+    ...(turn.calls === undefined ? {} : { calls: openTurnText(seal, turn, 'calls') ?? null }),
+    ...(turn.state === undefined ? {} : { state: openTurnText(seal, turn, 'state') ?? null }),
   };
 }

@@ -106,7 +106,9 @@ function tokenInWords(session: Session): string {
   return context ? `${context.email}, until ${context.token_exp} (${context.token_hint})` : 'none';
 }
 
-function turnView({ person, started_at, finished_at, ...turn }: StoredTurn) {
+/** A turn without its sealed parts, which have no meaning for a reader. */
+export function turnView(stored: StoredTurn) {
+  const { person, started_at, finished_at, calls, calls_bytes, state, ...turn } = stored;
   return {
     ...turn,
     person: personView(person),

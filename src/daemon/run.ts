@@ -1,6 +1,7 @@
 import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
 import { type ConfigureOptions, configure } from './configuration/configure.ts';
+import { ContextEnded } from './context-ended.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
 import { isJournalStream } from './journal-stream.ts';
 import { createLog, type Log, type ProcessLog } from './log.ts';
@@ -99,6 +100,11 @@ function logWarnings(log: Log): void {
  */
 function dieLoudly(log: ProcessLog): void {
   process.on('uncaughtException', (error) => {
+    if (error instanceof ContextEnded) {
+      // Nothing was done, so the state of the process is known.
+      log.warn({ err: error }, 'a module used the context of a call or run that has ended; nothing was done');
+      return;
+    }
     log.beginLastLines();
     log.fatal({ err: error }, 'unexpected error; the daemon exits');
     process.exit(1);

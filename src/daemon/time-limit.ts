@@ -78,6 +78,11 @@ export class TimeLimit {
     });
   }
 
+  /** Ends the work for this reason, unless it was ended before. */
+  end(reason: unknown): void {
+    this.#end(reason);
+  }
+
   /** Call this when the work has ended. */
   lift(): void {
     for (const release of this.#release) release();

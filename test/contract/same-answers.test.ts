@@ -229,6 +229,7 @@ class Choices {
         const summary = {
           principal: pick([ada, bob]),
           text: this.id('text'),
+          tainted: chance(0.5),
           through_turn: 't',
           through_at: 1,
         };

@@ -18,6 +18,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
     const aSummary = (members: Partial<Summary> = {}): Summary => ({
       principal: ada,
       text: 'They asked for order 7.',
+      tainted: false,
       through_turn: 't1',
       through_at: 1,
       ...members,
@@ -39,6 +40,8 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       expect(await store.summaries.find(tag, ada)).toBeNull();
       expect(await kept(aSummary())).toBe(true);
       expect(await store.summaries.find(tag, ada)).toEqual(aSummary());
+      expect(await kept(aSummary({ tainted: true }))).toBe(true);
+      expect(await store.summaries.find(tag, ada)).toEqual(aSummary({ tainted: true }));
       expect(await store.summaries.find(tag, bob)).toBeNull();
       expect(await store.summaries.find('another', ada)).toBeNull();
     });

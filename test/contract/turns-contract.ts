@@ -79,7 +79,8 @@ export function describeTurns(current: () => StoreUnderTest): void {
       const session = aSession(test.now());
       await saveSession(store, session);
       test.advance(HOUR / 2);
-      const record = aTurn({ text: 'hello' });
+      const sealed = { calls: 'sealed.v1.calls', calls_bytes: 7, state: 'sealed.v1.state' };
+      const record = aTurn({ text: 'hello', tainted: false, ...sealed });
       const trace = aTrace(session);
       const changes = { turn: { record, ttl_ms: HOUR }, trace };
       expect(await commitUnderClaim(store, session.session_id, changes)).toBe('committed');

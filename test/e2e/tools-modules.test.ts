@@ -18,6 +18,7 @@ const folder = mkdtempSync(join(tmpdir(), 'agentd-tools-'));
 const TOOLS = `
 import type { ToolContext, ToolDefinition } from 'agentd/agent';
 
+let kept: ToolContext | undefined;
 const parameters = { type: 'object', properties: { userEmail: { type: 'string', format: 'email' } } };
 
 export default [
@@ -39,18 +40,35 @@ export default [
     parameters: { type: 'object', properties: {} },
     call: (_args: object, { api }: ToolContext) => api.post('/refunds'),
   },
+  {
+    name: 'keep', description: 'Keeps its context, and waits for nothing.', effect: 'read',
+    parameters: { type: 'object', properties: {} },
+    call: (_args: object, context: ToolContext) => {
+      kept = context;
+      setTimeout(() => context.log.warn({}, 'later'), 1);
+    },
+  },
+  {
+    name: 'use_kept', description: 'Uses the context that keep has kept.', effect: 'read',
+    parameters: { type: 'object', properties: {} },
+    call: () => kept?.api.post('/refunds').catch((error: Error) => error.message),
+  },
 ] satisfies ToolDefinition[];
 `;
 
 const RUNTIME = `
-import type { AgentRuntime } from 'agentd/agent';
+import type { AgentRuntime, AgentTurn } from 'agentd/agent';
+let kept: AgentTurn['tools'] = [];
 export default {
   apiVersion: 1,
-  async *run({ text, tools }) {
+  async *run({ text, tools: given }) {
+    const tools = text.startsWith('kept ') ? kept : given;
+    kept = tools;
     for (const line of text.split('\\n')) {
-      const [name, ...json] = line.split(' ');
+      const [name, ...json] = line.replace(/^kept /, '').split(' ');
       const tool = tools.find((one) => one.name === name);
-      yield JSON.stringify(tool ? await tool.call(JSON.parse(json.join(' ') || '{}')) : 'no such tool') + '\\n';
+      const answer = tool?.call(JSON.parse(json.join(' ') || '{}')).catch((error: Error) => error.message);
+      yield JSON.stringify((await answer) ?? 'no such tool') + '\\n';
     }
   },
 } satisfies AgentRuntime;
@@ -118,6 +136,23 @@ describe('in a conversation', () => {
     expect(api.seen('/users')).toMatchObject([{ sub: 'service' }]);
   });
 
+  test('what a module kept of one message does nothing in the message of somebody else', async () => {
+    const late = daemon.logged(({ msg }) => String(msg).includes('nothing was done'));
+    expect(await say('keep', await token())).toEqual([{ ok: true, result: null }]);
+    const bob = await token({ sub: 'bob' });
+    expect(await say('use_kept', bob)).toEqual([
+      { ok: true, result: expect.stringContaining('the call of the tool `keep` has ended') },
+    ]);
+    await say('look_up', await token());
+    api.requests.length = 0;
+    expect(await say('kept rename {"name": "Eve"}', bob)).toEqual([
+      expect.stringContaining('the run of this message has ended'),
+    ]);
+    expect(api.requests).toEqual([]);
+    // The log line that `keep` writes too late is a mistake of the module, which must not end the daemon.
+    expect(await late).toMatchObject({ level: 'warn' });
+  });
+
   test('without sign-in, nothing is changed', async () => {
     expect(await say('rename {"name": "Eve"}')).toEqual([
       { ok: false, message: expect.stringContaining('Sign-in is needed') },
@@ -181,7 +216,9 @@ describe('agentd tools', () => {
     const { code, stdout } = await cli(['tools', 'list', '--json']);
     expect(code).toBe(0);
     const tool = (name: string, effect: string, credentials: string, confirm: string) => {
-      const source = ['look_up', 'rename', 'refund'].includes(name) ? './tools/people.ts' : 'built-in';
+      const source = ['look_up', 'rename', 'refund', 'keep', 'use_kept'].includes(name)
+        ? './tools/people.ts'
+        : 'built-in';
       return { name, source, effect, credentials, confirm, state: 'ok', detail: null };
     };
     expect(JSON.parse(stdout)).toEqual([
@@ -193,6 +230,8 @@ describe('agentd tools', () => {
       tool('look_up', 'read', 'user-or-default', 'never'),
       tool('rename', 'write', 'user', 'never'),
       tool('refund', 'write', 'user', 'always'),
+      tool('keep', 'read', 'user-or-default', 'never'),
+      tool('use_kept', 'read', 'user-or-default', 'never'),
     ]);
     expect((await cli(['tools', 'list'])).stdout).toMatch(
       /^NAME +SOURCE +EFFECT +CREDENTIALS +CONFIRM +STATE/,
@@ -317,6 +356,6 @@ test('config check says that the module may see a token of a person, and doctor 
   expect(JSON.parse(stdout)).toContainEqual({
     check: 'tools of ./tools/people.ts',
     outcome: 'ok',
-    detail: 'look_up, rename, refund',
+    detail: 'look_up, rename, refund, keep, use_kept',
   });
 });

@@ -11,6 +11,7 @@ const LAYERS: readonly (readonly string[])[] = [
   [
     'back-off.ts',
     'clock.ts',
+    'context-ended.ts',
     'errors.ts',
     'exact-json.ts',
     'fold-text.ts',

@@ -7,9 +7,12 @@ const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () =
 export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
   return {
     text: 'Hello',
+    session_id: 'session-1',
     history: [],
     summary: null,
     person: null,
+    principal: null,
+    state: { value: null, set: () => {} },
     sign_in_expired: false,
     claimed: {},
     speaker: 'visitor-1',

@@ -59,7 +59,10 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   const claim = await store.idempotency.claim(key, 'body');
   if (claim.outcome !== 'new') throw new Error('the key is known');
   const answer = { session_id: session.session_id, response: `${canary} answered` };
-  const record = aTurn({ user_id: `web${canary}`, person, text: `${canary} asks`, reply: `${canary} told` });
+  const record = aTurn({
+    ...{ user_id: `web${canary}`, person, text: `${canary} asks`, reply: `${canary} told` },
+    ...callsOf(canary),
+  });
   await commitUnderClaim(store, tagOf(session), {
     turn: { record, ttl_ms: HOUR },
     trace,
@@ -144,8 +147,17 @@ export async function speakInThread(
     user_id,
     person,
     text: `${canary} in the thread`,
+    ...callsOf(canary),
     message_id: `m-${canary}-${person === null ? 1 : 2}`,
   });
+}
+
+/** The sealed parts of a turn. They are not sealed here, so that a search for the canary finds them. */
+function callsOf(canary: string): { calls: string; calls_bytes: number; state: string } {
+  const calls = JSON.stringify([
+    { tool: 'look', args: {}, answer: { ok: true, result: `${canary} was found` } },
+  ]);
+  return { calls, calls_bytes: calls.length, state: JSON.stringify(`${canary} chose`) };
 }
 
 function messageOf({ user_id, canary }: Resident, text: string) {
@@ -160,6 +172,6 @@ function messageOf({ user_id, canary }: Resident, text: string) {
 async function keepSummary(store: Store, session: Session, principal: string, canary: string): Promise<void> {
   const token = await store.summaries.begin(tagOf(session), HOUR);
   if (token === null) throw new Error('a summary is already being made');
-  const summary = { principal, text: `${canary} in short`, through_turn: 't', through_at: 1 };
+  const summary = { principal, text: `${canary} in short`, tainted: false, through_turn: 't', through_at: 1 };
   await store.summaries.keep(tagOf(session), token, summary);
 }

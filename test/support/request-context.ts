@@ -1,4 +1,5 @@
 import type { RequestContext } from '../../src/daemon/agent/context.ts';
+import { RunTaint } from '../../src/daemon/agent/run-taint.ts';
 import { systemClock } from '../../src/daemon/clock.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
@@ -61,6 +62,7 @@ export function contextOf(session: Session | null, rest: Partial<RequestContext>
     acts_for_nobody_because: acts_for === null ? 'no_token' : null,
     own_journal: null,
     memory: null,
+    taint: new RunTaint(),
     trace: new Trace(systemClock),
     request_id: 'request-1',
     signal: new AbortController().signal,

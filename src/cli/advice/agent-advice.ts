@@ -37,6 +37,32 @@ export const AGENT_ADVICE: AdviceTable = {
     happened: 'The beginning of the conversation could not be summarized, so the model does not get it.',
     todo: 'See the lines before `not_summarized` for the reason. agentd tries again after a later message.',
   },
+  steps_exhausted: {
+    happened:
+      'The model still called tools in the last of its AGENT_MAX_STEPS steps. The reply says that it could not finish.',
+    todo: 'Look at the calls in the trace. Raise AGENT_MAX_STEPS if the work needs more; otherwise change AGENT_INSTRUCTIONS or use another model.',
+  },
+  output_cut: {
+    happened: 'The answer of the model was cut off at its maximum length, so the reply is incomplete.',
+    todo: 'Raise AGENT_MAX_OUTPUT_TOKENS, or the limit of the model server. A model that reasons needs room for that, too.',
+  },
+  content_filtered: {
+    happened: 'The filter of the model server withheld the answer of the model, or a part of it.',
+    todo: 'Check the rules of the filter. Its service may show why it acted.',
+  },
+  empty_answer: {
+    happened: 'The model answered without any text. The reply asks the person to put it in other words.',
+    todo: 'Check AGENT_INSTRUCTIONS, or use another model.',
+  },
+  unknown_tool: {
+    happened: 'The model called a tool that it was not offered, and was told so.',
+    todo: 'Run `agentd tools list` to see which tools there are. Do not name others in AGENT_INSTRUCTIONS.',
+  },
+  arguments_not_json: {
+    happened:
+      'The model called a tool with arguments that are not JSON. Nothing was called, and it was told so.',
+    todo: 'If this happens often, use a model that is better at calling tools, or raise AGENT_MAX_OUTPUT_TOKENS.',
+  },
   budget_exhausted: {
     happened:
       'The request did not fit into the tokens that one person may use within 24 hours (AGENT_DAILY_TOKENS).',

@@ -131,7 +131,11 @@ export const TOOL_ADVICE: AdviceTable = {
     happened: 'A tool did not finish in time.',
     todo: 'The lines before `tool_timeout` show which call took long.',
   },
-  invalid_arguments: { happened: 'The agent called a tool with invalid arguments, and was told so.' },
+  invalid_arguments: {
+    happened:
+      'The agent called a tool with invalid arguments, and was told so. `argument` names the first of them.',
+    todo: 'If this happens often, describe the argument better in the tool, or use another model.',
+  },
   too_many_calls: {
     happened: 'The agent made more tool calls than one run may make.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another model.',

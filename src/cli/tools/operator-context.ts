@@ -1,4 +1,5 @@
 import type { RequestContext } from '../../daemon/agent/context.ts';
+import { RunTaint } from '../../daemon/agent/run-taint.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import type { TokenVerdict } from '../../daemon/identity/identity.ts';
 import { jwtContext, sealRecord } from '../../daemon/session/jwt-context.ts';
@@ -26,6 +27,7 @@ export function operatorContext(
     acts_for_nobody_because: person === null ? 'no_token' : null,
     own_journal: null,
     memory: null,
+    taint: new RunTaint(),
     trace: new Trace(systemClock),
     request_id: ID,
     signal,

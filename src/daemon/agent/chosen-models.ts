@@ -1,4 +1,5 @@
 import type { Secret } from '../secret.ts';
+import { ConfigurationError } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { loadModel, type Model, type ModelChoice } from './model.ts';
 
@@ -26,21 +27,38 @@ export interface ChosenModels {
 /** The models that the settings name. Rejects with a configuration error that says what to set or install. */
 export async function loadModels(settings: ModelSettings): Promise<ChosenModels> {
   const first: ModelChoice = {
-    settings: { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL' },
+    settings: { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' },
+    inherits_base_url: false,
     model: settings.AGENT_MODEL,
     base_url: settings.AGENT_BASE_URL,
     key: settings.AGENT_API_KEY,
   };
   const fallback: ModelChoice = {
-    settings: { model: 'AGENT_FALLBACK_MODEL', base_url: 'AGENT_FALLBACK_BASE_URL' },
+    settings: {
+      model: 'AGENT_FALLBACK_MODEL',
+      base_url: 'AGENT_FALLBACK_BASE_URL',
+      key: 'AGENT_FALLBACK_API_KEY',
+    },
+    inherits_base_url: settings.AGENT_FALLBACK_BASE_URL === undefined,
     model: settings.AGENT_FALLBACK_MODEL,
     base_url: settings.AGENT_FALLBACK_BASE_URL ?? first.base_url,
     key: settings.AGENT_FALLBACK_API_KEY ?? first.key,
   };
   const hasFallback = fallback.model !== undefined && fallback.model !== BUILTIN;
+  const loading = [loadModel(first), hasFallback ? loadModel(fallback) : null] as const;
+  expectNoProblems(await Promise.allSettled(loading));
   return {
-    first: await loadModel(first),
-    fallback: hasFallback ? await loadModel(fallback) : null,
+    first: await loading[0],
+    fallback: await loading[1],
     keys: [first.key, fallback.key].filter((key) => key !== undefined),
   };
+}
+
+/** @throws the problems of all models together, if they are problems of the configuration. */
+function expectNoProblems(loaded: readonly PromiseSettledResult<unknown>[]): void {
+  const reasons = loaded.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  const other = reasons.find((reason) => !(reason instanceof ConfigurationError));
+  if (other !== undefined) throw other;
+  const problems = reasons.flatMap((reason) => (reason as ConfigurationError).problems);
+  if (problems.length > 0) throw new ConfigurationError(problems, { cause: reasons[0] });
 }

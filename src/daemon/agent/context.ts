@@ -4,6 +4,7 @@ import type { Session } from '../session/session.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { RunMemory } from './long-term-memory.ts';
 import type { OwnJournal } from './own-journal.ts';
+import type { RunTaint } from './run-taint.ts';
 
 /**
  * The per-request session context that tools read (agentd-api(7), "The context of a request"), isolated per concurrent
@@ -29,6 +30,7 @@ export interface RequestContext {
   own_journal: OwnJournal | null;
   /** Null if nothing is remembered for this message. */
   memory: RunMemory | null;
+  taint: RunTaint;
   trace: Trace;
   request_id: string;
   signal: AbortSignal;

@@ -10,12 +10,19 @@ import { describeModelError, modelFailure } from './model-failure.ts';
 import { type Models, modelWithFallback, runWithFallback } from './model-fallback.ts';
 import { conversation, systemPrompt } from './prompt.ts';
 import { rewordRefusedCalls } from './refused-calls.ts';
+import { noteEnding, noteRefusedCall, type RunEnding } from './run-endings.ts';
 import { summarize } from './summarize.ts';
 
 const OUT_OF_STEPS =
   'I could not finish this within the steps that I am allowed. Please ask again, for one thing at a time.';
 const FILTERED = 'I cannot answer that.';
 const NO_WORDS = 'I have no answer to that. Please put it in other words.';
+
+/** The SDK's reasons for which an answer of a model may be incomplete. */
+const ENDINGS: Readonly<Record<string, RunEnding>> = {
+  length: 'output_cut',
+  'content-filter': 'content_filtered',
+};
 
 export type LlmSettings = ModelSettings &
   Pick<
@@ -119,6 +126,9 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
         case 'start-step':
           paragraphEnded = true;
           break;
+        case 'tool-call':
+          if (part.invalid) noteRefusedCall(part);
+          break;
         case 'error':
           if (part.error instanceof BudgetExhausted) exhausted = part.error.message;
           else if (calledToolsAnyway(part.error)) outOfSteps = true;
@@ -143,12 +153,19 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
     left.abort();
   }
   turn.signal.throwIfAborted();
-  if (exhausted !== null || outOfSteps || finishReason === 'tool-calls') turn.reportWrites();
+  if (finishReason === 'tool-calls') outOfSteps = true;
+  if (exhausted !== null || outOfSteps) turn.reportWrites();
   // Text before a tool call, such as "Let me look that up", is not an answer, so the notice is added.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
-  else if (outOfSteps || finishReason === 'tool-calls') yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
-  else if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
-  else if (!said) yield finishReason === 'content-filter' ? FILTERED : NO_WORDS;
+  else if (outOfSteps) {
+    noteEnding('steps_exhausted', { steps: maxSteps });
+    yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
+  } else if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
+  else {
+    const ending = ENDINGS[finishReason] ?? (said ? null : 'empty_answer');
+    if (ending !== null) noteEnding(ending);
+    if (!said) yield ending === 'content_filtered' ? FILTERED : NO_WORDS;
+  }
 }
 
 function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['meter']): Models {

@@ -7,6 +7,7 @@ import type { Memory, MemoryStore } from '../store/memories.ts';
 import { TimeLimit } from '../time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { AgentMemory } from './agent.ts';
+import type { RunTaint } from './run-taint.ts';
 
 /** How long a run waits for memories at its start, ms. */
 export const GIVEN_WAIT_MS = 300;
@@ -49,6 +50,7 @@ export interface RememberingRun {
   trace: TraceWriter;
   /** Aborts with the run. */
   signal: AbortSignal;
+  taint: RunTaint;
   /** Whether the run may no longer store anything, for example because its person was erased. */
   isLost(): Promise<boolean>;
 }
@@ -155,15 +157,15 @@ export class LongTermMemory {
 export class RunMemory {
   readonly #all: LongTermMemory;
   readonly #run: RememberingRun;
-  /** Whether the run has read results of sources other than the API, or memories that may be based on such results. */
-  #tainted = false;
-  #hasAdded = false;
   /** Whether a use of this run failed. The run then uses the backend no more: nobody waits twice for an outage. */
   #hasFailed = false;
+  /** Whether the run has stored memories that are not marked as tainted. */
+  #hasUnmarked = false;
 
   constructor(all: LongTermMemory, run: RememberingRun) {
     this.#all = all;
     this.#run = run;
+    run.taint.whenMarked(() => this.#markStored());
   }
 
   /** The key of the owner of these memories. */
@@ -198,16 +200,12 @@ export class RunMemory {
     }
   }
 
-  /**
-   * Must be called before a result of a tool of a foreign source reaches the agent. Memories that the run has already
-   * stored are marked as tainted, too: they may have been stored at the same time as the call.
-   */
-  async noteForeignResult(): Promise<void> {
-    if (this.#tainted) return;
-    this.#tainted = true;
-    if (!this.#hasAdded) return;
+  /** Marks the memories that the run stored before it was tainted: they may have been stored at the same time. */
+  async #markStored(): Promise<void> {
+    if (!this.#hasUnmarked) return;
     const { owner, turn_id } = this.#run;
     await this.#use((memories) => memories.taint(owner, turn_id), TOOL_WAIT_MS);
+    this.#hasUnmarked = false;
   }
 
   async remember(given: string): Promise<MemoryAnswer<AgentMemory>> {
@@ -223,11 +221,12 @@ export class RunMemory {
     // If this cannot be determined, the run itself will fail for that reason.
     if (await this.#run.isLost().catch(() => false))
       return refused('Nothing was remembered: the conversation continues elsewhere, or has ended.');
+    const { taint } = this.#run;
     return this.#answer('Nothing was remembered', async (memories) => {
-      this.#hasAdded = true;
-      const memory = await memories.add(owner, { text, turn_id, tainted: this.#tainted });
+      this.#hasUnmarked ||= !taint.isTainted;
+      const memory = await memories.add(owner, { text, turn_id, tainted: taint.isTainted });
       // A foreign result may have arrived while the memory was being stored.
-      if (this.#tainted && !memory.tainted) await memories.taint(owner, turn_id);
+      if (taint.isTainted && !memory.tainted) await memories.taint(owner, turn_id);
       return done(shown(memory));
     });
   }
@@ -242,7 +241,7 @@ export class RunMemory {
         query.trim() === ''
           ? (await memories.list(owner)).slice(0, RECALLED_MAX)
           : await memories.search(owner, { text: query, words: 'some', limit: RECALLED_MAX });
-      if (found.some(({ tainted }) => tainted)) await this.noteForeignResult();
+      if (found.some(({ tainted }) => tainted)) await this.#run.taint.mark();
       this.#noteUse(found);
       return done(found.map(shown));
     });
@@ -263,7 +262,7 @@ export class RunMemory {
       }
       if (found.length === 0) {
         const similar = await memories.search(owner, { text: query, words: 'some', limit: GIVEN_MAX });
-        if (similar.some(({ tainted }) => tainted)) await this.noteForeignResult();
+        if (similar.some(({ tainted }) => tainted)) await this.#run.taint.mark();
         return done({ forgotten: [], similar: similar.map(shown) });
       }
       await memories.forget(

@@ -1,4 +1,5 @@
 import { type Clock, randomSuffix } from '../clock.ts';
+import { ContextEnded } from '../context-ended.ts';
 import type { Log } from '../log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
 import type { LocalTexts } from '../texts/texts.ts';
@@ -39,6 +40,7 @@ export class RunMeter implements ModelMeter {
   readonly #parts: MeterParts;
   #settling: Set<Promise<void>> | null = null;
   #usage: Usage | null = null;
+  #hasEnded = false;
 
   constructor(parts: MeterParts) {
     this.#parts = parts;
@@ -50,6 +52,8 @@ export class RunMeter implements ModelMeter {
   }
 
   async begin(call: Parameters<ModelMeter['begin']>[0]): Promise<MeteredCall> {
+    // Its tokens would count for a person whose message was answered long ago.
+    if (this.#hasEnded) throw ContextEnded.ofRun();
     const { trace, clock, deadline, texts } = this.#parts;
     const { model, provider, max_output_tokens } = call;
     const id = randomSuffix();
@@ -76,8 +80,9 @@ export class RunMeter implements ModelMeter {
     return { ok: true, end, ...(part.content === null ? {} : { content: part.content }) };
   }
 
-  /** Resolves when all used tokens are counted. */
+  /** Called when the run has ended: no call can begin anymore. Resolves when all used tokens are counted. */
   async settled(): Promise<void> {
+    this.#hasEnded = true;
     await Promise.all(this.#settling ?? []);
   }
 

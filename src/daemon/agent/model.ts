@@ -3,7 +3,10 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { LanguageModel, wrapLanguageModel } from 'ai';
 import type { Secret } from '../secret.ts';
+import { ConfigurationError } from '../settings/problem.ts';
+import { hideReasoning } from './hide-reasoning.ts';
 import { misconfigured } from './misconfigured.ts';
+import { isOnlyProvider, unmetNeeds } from './provider-needs.ts';
 import { streamOfCompletion } from './stream-of-completion.ts';
 
 /** A model object; never a bare name, which the SDK would look up at a hosted service. */
@@ -18,7 +21,9 @@ export const COMPATIBLE_SERVER = 'server';
 /** A model as the settings name it. */
 export interface ModelChoice {
   /** The names of the settings that name the model and its server, for errors. */
-  settings: { model: string; base_url: string };
+  settings: { model: string; base_url: string; key: string };
+  /** Whether `base_url` is the address of the first model's server, because the model has no address of its own. */
+  inherits_base_url: boolean;
   model: string | undefined;
   base_url: string | undefined;
   key: Secret | undefined;
@@ -33,8 +38,11 @@ export async function loadModel(choice: ModelChoice): Promise<Model> {
   const { model: name, base_url, settings } = choice;
   if (name === undefined)
     throw misconfigured(settings.model, 'is not set', 'the name of a model, or provider:model');
-  if (base_url !== undefined) return compatible(name, base_url, choice);
   const [, provider, model] = /^([a-z][a-z0-9-]*):(.+)$/.exec(name) ?? [];
+  if (base_url !== undefined) {
+    if (provider !== undefined && isOnlyProvider(provider)) throw providerAtAddress(name, provider, choice);
+    return hideReasoning(await compatible(name, base_url, choice));
+  }
   if (provider === undefined || model === undefined) {
     throw misconfigured(
       settings.model,
@@ -42,7 +50,7 @@ export async function loadModel(choice: ModelChoice): Promise<Model> {
       `provider:model, or ${settings.base_url} set as well`,
     );
   }
-  return fromPackage(provider, model, choice);
+  return hideReasoning(await fromPackage(provider, model, choice));
 }
 
 async function compatible(name: string, baseURL: string, { key }: ModelChoice): Promise<Model> {
@@ -62,9 +70,34 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
 
 type CreateProvider = (options: { apiKey?: string }) => (model: string) => Model;
 
+/** The error for a model of a provider together with the address of a server, which would be asked instead. */
+function providerAtAddress(
+  name: string,
+  provider: string,
+  { settings, inherits_base_url }: ModelChoice,
+): Error {
+  const address = inherits_base_url ? 'AGENT_BASE_URL' : settings.base_url;
+  const instead = inherits_base_url
+    ? `set ${settings.base_url} and ${settings.key} to an OpenAI-compatible server of the provider`
+    : `unset ${settings.base_url}`;
+  return misconfigured(
+    settings.model,
+    `names the provider \`${provider}\`, but ${address} is set, so the server there would be asked for a model \`${name}\``,
+    `the name of a model of that server; or ${instead}`,
+  );
+}
+
 async function fromPackage(provider: string, model: string, { key, settings }: ModelChoice): Promise<Model> {
   const name = `@ai-sdk/${provider}`;
-  const exports = await importInstalled(name, provider, settings);
+  const unmet = unmetNeeds(provider, `${provider}:${model}`, {
+    setting: settings.key,
+    isSet: key !== undefined,
+  });
+  const exports = await importInstalled(name, provider, settings).catch((error: unknown) => {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new ConfigurationError([...error.problems, ...unmet], { cause: error });
+  });
+  if (unmet.length > 0) throw new ConfigurationError(unmet);
   // Every provider package exports one `create<Provider>`, each with its own casing (`createOpenAI`).
   const wanted = `create${provider.replaceAll('-', '')}`.toLowerCase();
   const create =

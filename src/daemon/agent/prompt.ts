@@ -1,5 +1,6 @@
+import type { ModelMessage } from 'ai';
 import { maskTokens } from '../secret.ts';
-import type { AgentTurn, PastExchange } from './agent.ts';
+import type { AgentTurn, PastCall, PastExchange, ToolAnswer } from './agent.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import { fittingExchanges } from './fitting-exchanges.ts';
 import { serviceName } from './service-name.ts';
@@ -39,29 +40,68 @@ export function systemPrompt(turn: AgentTurn, instructions: string | undefined, 
   );
 }
 
-export interface PromptMessage {
-  role: 'user' | 'assistant';
-  content: string;
-}
-
 /**
  * The conversation: as many of the latest exchanges as fit into `tokens`, oldest first, then the message. Exchanges
  * from before sign-in are not included: the system prompt quotes them. The system prompt also has the summary of the
- * exchanges that do not fit.
+ * exchanges that do not fit. Calls of tools that this run does not have are left out, because some providers refuse them.
  */
-export function conversation(turn: AgentTurn, tokens: number): PromptMessage[] {
+export function conversation(turn: AgentTurn, tokens: number): ModelMessage[] {
   const past = turn.history.filter(({ before_sign_in }) => !before_sign_in);
   const room = tokens - estimateTokens(turn.summary ?? '');
-  const kept = past.slice(past.length - fittingExchanges(past, room));
+  const ids = new CallIds();
   return [
-    ...kept.flatMap((exchange) => messagesOf(turn, exchange)),
+    ...fittingExchanges(past, room).flatMap((exchange) => messagesOf(turn, exchange, ids)),
     { role: 'user', content: said(turn, turn.speaker, turn.text) },
   ];
 }
 
-function messagesOf(turn: AgentTurn, { speaker, user, reply }: PastExchange): PromptMessage[] {
-  const asked: PromptMessage = { role: 'user', content: said(turn, speaker, user) };
-  return reply === '' ? [asked] : [asked, { role: 'assistant', content: maskTokens(reply) }];
+/** Numbers the calls of the history. Every provider accepts these ids; one requires nine letters and digits. */
+class CallIds {
+  #last = 0;
+
+  next(): string {
+    this.#last++;
+    return `past${String(this.#last).padStart(5, '0')}`;
+  }
+}
+
+function messagesOf(
+  turn: AgentTurn,
+  { speaker, user, reply, calls }: PastExchange,
+  ids: CallIds,
+): ModelMessage[] {
+  const asked: ModelMessage = { role: 'user', content: said(turn, speaker, user) };
+  if (reply === '') return [asked];
+  return [asked, ...callsOf(turn, calls ?? [], ids), { role: 'assistant', content: maskTokens(reply) }];
+}
+
+/** The calls of an earlier run and their results, as the messages in which the model had made and got them. */
+function callsOf(turn: AgentTurn, calls: readonly PastCall[], ids: CallIds): ModelMessage[] {
+  const known = calls.filter(({ tool }) => turn.tools.some(({ name }) => name === tool));
+  if (known.length === 0) return [];
+  const numbered = known.map((call) => ({ ...call, toolCallId: ids.next(), toolName: call.tool }));
+  return [
+    {
+      role: 'assistant',
+      content: numbered.map(({ toolCallId, toolName, args }) => ({
+        ...{ type: 'tool-call' as const, toolCallId, toolName, input: args },
+      })),
+    },
+    {
+      role: 'tool',
+      content: numbered.map(({ toolCallId, toolName, answer, cut }) => ({
+        ...{ type: 'tool-result' as const, toolCallId, toolName },
+        output: { type: 'text' as const, value: resultOf(answer, cut) },
+      })),
+    },
+  ];
+}
+
+function resultOf(answer: ToolAnswer, cut = false): string {
+  const result = JSON.stringify(answer.ok ? answer.result : { error: answer.message });
+  return maskTokens(
+    cut ? `${result}\n(An earlier result, cut here. Call the tool again for all of it.)` : result,
+  );
 }
 
 /** The text of a message. In a shared thread, the text also names the author. */

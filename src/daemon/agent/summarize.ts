@@ -59,16 +59,17 @@ function instructionsOf({ max_characters }: SummaryRequest): string {
 }
 
 function conversationOf({ summary, exchanges }: SummaryRequest, tokens: number): string {
-  const cut = exchanges.map(shortened);
-  const shown = cut.slice(cut.length - fittingExchanges(cut, tokens));
+  const shown = fittingExchanges(exchanges.map(shortened), tokens);
   const before = summary === null ? [] : [data({ summary_of_what_came_before: summary })];
   return maskTokens(['<conversation>', ...before, ...shown.map(data), '</conversation>'].join('\n'));
 }
 
-function shortened({ user, reply }: PastExchange): { user: string; reply: string } {
+type Shown = Pick<PastExchange, 'user' | 'reply' | 'calls'>;
+
+function shortened({ user, reply, calls }: PastExchange): Shown {
   const cut = (text: string) =>
     text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX).toWellFormed()}…` : text;
-  return { user: cut(user), reply: cut(reply) };
+  return { user: cut(user), reply: cut(reply), ...(calls === undefined ? {} : { calls }) };
 }
 
 /** JSON that contains nothing that could close the fence around it. */

@@ -6,7 +6,9 @@ import type { Services } from '../services.ts';
 import type { TimeLimit } from '../time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { ToolRun } from '../tools/tool-run.ts';
+import type { KeptCalls } from './kept-calls.ts';
 import { pastExchange, type RunHistory } from './run-history.ts';
+import type { RunState } from './run-state.ts';
 import type { Runnable } from './turn.ts';
 
 /** The input and the limits of a run. */
@@ -14,6 +16,9 @@ export interface Run {
   limit: TimeLimit;
   meter: RunMeter;
   history: RunHistory;
+  /** The calls of this run that later runs get. */
+  calls: KeptCalls;
+  state: RunState;
 }
 
 /** What `composeReply` prepares for a run: the tools, and the writes that this turn has already made. */
@@ -28,7 +33,7 @@ export interface Prepared {
 export async function agentTurn(
   turn: Runnable,
   services: Services,
-  { limit: { signal, deadline }, meter, history }: Run,
+  { limit: { signal, deadline }, meter, history, state }: Run,
   { tools, confirmed, already_done, reportWrites }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
@@ -36,9 +41,12 @@ export async function agentTurn(
   const { user_name, page_url, user_agent, other } = message.metadata;
   return {
     text: message.text,
-    history: history.turns.map((past) => pastExchange(past, turn)),
+    session_id: turn.session.session_id,
+    history: history.turns.map((past) => pastExchange(past, turn, services)),
     summary: history.summary?.text ?? null,
     person: principal.person === null ? null : knownOf(principal.claims),
+    principal: principal.person === null ? null : principalOf(principal.claims),
+    state: state.forRun(signal),
     sign_in_expired:
       principal.person === null &&
       !principal.expiry_notified &&
@@ -63,6 +71,10 @@ export async function agentTurn(
     deadline,
     log: tools.log,
   };
+}
+
+function principalOf({ sub, tenant_id, roles = [] }: Claims): AgentTurn['principal'] {
+  return { sub, tenant_id: tenant_id ?? null, roles: [...roles] };
 }
 
 function knownOf({ email, name, locale, timezone }: Claims): AgentTurn['person'] {

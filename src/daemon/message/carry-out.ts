@@ -80,7 +80,7 @@ async function resume(
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
   if (known !== null && (action.state === 'done' || action.state === 'failed')) {
     // If the tool no longer exists, it is not known where its answer came from.
-    if (tool?.source.foreign !== false) await requestContext()?.memory?.noteForeignResult();
+    if (tool?.source.foreign !== false) await requestContext()?.taint.mark();
     return JSON.parse(known) as ToolAnswer;
   }
   // If somebody else has signed in since then, this person has not confirmed the action.

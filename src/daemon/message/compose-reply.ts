@@ -1,5 +1,6 @@
 import { AgentFailure } from '../agent/agent.ts';
 import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import { ContextEnded } from '../context-ended.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
@@ -16,7 +17,7 @@ import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
-type Composed = Omit<Answered, 'usage' | 'history'>;
+type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
 
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
@@ -33,7 +34,7 @@ export async function composeReply(
   const { settlement } = turn;
   const desk = deskOf(turn, services);
   const journal = journalOf(turn, services);
-  const tools = toolRunOf(turn, services, run.limit.signal, { confirmation: desk, journal });
+  const tools = toolRunOf(turn, services, run, { confirmation: desk, journal });
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {
     carriedOut = await carryOut(settlement, turn, services, tools, journal);
@@ -90,9 +91,10 @@ async function speak(
   prepared: Prepared,
 ): Promise<void> {
   const given = await agentTurn(turn, services, run, prepared);
-  const pieces = services.agent.run(given)[Symbol.asyncIterator]();
+  let pieces: AsyncIterator<string> | null = null;
   let hasEnded = false;
   try {
+    pieces = services.agent.run(given)[Symbol.asyncIterator]();
     while (!isStopped(turn) && !reply.isFull) {
       const next = await run.limit.within(pieces.next());
       if (isStopped(turn)) break;
@@ -106,7 +108,9 @@ async function speak(
   } catch (error) {
     if (!isStopped(turn)) throw error;
   } finally {
-    if (!hasEnded) leave(pieces, turn, services);
+    // A runtime that kept its tools must not act in the message of somebody else.
+    run.limit.end(ContextEnded.ofRun());
+    if (pieces && !hasEnded) leave(pieces, turn, services);
   }
 }
 

@@ -4,11 +4,18 @@ import { fittingExchanges } from '../agent/fitting-exchanges.ts';
 import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
 import { type StoredTurn, tagOf } from '../session/session.ts';
+import type { Summary } from '../store/summaries.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { Trace } from '../trace/trace.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
-import { HISTORY_TURNS, isBeforeSignIn, pastExchange, summaryOwner } from './run-history.ts';
+import {
+  HISTORY_TURNS,
+  isBeforeSignIn,
+  isTaintedHistory,
+  pastExchange,
+  summaryOwner,
+} from './run-history.ts';
 import { traceOf } from './trace-of.ts';
 import type { Answered, Answering, Resolved } from './turn.ts';
 
@@ -23,7 +30,7 @@ const AT_ONCE = 4;
 type Turn = Answering & Resolved & Answered;
 type SummaryServices = Pick<
   Services,
-  'agent' | 'store' | 'settings' | 'clock' | 'log' | 'observer' | 'texts'
+  'agent' | 'store' | 'settings' | 'seal' | 'clock' | 'log' | 'observer' | 'texts'
 >;
 
 /**
@@ -32,7 +39,7 @@ type SummaryServices = Pick<
 interface Overflow {
   owner: string;
   /** The existing summary of everything before these turns; null if there is none. */
-  summary: string | null;
+  summary: Pick<Summary, 'text' | 'tainted'> | null;
   turns: readonly StoredTurn[];
 }
 
@@ -56,7 +63,7 @@ export class HistorySummaries {
     const tag = tagOf(turn.session);
     if (!agent.summarize || this.#stop.signal.aborted) return;
     if (this.#running.size >= AT_ONCE || this.#running.has(tag)) return;
-    const overflow = overflowOf(turn, record, this.#services.settings.AGENT_HISTORY_TOKENS);
+    const overflow = overflowOf(turn, record, this.#services);
     if (overflow === null) return;
     const work = this.#summarize(turn, overflow, agent.summarize.bind(agent)).finally(() =>
       this.#running.delete(tag),
@@ -95,8 +102,8 @@ export class HistorySummaries {
       const token = await store.summaries.begin(tag, ttl_ms);
       if (token === null) return;
       const said = summarize({
-        summary: overflow.summary,
-        exchanges: overflow.turns.map((past) => pastExchange(past, turn)),
+        summary: overflow.summary?.text ?? null,
+        exchanges: overflow.turns.map((past) => pastExchange(past, turn, this.#services)),
         max_characters: SUMMARY_MAX,
         meter,
         signal: limit.signal,
@@ -111,6 +118,7 @@ export class HistorySummaries {
       const summary = {
         principal: overflow.owner,
         text,
+        tainted: isTaintedHistory(overflow),
         through_turn: last.turn_id,
         through_at: last.finished_at,
       };
@@ -139,17 +147,17 @@ export class HistorySummaries {
  * The turns to summarize. Null if the history has room for everything, the conversation has no owner, or there was no
  * run.
  */
-function overflowOf(turn: Turn, record: StoredTurn, tokens: number): Overflow | null {
+function overflowOf(turn: Turn, record: StoredTurn, services: SummaryServices): Overflow | null {
   const owner = summaryOwner(turn);
   const { history } = turn;
   if (owner === null || history === null) return null;
   const past = history.turns.filter((one) => !isBeforeSignIn(one, turn));
-  const summary = history.summary?.text ?? null;
+  const { summary } = history;
   const turns = [...past, record];
-  const exchanges = turns.map((one) => pastExchange(one, turn));
-  const room = tokens - estimateTokens(summary ?? '');
-  if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room) === turns.length) return null;
+  const exchanges = turns.map((one) => pastExchange(one, turn, services));
+  const room = services.settings.AGENT_HISTORY_TOKENS - estimateTokens(summary?.text ?? '');
+  if (turns.length < HISTORY_TURNS && fittingExchanges(exchanges, room).length === turns.length) return null;
   // Leaves half of the room free, so that a summary is not needed again after each turn.
-  const kept = Math.min(fittingExchanges(exchanges, room / 2), HISTORY_TURNS / 2);
+  const kept = Math.min(fittingExchanges(exchanges, room / 2).length, HISTORY_TURNS / 2);
   return { owner, summary, turns: turns.slice(0, turns.length - kept) };
 }

@@ -1,5 +1,6 @@
 import type { RequestContext } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
+import type { RunTaint } from '../agent/run-taint.ts';
 import { ownJournal } from '../journal/own-journal.ts';
 import type { Services } from '../services.ts';
 import { lossOf } from './loss-of.ts';
@@ -8,7 +9,12 @@ import { ownActionsOf } from './own-actions-of.ts';
 import type { Runnable } from './turn.ts';
 
 /** The context of a run: what its tools may read about the message. */
-export function requestContextOf(turn: Runnable, services: Services, signal: AbortSignal): RequestContext {
+export function requestContextOf(
+  turn: Runnable,
+  services: Services,
+  signal: AbortSignal,
+  taint: RunTaint,
+): RequestContext {
   const { session, message, principal, trace, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
   const own = ownActionsOf(turn);
@@ -21,17 +27,23 @@ export function requestContextOf(turn: Runnable, services: Services, signal: Abo
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
     own_journal: own === null ? null : ownJournal(own, services),
-    memory: memoryOf(turn, services, signal),
+    memory: memoryOf(turn, services, signal, taint),
+    taint,
     trace,
     request_id,
     signal,
   };
 }
 
-function memoryOf(turn: Runnable, services: Services, signal: AbortSignal): RunMemory | null {
+function memoryOf(
+  turn: Runnable,
+  services: Services,
+  signal: AbortSignal,
+  taint: RunTaint,
+): RunMemory | null {
   const owner = memoryOwnerOf(turn);
   const { memory } = services;
   if (owner === null || memory === null) return null;
   const { turn_id, request_id, trace } = turn;
-  return memory.ofRun({ owner, turn_id, request_id, trace, signal, isLost: lossOf(turn, services) });
+  return memory.ofRun({ owner, turn_id, request_id, trace, signal, taint, isLost: lossOf(turn, services) });
 }

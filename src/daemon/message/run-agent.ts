@@ -1,11 +1,15 @@
 import { withRequestContext } from '../agent/context.ts';
+import { RunTaint } from '../agent/run-taint.ts';
 import { TimeLimit } from '../time-limit.ts';
 import { composeReply } from './compose-reply.ts';
+import { KeptCalls } from './kept-calls.ts';
 import { lossOf } from './loss-of.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
 import { requestContextOf } from './request-context-of.ts';
 import { runFailure } from './run-failure.ts';
-import { readHistory } from './run-history.ts';
+import { isTaintedHistory, readHistory } from './run-history.ts';
+import { runRecord } from './run-record.ts';
+import { RunState } from './run-state.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 
@@ -23,7 +27,11 @@ export const runAgent: Step<Runnable, Answered> = {
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
       outlet.text(settlement.text);
-      return { reply: settlement.text, stopped: false, asked: null, history: null, usage: null };
+      return {
+        ...{ reply: settlement.text, stopped: false, asked: null, history: null, usage: null },
+        // The text may quote the arguments of an action, which an earlier run chose.
+        run_record: { tainted: turn.begun.pending.length > 0 },
+      };
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
@@ -31,13 +39,19 @@ export const runAgent: Step<Runnable, Answered> = {
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
+    const taint = new RunTaint();
     try {
       const history = await readHistory(turn, services);
-      const context = requestContextOf(turn, services, limit.signal);
+      // An earlier run of the message may have been tainted, and this run is told what that run wrote.
+      if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
+      const calls = new KeptCalls(history.calls_bytes);
+      const state = new RunState(history.state?.value ?? null);
+      const context = requestContextOf(turn, services, limit.signal, taint);
       const composed = await withRequestContext(context, () =>
-        composeReply(turn, services, { limit, meter, history }, line),
+        composeReply(turn, services, { limit, meter, history, calls, state }, line),
       );
-      return { ...composed, history, usage: meter.usage };
+      const run_record = runRecord(turn, services, { taint, calls, state }, history);
+      return { ...composed, history, usage: meter.usage, run_record };
     } catch (error) {
       throw runFailure(error, turn, services, limit, line);
     } finally {

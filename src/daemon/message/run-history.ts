@@ -1,6 +1,8 @@
-import type { PastExchange } from '../agent/agent.ts';
+import type { PastCall, PastExchange } from '../agent/agent.ts';
+import type { Seal } from '../identity/seal.ts';
 import type { Services } from '../services.ts';
-import { type StoredTurn, tagOf } from '../session/session.ts';
+import { isTainted, type StoredTurn, tagOf } from '../session/session.ts';
+import { openTurnText } from '../session/turn-texts.ts';
 import type { HistoryReader } from '../store/sessions.ts';
 import { shownTurns } from '../store/shown-turns.ts';
 import type { Summary } from '../store/summaries.ts';
@@ -15,6 +17,31 @@ export interface RunHistory {
   /** The summary of everything before `turns`; null if there is none. */
   summary: Summary | null;
   turns: readonly StoredTurn[];
+  /** The state that the runtime has set for the same principal; null if there is none. */
+  state: PastState | null;
+  /** The size of the calls that the session keeps for the same principal, in bytes. */
+  calls_bytes: number;
+}
+
+export interface PastState {
+  value: unknown;
+  /** Whether the run that set it was tainted. */
+  tainted: boolean;
+  /** In which turn it is stored: 1 is the latest turn that the run may see. */
+  turns_ago: number;
+}
+
+const NO_HISTORY: RunHistory = { summary: null, turns: [], state: null, calls_bytes: 0 };
+
+/** Whether the history may be based on results of tools of another origin (`RunTaint`). */
+export function isTaintedHistory({ summary, turns, state }: TaintedParts): boolean {
+  return summary?.tainted === true || state?.tainted === true || turns.some(isTainted);
+}
+
+interface TaintedParts {
+  summary: Pick<Summary, 'tainted'> | null;
+  turns: readonly StoredTurn[];
+  state?: PastState | null;
 }
 
 type Turn = Answering & Resolved;
@@ -27,17 +54,22 @@ type Turn = Answering & Resolved;
  */
 export async function readHistory(
   turn: Turn & Pick<Locked, 'begun'>,
-  { store, agent }: Pick<Services, 'store' | 'agent'>,
+  { store, agent, seal }: Pick<Services, 'store' | 'agent' | 'seal'>,
 ): Promise<RunHistory> {
   const { session, session_origin, principal, channel } = turn;
-  if (session_origin !== 'found') return { summary: null, turns: [] };
+  if (session_origin !== 'found') return NO_HISTORY;
   const owner = agent.summarize ? summaryOwner(turn) : null;
   const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };
   const [summary, turns] = await Promise.all([
     owner === null ? null : store.summaries.find(tagOf(session), owner),
     begunHistory(turn, reader) ?? store.sessions.history(session.session_id, reader, HISTORY_TURNS),
   ]);
-  return { summary, turns: turnsAfter(summary, turns, turn) };
+  return {
+    summary,
+    turns: turnsAfter(summary, turns, turn),
+    state: pastState(turns, turn, seal),
+    calls_bytes: turns.findLast((past) => past.calls_bytes && isOfPrincipal(past, turn))?.calls_bytes ?? 0,
+  };
 }
 
 /** The history, made from the turns that were read at the beginning of the turn. Null if too few turns were read. */
@@ -68,11 +100,34 @@ export function isBeforeSignIn(past: StoredTurn, { channel, principal }: Turn): 
   return !channel.has_platform && principal.person !== null && past.person === null;
 }
 
-export function pastExchange(past: StoredTurn, turn: Turn): PastExchange {
+/**
+ * Whether the turn was made for the principal of this run: the same person or, if nobody is signed in, the same user. A
+ * run gets the results of calls and the state only of such turns, even if it may see the texts of others.
+ */
+function isOfPrincipal(past: StoredTurn, { principal: { person }, message }: Turn): boolean {
+  return past.person === person && (person !== null || past.user_id === message.user_id);
+}
+
+function pastState(turns: readonly StoredTurn[], turn: Turn, seal: Seal): PastState | null {
+  const place = turns.findLastIndex((past) => past.state !== undefined && isOfPrincipal(past, turn));
+  const past = turns[place];
+  const value = past && openTurnText(seal, past, 'state');
+  if (past === undefined || value === undefined) return null;
+  return { value, tainted: isTainted(past), turns_ago: turns.length - place };
+}
+
+function pastCalls(past: StoredTurn, turn: Turn, seal: Seal): readonly PastCall[] {
+  if (!isOfPrincipal(past, turn)) return [];
+  return (openTurnText(seal, past, 'calls') as PastCall[] | undefined) ?? [];
+}
+
+export function pastExchange(past: StoredTurn, turn: Turn, { seal }: Pick<Services, 'seal'>): PastExchange {
+  const calls = pastCalls(past, turn, seal);
   return {
     user: past.text,
     speaker: past.user_id,
     reply: past.reply ?? '',
+    ...(calls.length === 0 ? {} : { calls }),
     ...(isBeforeSignIn(past, turn) ? { before_sign_in: true as const } : {}),
   };
 }

@@ -29,7 +29,7 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services, line) {
-    const { session_id, reply, stopped, usage, asked, key, outlet } = turn;
+    const { session_id, reply, stopped, usage, run_record, asked, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
     const complete = { session_id, response: reply, question, stopped, replayed: false };
@@ -39,7 +39,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(question === null ? {} : { confirmation: question.confirmation }),
       reader: turn.reader,
     };
-    const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, finished_at });
+    const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, run_record, finished_at });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(await outlet.changes({ answered: true, reply: complete })),

@@ -2,11 +2,12 @@ import type { Usage } from '../agent/model-meter.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import type { RunRecord } from './run-record.ts';
 import type { Arrived, Resolved } from './turn.ts';
 
 /** How a turn ended, and when. */
 export type End = { finished_at: number } & (
-  | { reply: string; stopped: boolean; usage: Usage | null }
+  | { reply: string; stopped: boolean; usage: Usage | null; run_record: RunRecord }
   | { failure: ErrorCode }
 );
 
@@ -30,6 +31,7 @@ export function storedTurn(
       outcome: isAnswered ? 'answered' : 'failed',
       ...(isAnswered && end.stopped ? { stopped: true } : {}),
       ...(isAnswered && end.usage ? { usage: end.usage } : {}),
+      ...(isAnswered ? end.run_record : {}),
       failure: isAnswered ? null : end.failure,
       credentials: principal.person === null ? 'default' : 'user',
       credentials_reason:

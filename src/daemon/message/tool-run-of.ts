@@ -2,6 +2,7 @@ import type { Desk } from '../confirmation/desk.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
 import type { ToolRun } from '../tools/tool-run.ts';
+import type { Run } from './agent-turn.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import type { Runnable } from './turn.ts';
 
@@ -9,12 +10,13 @@ import type { Runnable } from './turn.ts';
 export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,
-  signal: AbortSignal,
+  { limit: { signal }, calls }: Pick<Run, 'limit' | 'calls'>,
   { confirmation, journal }: { confirmation: Desk; journal: TurnJournal },
 ): ToolRun {
   return {
     tool: (progress) => turn.outlet.tool(progress),
     audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: turn.message.shared ?? false },
+    record: (call) => calls.add(call),
     access: tools.access,
     confirmation,
     journal,

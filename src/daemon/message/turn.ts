@@ -12,6 +12,7 @@ import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { RunHistory } from './run-history.ts';
+import type { RunRecord } from './run-record.ts';
 
 /**
  * The data that is passed along the message path: a message that has arrived, and what each step adds to it. The
@@ -188,6 +189,7 @@ export interface Answered {
   stopped: boolean;
   /** The tokens that the model calls used; null if there was no call. */
   usage: Usage | null;
+  run_record: RunRecord;
   /** The part of the conversation that the run saw. Null if the daemon answered without a run. */
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */

@@ -79,6 +79,28 @@ export interface StoredTurn {
   usage?: { input_tokens: number; output_tokens: number };
   credentials: 'user' | 'default';
   credentials_reason: string;
+  /**
+   * Whether the run may have read results of tools of an origin other than that of API_BASE_URL (`RunTaint`). Absent if
+   * that is not known; the turn then counts as tainted.
+   */
+  tainted?: boolean;
+  /**
+   * The calls of tools and their answers (`PastCall[]`), sealed (turn-texts.ts). Absent if nothing was called, or if
+   * the session keeps no more calls.
+   */
+  calls?: string;
+  /**
+   * The size of all calls that the session keeps for the principal of this turn, in bytes of JSON; absent if there are
+   * none.
+   */
+  calls_bytes?: number;
+  /** The state that the runtime has set for the principal of this turn, sealed; absent if it was not set. */
+  state?: string;
   started_at: number;
   finished_at: number;
+}
+
+/** Whether a run that is given this turn is tainted (`RunTaint`). */
+export function isTainted({ tainted }: Pick<StoredTurn, 'tainted'>): boolean {
+  return tainted !== false;
 }

@@ -20,6 +20,8 @@ export interface Summary {
   /** The person or user that the summary belongs to. Only runs for this person or user get the summary. */
   principal: string;
   text: string;
+  /** Whether the text may be based on results of tools of another origin (`RunTaint`). */
+  tainted: boolean;
   /** The id of the last turn that the summary covers. */
   through_turn: string;
   /** When that turn ended, ms since the epoch. */

@@ -41,6 +41,18 @@ export function bindParameters(tool: Tool, given: ToolArguments, person: PersonC
   return { ok: true, args };
 }
 
+/** The arguments without the bound ones, which an agent must not give. */
+export function withoutBound(tool: Tool, args: ToolArguments): ToolArguments {
+  const left: Record<string, unknown> = { ...args };
+  for (const parameter of Object.keys(tool.bind)) {
+    const field = BODY_FIELD.exec(parameter)?.[1];
+    if (field === undefined) delete left[parameter];
+    else if (typeof left.body === 'object' && left.body !== null)
+      left.body = Object.fromEntries(Object.entries(left.body).filter(([name]) => name !== field));
+  }
+  return left;
+}
+
 function isUsable(claim: unknown): boolean {
   return (typeof claim === 'string' && claim.trim() !== '') || typeof claim === 'number';
 }

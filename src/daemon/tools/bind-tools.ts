@@ -2,8 +2,9 @@ import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
 import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
+import { withoutBound } from './bind-parameters.ts';
 import { CallCounter } from './call-counter.ts';
-import { type CallOutcome, refusal } from './call-outcome.ts';
+import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
@@ -31,7 +32,11 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
       confirm: tool.confirm,
       parameters: tool.parameters,
       call: (given: unknown) =>
-        inContext(() => reported(tool, run, (within) => callOnce(tool, given, counter, within))),
+        inContext(async () => {
+          const answer = await reported(tool, run, (within) => callOnce(tool, given, counter, within));
+          run.record?.({ tool, args: given, answer });
+          return answer;
+        }),
     }));
 }
 
@@ -59,12 +64,14 @@ export async function executeConfirmed(
     const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
     return (await endAttempt(gone, write, run)).answer;
   }
-  return reported(tool, run, async (within) => {
+  const answer = await reported(tool, run, async (within) => {
     const prepared = await prepareCall(tool, args, within);
     return 'credential' in prepared
       ? sendAttempt(prepared, write, within)
       : endAttempt(prepared, write, within);
   });
+  run.record?.({ tool, args: withoutBound(tool, args), answer });
+  return answer;
 }
 
 /** Applies the rules of the policy in their order, and makes the call if they allow it. */
@@ -77,13 +84,13 @@ async function callOnce(
   const tooMany = counter.count(tool.name, given);
   if (tooMany) return tooMany;
   const checked = checkArguments(tool.parameters, given);
-  if (!checked.ok) return refusal('invalid_arguments', checked.message);
+  if (!checked.ok) return invalidArguments(checked.message);
   const { args } = checked;
   const prepared = await prepareCall(tool, args, run);
   if (!('credential' in prepared)) return prepared;
 
   const problem = tool.effect === 'write' ? tool.unusable?.(prepared.args) : null;
-  if (problem) return refusal('invalid_arguments', problem);
+  if (problem) return invalidArguments(problem);
 
   const call = { tool, args: prepared.args, given: args };
   const known = isJournaled(tool) && run.journal ? await run.journal.known(call) : null;
@@ -145,22 +152,29 @@ async function reported(
   const part = run.trace.begin('tool');
   const started_at = performance.now();
   const tell = (status: ToolStatus) => run.tool({ tool_name: tool.name, status });
-  const note = (verdict: 'ok' | 'failed', reason: string | undefined, action?: string) =>
+  const note = (
+    verdict: 'ok' | 'failed',
+    { reason, action_id: action, argument }: Omit<CallOutcome, 'answer'>,
+  ) =>
     part.end({
       verdict,
       ...(reason === undefined ? {} : { reason }),
-      detail: { tool: tool.name, ...(action === undefined ? {} : { action }) },
+      detail: {
+        tool: tool.name,
+        ...(action === undefined ? {} : { action }),
+        ...(argument === undefined ? {} : { argument }),
+      },
       took_ms: Math.round(performance.now() - started_at),
     });
   tell('started');
   try {
-    const { answer, reason, action_id } = await markedAsForeign(tool, await work({ ...run, trace: part }));
+    const { answer, ...outcome } = await markedAsForeign(tool, await work({ ...run, trace: part }));
     tell(answer.ok ? 'completed' : 'failed');
-    note(answer.ok ? 'ok' : 'failed', reason, action_id);
+    note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;
   } catch (err) {
     tell('failed');
-    note('failed', run.signal.aborted ? 'aborted' : 'tool_broken');
+    note('failed', { reason: run.signal.aborted ? 'aborted' : 'tool_broken' });
     run.signal.throwIfAborted();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ok: false, message: 'The tool failed because of an internal error.' };
@@ -168,15 +182,15 @@ async function reported(
 }
 
 /**
- * Called before the agent gets a result. If the result comes from another origin, marks the memories of this run, so
- * that later runs get them only if they search for them.
+ * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories
+ * (run-taint.ts).
  */
 async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOutcome> {
-  const memory = requestContext()?.memory;
+  const taint = requestContext()?.taint;
   const hasResult = outcome.written !== undefined || outcome.reason === 'made_before';
-  if (!memory || !tool.source.foreign || !hasResult) return outcome;
+  if (!taint || !tool.source.foreign || !hasResult) return outcome;
   try {
-    await memory.noteForeignResult();
+    await taint.mark();
     return outcome;
   } catch {
     return refusal(

@@ -6,6 +6,8 @@ export interface CallOutcome {
   answer: ToolAnswer;
   /** A stable word for the trace; absent if the call was made and succeeded. */
   reason?: string;
+  /** The argument that caused a refusal, for the trace: its name, never its value. */
+  argument?: string;
   /** What the journal records; absent if nothing was sent. */
   written?: Omit<WriteOutcome, 'answer'>;
   /** The record in the journal; absent if there is none. */
@@ -14,6 +16,14 @@ export interface CallOutcome {
 
 /** The outcome of a call that failed or was not made, with the reason. */
 export type Refusal = CallOutcome & { answer: { ok: false; message: string }; reason: string };
+
+/** The arguments do not fit. `message` names them in backticks, as `check-arguments.ts` does. */
+export function invalidArguments(message: string): Refusal {
+  const [, argument = ''] = /argument `([^`]*)`/.exec(message) ?? [];
+  // A model may have written anything in place of the name of an argument.
+  const isName = /^[A-Za-z0-9_.$[\]-]{1,64}$/.test(argument);
+  return { ...refusal('invalid_arguments', message), ...(isName ? { argument } : {}) };
+}
 
 export function refusal(reason: string, message: string): Refusal {
   return { answer: { ok: false, message }, reason };

@@ -23,17 +23,13 @@ const LIMITS: readonly Limits[] = [
 type Mask = (text: string) => string;
 
 /**
- * A tool's result as the agent may see it: plain JSON without tokens, and at most `MAX_RESULT_BYTES`. If a result is
- * too large, its long parts are shortened, so that its structure is kept. A mark says how much was left out.
+ * A tool's result as the agent may see it: plain JSON without tokens, and at most `max_bytes`. If a result is too large,
+ * its long parts are shortened, so that its structure is kept. A mark says how much was left out.
  *
  * @param mask replaces the tokens in a text. Default: replaces everything that has the form of a JWT.
  * @param max_bytes maximum size, if other parts of the answer need some of `MAX_RESULT_BYTES`.
  */
-export function fitResult(
-  result: unknown,
-  mask: Mask = maskTokens,
-  max_bytes: number = MAX_RESULT_BYTES,
-): unknown {
+export function fitResult(result: unknown, mask: Mask = maskTokens, max_bytes = MAX_RESULT_BYTES): unknown {
   for (const limits of LIMITS) {
     const fitted = cut(result, limits, mask, 0);
     if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= max_bytes) return fitted;

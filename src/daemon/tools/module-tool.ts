@@ -5,6 +5,7 @@ import type {
   ToolContext,
   ToolDefinition,
 } from '../../agent/index.ts';
+import { ContextEnded } from '../context-ended.ts';
 import { moduleBody } from './module-body.ts';
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from './tool.ts';
 import type { ToolClient, ToolRequest, ToolResponse } from './tool-client.ts';
@@ -41,8 +42,18 @@ export function moduleTool(definition: ToolDefinition, source: ToolSourceInfo): 
 }
 
 async function callModule(definition: ToolDefinition, args: object, call: ToolCall): Promise<Sent> {
-  const { client, person, idempotency_key, signal, log } = call;
-  const context: ToolContext = { person, api: toolApi(client), idempotency_key, signal, log };
+  const { person, idempotency_key, signal } = call;
+  /** @throws ContextEnded if the call has ended. A module may have kept its context, or may still run after an abort. */
+  const expectOpen = () => {
+    if (signal.aborted) throw ContextEnded.ofCall(definition.name);
+  };
+  const context: ToolContext = {
+    person,
+    api: toolApi(call.client, expectOpen),
+    idempotency_key,
+    signal,
+    log: toolLog(call.log, expectOpen),
+  };
   try {
     const result: unknown = await definition.call(args, context);
     return { outcome: 'answered', status: null, result: result ?? null };
@@ -52,10 +63,19 @@ async function callModule(definition: ToolDefinition, args: object, call: ToolCa
   }
 }
 
-function toolApi(client: ToolClient): ToolApi {
+function toolLog(log: ToolCall['log'], expectOpen: () => void): ToolContext['log'] {
+  const line = (level: 'debug' | 'warn') => (fields: object, message: string) => {
+    expectOpen();
+    log[level](fields, message);
+  };
+  return Object.freeze({ debug: line('debug'), warn: line('warn') });
+}
+
+function toolApi(client: ToolClient, expectOpen: () => void): ToolApi {
   const send =
     (method: ToolRequest['method']) =>
     async (path: string, request: ToolApiRequest = {}) => {
+      expectOpen();
       const { query = {}, body, headers, allow_slash } = request;
       const encoded = moduleBody(request);
       const given = Object.entries(query).filter(([, value]) => value !== undefined);

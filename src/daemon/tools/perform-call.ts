@@ -1,5 +1,6 @@
 import { requestContext } from '../agent/context.ts';
 import type { AlarmClock } from '../clock.ts';
+import { ContextEnded } from '../context-ended.ts';
 import { type CredentialChoice, chooseCredentials } from '../downstream/credentials.ts';
 import type { Log } from '../log.ts';
 import { TimeLimit } from '../time-limit.ts';
@@ -85,8 +86,22 @@ export async function performCall(
     context.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ...refusal('tool_broken', 'The tool failed because of an internal error.'), written };
   } finally {
+    // Whatever the source still does for this call, for example because it kept the client, does nothing from now on.
+    limit.end(endOfCalls(tool));
     limit.lift();
   }
+}
+
+/** One for all calls of a tool: an error with its stack would be the largest part of the cost of ending a call. */
+const ends = new WeakMap<Tool, ContextEnded>();
+
+function endOfCalls(tool: Tool): ContextEnded {
+  let end = ends.get(tool);
+  if (!end) {
+    end = ContextEnded.ofCall(tool.name);
+    ends.set(tool, end);
+  }
+  return end;
 }
 
 async function send(

@@ -342,6 +342,101 @@ describe('the configuration of the model runtime', () => {
     ]);
   });
 
+  test.each<[string, Partial<LlmSettings>, Record<string, string>, string[]]>([
+    [
+      'azure: without its resource and key',
+      { AGENT_MODEL: 'azure:gpt-4o', AGENT_API_KEY: undefined },
+      {},
+      [
+        'AZURE_RESOURCE_NAME is not set, but `azure:gpt-4o` needs it: set it in the environment of the daemon',
+        'AGENT_API_KEY is not set, but `azure:gpt-4o` needs it: a key of the provider; or AZURE_API_KEY in the environment of the daemon',
+      ],
+    ],
+    [
+      'azure: with the key, but without its resource',
+      { AGENT_MODEL: 'azure:gpt-4o' },
+      {},
+      [
+        'AZURE_RESOURCE_NAME is not set, but `azure:gpt-4o` needs it: set it in the environment of the daemon',
+      ],
+    ],
+    ['azure: with both', { AGENT_MODEL: 'azure:gpt-4o' }, { AZURE_RESOURCE_NAME: 'acme' }, []],
+    [
+      'anthropic: without a key',
+      { AGENT_MODEL: 'anthropic:claude', AGENT_API_KEY: undefined },
+      {},
+      [
+        'AGENT_API_KEY is not set, but `anthropic:claude` needs it: a key of the provider; or ANTHROPIC_API_KEY in the environment of the daemon',
+      ],
+    ],
+    [
+      'anthropic: with its own variable',
+      { AGENT_MODEL: 'anthropic:claude', AGENT_API_KEY: undefined },
+      { ANTHROPIC_API_KEY: 'k' },
+      [],
+    ],
+    [
+      'google-vertex: without a project',
+      { AGENT_MODEL: 'google-vertex:gemini', AGENT_API_KEY: undefined },
+      { GOOGLE_VERTEX_LOCATION: 'global' },
+      [
+        'AGENT_API_KEY is not set, but `google-vertex:gemini` needs it: a key of the provider; or GOOGLE_VERTEX_API_KEY in the environment of the daemon; or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION in the environment of the daemon',
+      ],
+    ],
+    [
+      'amazon-bedrock: without a region and a key',
+      { AGENT_MODEL: 'amazon-bedrock:nova', AGENT_API_KEY: undefined },
+      { AWS_ACCESS_KEY_ID: 'a' },
+      [
+        'AWS_REGION is not set, but `amazon-bedrock:nova` needs it: set it in the environment of the daemon',
+        'AGENT_API_KEY is not set, but `amazon-bedrock:nova` needs it: a key of the provider; or AWS_BEARER_TOKEN_BEDROCK in the environment of the daemon; or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the daemon',
+      ],
+    ],
+  ])('names every setting that the provider needs: %s', async (_case, changes, env, problems) => {
+    for (const name of ['AZURE_RESOURCE_NAME', 'AZURE_API_KEY', 'ANTHROPIC_API_KEY', 'AWS_REGION'])
+      vi.stubEnv(name, undefined);
+    for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+    const found = await refused({ AGENT_BASE_URL: undefined, ...changes });
+    vi.unstubAllEnvs();
+    // The packages of these providers are not installed here, which is a further problem.
+    expect(found.filter((problem) => !problem.includes('is not installed'))).toEqual(problems);
+  });
+
+  test('names all problems of both models at once', async () => {
+    const changes = {
+      AGENT_BASE_URL: undefined,
+      AGENT_MODEL: 'nobody-offers:m-1',
+      AGENT_FALLBACK_MODEL: 'nobody-else:m-1',
+    };
+    expect(await refused(changes)).toEqual([
+      expect.stringContaining('AGENT_MODEL names the provider `nobody-offers`'),
+      expect.stringContaining('AGENT_FALLBACK_MODEL names the provider `nobody-else`'),
+    ]);
+  });
+
+  test.each(['anthropic:claude-sonnet', 'azure:gpt-4o', 'openai:gpt-4o', 'google:gemini'])(
+    'refuses `%s` together with AGENT_BASE_URL, whose server would be asked instead of the provider',
+    async (AGENT_MODEL) => {
+      const [provider] = AGENT_MODEL.split(':');
+      expect(await refused({ AGENT_MODEL })).toEqual([
+        `AGENT_MODEL names the provider \`${provider}\`, but AGENT_BASE_URL is set, so the server there would be asked for a model \`${AGENT_MODEL}\`: the name of a model of that server; or unset AGENT_BASE_URL`,
+      ]);
+    },
+  );
+
+  test('refuses a provider for the fallback model that would get the address and the key of the first model', async () => {
+    expect(await refused({ AGENT_FALLBACK_MODEL: 'anthropic:claude' })).toEqual([
+      'AGENT_FALLBACK_MODEL names the provider `anthropic`, but AGENT_BASE_URL is set, so the server there would be asked for a model `anthropic:claude`: the name of a model of that server; or set AGENT_FALLBACK_BASE_URL and AGENT_FALLBACK_API_KEY to an OpenAI-compatible server of the provider',
+    ]);
+  });
+
+  test.each(['llama3:8b', 'mistral:7b', 'deepseek-r1:8b', 'gpt-oss:20b'])(
+    'accepts `%s` together with AGENT_BASE_URL, because it is a model of a local server',
+    async (AGENT_MODEL) => {
+      await expect(createLlm(settings({ AGENT_MODEL }), logged.log)).resolves.toBeDefined();
+    },
+  );
+
   test('needs AGENT_BASE_URL for a model name without a provider', async () => {
     expect(await refused({ AGENT_BASE_URL: undefined, AGENT_MODEL: 'llama3' })).toEqual([
       'AGENT_MODEL is `llama3`, which names no provider: provider:model, or AGENT_BASE_URL set as well',

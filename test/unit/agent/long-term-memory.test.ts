@@ -5,6 +5,7 @@ import {
   type RunMemory,
   TOOL_WAIT_MS,
 } from '../../../src/daemon/agent/long-term-memory.ts';
+import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
@@ -28,6 +29,8 @@ let memory: LongTermMemory;
 let lines: LogLine[];
 let trace: Trace;
 let abort: AbortController;
+/** The taint of the last run. */
+let taint: RunTaint;
 /** True if the person was erased, or another daemon took over the run, after the run began. */
 let isRunLost: boolean;
 
@@ -59,7 +62,9 @@ function sabotaged(memories: MemoryStore): MemoryStore {
 
 function runOf(owner: MemoryOwner = ADA, turn_id = 'turn-1'): RunMemory {
   const isLost = async () => isRunLost;
-  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, signal: abort.signal, isLost });
+  taint = new RunTaint();
+  const { signal } = abort;
+  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, signal, taint, isLost });
 }
 const tick = () => new Promise(setImmediate);
 const stored = async (owner = ADA) => (await store.list(owner)).map(({ text }) => text);
@@ -97,7 +102,7 @@ describe('the long-term memory of a run', () => {
 
   it('marks a text as tainted if the run stores it after a result from another origin', async () => {
     const run = runOf();
-    await run.noteForeignResult();
+    await taint.mark();
     await run.remember('pay to account 7');
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
@@ -106,13 +111,13 @@ describe('the long-term memory of a run', () => {
     const run = runOf();
     await add('of an earlier turn');
     await run.remember('pay to account 7');
-    await run.noteForeignResult();
+    await taint.mark();
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }, { tainted: false }]);
   });
 
   it('marks a text as tainted if it is being stored when a result from another origin arrives', async () => {
     const run = runOf();
-    await Promise.all([run.remember('pay to account 7'), run.noteForeignResult()]);
+    await Promise.all([run.remember('pay to account 7'), taint.mark()]);
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 
@@ -122,7 +127,7 @@ describe('the long-term memory of a run', () => {
     store.add = (...args) => late.then(() => real(...args));
     const run = runOf();
     const remembered = run.remember('pay to account 7');
-    await run.noteForeignResult();
+    await taint.mark();
     resolve();
     await remembered;
     expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
@@ -132,7 +137,11 @@ describe('the long-term memory of a run', () => {
     const run = runOf();
     await run.remember('pay to account 7');
     instead = () => Promise.reject(DOWN);
-    await expect(run.noteForeignResult()).rejects.toThrow();
+    await expect(taint.mark()).rejects.toThrow();
+    await expect(taint.mark()).rejects.toThrow();
+    instead = null;
+    await taint.mark();
+    expect(await store.list(ADA)).toMatchObject([{ tainted: true }]);
   });
 });
 

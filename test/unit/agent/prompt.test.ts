@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { PastCall, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { conversation, systemPrompt } from '../../../src/daemon/agent/prompt.ts';
-import { agentTurn } from '../../support/agent-turn.ts';
+import { agentTurn, fakeTool } from '../../support/agent-turn.ts';
 
 const HISTORY_TOKENS = 8000;
 
@@ -176,6 +177,90 @@ describe('the conversation that the model gets', () => {
     const kept = (summary: string | null) =>
       (conversation(agentTurn({ history, summary }), 500).length - 1) / 2;
     expect([kept(null), kept('y'.repeat(800)), kept('y'.repeat(4000))]).toEqual([5, 3, 0]);
+  });
+
+  describe('has the calls of earlier runs', () => {
+    const get_user = fakeTool({ ok: true, result: 1 });
+    const call = (tool: string, answer: ToolAnswer = { ok: true, result: { total: 7 } }) => ({
+      tool,
+      args: { email: 'a@example.com' },
+      answer,
+    });
+    const messages = (calls: readonly PastCall[], tokens = HISTORY_TOKENS, reply = 'first') =>
+      conversation(
+        agentTurn({
+          ...{ text: 'now', tools: [get_user] },
+          history: [
+            { user: 'zero', speaker: 'u', reply: 'none' },
+            { user: 'one', speaker: 'u', reply, calls },
+          ],
+        }),
+        tokens,
+      ).slice(2);
+
+    test('between the message and the reply, each with its own id', () => {
+      const failed = call('get_user', { ok: false, message: 'No such user.' });
+      expect(messages([call('get_user'), failed])).toEqual([
+        { role: 'user', content: 'one' },
+        {
+          role: 'assistant',
+          content: ['past00001', 'past00002'].map((toolCallId) => ({
+            ...{ type: 'tool-call', toolCallId, toolName: 'get_user', input: { email: 'a@example.com' } },
+          })),
+        },
+        {
+          role: 'tool',
+          content: [
+            ['past00001', '{"total":7}'],
+            ['past00002', '{"error":"No such user."}'],
+          ].map(([toolCallId, value]) => ({
+            ...{ type: 'tool-result', toolCallId, toolName: 'get_user' },
+            output: { type: 'text', value },
+          })),
+        },
+        { role: 'assistant', content: 'first' },
+        { role: 'user', content: 'now' },
+      ]);
+    });
+
+    test('and says of each answer that was cut that it was', () => {
+      const text = JSON.stringify(messages([{ ...call('get_user'), cut: true }]));
+      expect(text).toContain('An earlier result, cut here.');
+    });
+
+    test('but not of tools that this run does not have, or of a reply that was stopped before any word', () => {
+      const words = ['one', 'first', 'now'];
+      expect(messages([call('gone')]).map(({ content }) => content)).toEqual(words);
+      expect(messages([call('get_user')], HISTORY_TOKENS, '').map(({ content }) => content)).toEqual([
+        'one',
+        'now',
+      ]);
+    });
+
+    test('but leaves them out of the oldest exchange that fits only without them, and then older exchanges', () => {
+      const long = call('get_user', { ok: true, result: 'x'.repeat(2_000) });
+      const said = conversation(
+        agentTurn({
+          ...{ text: 'now', tools: [get_user] },
+          history: [
+            { user: 'zero', speaker: 'u', reply: 'none' },
+            { user: 'one', speaker: 'u', reply: 'first', calls: [long] },
+            { user: 'two', speaker: 'u', reply: 'second', calls: [long] },
+          ],
+        }),
+        600,
+      );
+      expect(said.map(({ role }) => role)).toEqual([
+        ...['user', 'assistant'],
+        ...['user', 'assistant', 'tool', 'assistant', 'user'],
+      ]);
+      expect(said[0]?.content).toBe('one');
+    });
+
+    test('never with a token in them', () => {
+      const calls = [call('get_user', { ok: true, result: jwt })];
+      expect(JSON.stringify(messages(calls))).not.toContain('eyJ');
+    });
   });
 
   test('names the speakers of a shared thread', () => {

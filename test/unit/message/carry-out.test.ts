@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import { TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
 import { carryOut } from '../../../src/daemon/message/carry-out.ts';
@@ -45,17 +46,19 @@ describe('the answer of a call that an earlier run made', () => {
     const turn = aTurnOf({ clock } as never);
     const owner = ownerOfPerson(ada);
     const signal = new AbortController().signal;
+    const taint = new RunTaint();
     const memory = services.memory?.ofRun({
       owner,
       turn_id: 't',
       request_id: 'r',
       trace: turn.trace,
       signal,
+      taint,
       isLost: async () => false,
     });
     const settlement = { kind: 'confirmed', action, resumed: true };
 
-    await withRequestContext(contextOf(null, { memory: memory ?? null }), async () => {
+    await withRequestContext(contextOf(null, { memory: memory ?? null, taint }), async () => {
       const carriedOut = await carryOut(
         settlement as never,
         turn as never,

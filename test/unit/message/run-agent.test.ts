@@ -282,6 +282,74 @@ describe('run-agent', () => {
   });
 });
 
+describe('a run that has ended', () => {
+  /** Gives the runtime a tool that counts its calls. @returns the number of calls so far */
+  function countedTool(send: () => Promise<Sent> = async () => DONE): () => number {
+    let calls = 0;
+    const tool = toolOf({
+      send: () => {
+        calls++;
+        return send();
+      },
+    });
+    world.services.tools = createRegistry([fixedSource(tool.source, [tool])], {
+      access: accessTo(undefined),
+      log: world.services.log,
+    });
+    return () => calls;
+  }
+  const DONE = { outcome: 'answered', status: 200, result: {} } as const;
+
+  it('has tools that reject, also in the run of the next message', async () => {
+    const calls = countedTool();
+    await runStep(world, runAgent, resolved(ADA));
+    const kept = seen?.tools[0];
+    expect(calls()).toBe(0);
+    await expect(kept?.call({})).rejects.toThrow(
+      'the run of this message has ended, so its tools can no longer be called',
+    );
+    run = async function* () {
+      await expect(kept?.call({})).rejects.toThrow('the run of this message has ended');
+      yield 'of Bob';
+    };
+    const bob: Principal = { ...ADA, person: person('bob') };
+    expect((await runStep(world, runAgent, resolved(bob))).turn.reply).toBe('of Bob');
+    expect(calls()).toBe(0);
+  });
+
+  it('cancels a call that the runtime did not wait for', async () => {
+    const sending = Promise.withResolvers<void>();
+    countedTool(() => {
+      sending.resolve();
+      return new Promise(() => {});
+    });
+    let kept: Promise<unknown> | undefined;
+    run = async function* (turn) {
+      kept = turn.tools[0]?.call({});
+      await sending.promise;
+      yield 'Done.';
+    };
+    await runStep(world, runAgent, resolved(ADA));
+    await expect(kept).rejects.toThrow('the run of this message has ended');
+  });
+
+  it('has tools that reject if the runtime failed', async () => {
+    const calls = countedTool();
+    // biome-ignore lint/correctness/useYield: it fails before it says anything
+    run = async function* () {
+      throw new Error('broken');
+    };
+    await expect(runStep(world, runAgent, resolved(ADA))).rejects.toThrow();
+    await expect(seen?.tools[0]?.call({})).rejects.toThrow('the run of this message has ended');
+    expect(calls()).toBe(0);
+  });
+
+  it('has a meter that rejects', async () => {
+    await runStep(world, runAgent, resolved(ADA));
+    await expect(seen?.meter.begin({ model: 'm', prompt_tokens: 1 })).rejects.toThrow('has ended');
+  });
+});
+
 describe('the writes of a run', () => {
   it.each([
     ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* "7"'],

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTool, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { LongTermMemory, type RunMemory } from '../../../src/daemon/agent/long-term-memory.ts';
+import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
@@ -25,6 +26,7 @@ const API = 'https://api.example.com';
 
 let store: MemoryStore;
 let memory: RunMemory;
+let taint: RunTaint;
 let clock: VirtualClock;
 let trace: Trace;
 
@@ -36,12 +38,14 @@ beforeEach(() => {
   trace = new Trace(clock);
   const all = new LongTermMemory({ memories, clock, log: collectLog().log });
   const signal = new AbortController().signal;
+  taint = new RunTaint();
   memory = all.ofRun({
     owner: OWNER,
     turn_id: 'turn-1',
     request_id: 'r',
     trace,
     signal,
+    taint,
     isLost: async () => false,
   });
 });
@@ -63,7 +67,7 @@ function runOf(audience: ToolAudience): ToolRun {
 /** The memory tools and these further tools, as the run of a message gets them. */
 function bound(more: readonly Tool[] = [], audience = KNOWN): AgentTool[] {
   const tools = [...createMemoryTools(builtInSource(API)), ...more];
-  return withRequestContext(contextOf(null, { memory }), () => bindTools(tools, runOf(audience)));
+  return withRequestContext(contextOf(null, { memory, taint }), () => bindTools(tools, runOf(audience)));
 }
 
 async function call(name: string, args: object, tools = bound()): Promise<ToolAnswer> {
@@ -146,7 +150,7 @@ describe('a result of another origin', () => {
 
   it('marks the memories of the run as tainted even if the call was confirmed', async () => {
     const tool = toolFrom('https://docs.example.com', answered, { confirm: 'always', effect: 'write' });
-    await withRequestContext(contextOf(null, { memory }), () =>
+    await withRequestContext(contextOf(null, { memory, taint }), () =>
       executeConfirmed([tool], { action_id: 'a', tool: 'look', args: {}, again: false }, runOf(KNOWN)),
     );
     await call('remember', { text: 'after' });

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ToolAnswer, ToolContext } from '../../../src/daemon/agent/agent.ts';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
@@ -362,6 +362,47 @@ describe('a tool of a module', () => {
       result: expect.stringMatching(/^\S{16,}$/),
     });
     expect(await call(calling('return idempotency_key'), signedIn())).toEqual({ ok: true, result: null });
+  });
+
+  test('that keeps its context can no longer use it when its call has ended', async () => {
+    await call(calling('globalThis.keptContext = arguments[1]; return api.get("/users")'), signedIn());
+    const { keptContext: kept } = globalThis as unknown as { keptContext: ToolContext };
+    const before = api.requests.length;
+    for (const method of ['get', 'post', 'put', 'patch', 'delete'] as const)
+      await expect(kept.api[method]('/users')).rejects.toThrow(
+        'the call of the tool `look` has ended, so its context can no longer be used',
+      );
+    expect(() => kept.log.warn({}, 'later')).toThrow('has ended');
+    expect(() => kept.log.debug({}, 'later')).toThrow('has ended');
+    expect(kept.signal.aborted).toBe(true);
+    expect(api.requests).toHaveLength(before);
+  });
+
+  test('that does not wait for a request has it canceled when its call ends', async () => {
+    api.misbehave('/slow', 'hang');
+    Object.assign(globalThis, { slowCame: api.next('/slow') });
+    const code = calling('globalThis.keptRequest = api.get("/slow"); await globalThis.slowCame; return 1');
+    expect(await call(code, signedIn())).toEqual({ ok: true, result: 1 });
+    const { keptRequest } = globalThis as unknown as { keptRequest: Promise<unknown> };
+    await expect(keptRequest).rejects.toThrow('the call of the tool `look` has ended');
+  });
+
+  test('that still runs when its run is aborted can no longer use its context', async () => {
+    Reflect.deleteProperty(globalThis, 'keptContext');
+    const stop = new AbortController();
+    const context = { ...signedIn(), signal: stop.signal };
+    const { bound } = await bind(
+      calling('globalThis.keptContext = arguments[1]; await new Promise(() => {})'),
+      context,
+    );
+    const asked = bound.call({});
+    await vi.waitFor(() => expect(globalThis).toHaveProperty('keptContext.signal.aborted', false));
+    const { keptContext: kept } = globalThis as unknown as { keptContext: ToolContext };
+    stop.abort(new Error('stopped'));
+    await expect(asked).rejects.toThrow('stopped');
+    await expect(kept.api.get('/users')).rejects.toThrow('the call of the tool `look` has ended');
+    expect(() => kept.log.warn({}, 'later')).toThrow('has ended');
+    expect(api.requests).toEqual([]);
   });
 
   test('that returns undefined gives the agent null', async () => {

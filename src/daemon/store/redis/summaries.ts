@@ -11,7 +11,8 @@ export class RedisSummaries implements SummaryStore {
 
   async find(session_tag: string, principal: string): Promise<Summary | null> {
     const found = await this.#run('find-summary', session_tag, fieldOf(principal));
-    return found === null ? null : JSON.parse(found as string);
+    // Of older summaries it is not known whether they are tainted.
+    return found === null ? null : { tainted: true, ...JSON.parse(found as string) };
   }
 
   async begin(session_tag: string, ttl_ms: number): Promise<string | null> {

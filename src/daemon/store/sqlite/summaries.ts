@@ -7,6 +7,8 @@ import { type GroupCommit, read } from './writer.ts';
 /** Approximate size of a row without its text, bytes. */
 const ROW_BYTES = 100;
 
+type SummaryRow = Omit<Summary, 'tainted'> & { tainted: 0 | 1 };
+
 /** Summaries, one row for each principal of a session. They are deleted with the row of the session. */
 export class SqliteSummaries implements SummaryStore {
   readonly #commit: GroupCommit;
@@ -22,8 +24,8 @@ export class SqliteSummaries implements SummaryStore {
     this.#commit = commit;
     this.#clock = clock;
     this.#sessions = sessions;
-    this.#find = db.prepare<[number, string], Summary>(
-      'SELECT principal, text, through_turn, through_at FROM summaries WHERE session = ? AND principal = ?',
+    this.#find = db.prepare<[number, string], SummaryRow>(
+      'SELECT principal, text, tainted, through_turn, through_at FROM summaries WHERE session = ? AND principal = ?',
     );
     this.#underWay = db
       .prepare<[number, number], string>('SELECT owner FROM summarizing WHERE session = ? AND expires_at > ?')
@@ -32,16 +34,17 @@ export class SqliteSummaries implements SummaryStore {
       'INSERT OR REPLACE INTO summarizing (session, owner, expires_at) VALUES (?, ?, ?)',
     );
     this.#end = db.prepare<[number]>('DELETE FROM summarizing WHERE session = ?');
-    this.#put = db.prepare<Summary & { session: number }>(
-      `INSERT OR REPLACE INTO summaries (session, principal, text, through_turn, through_at)
-       VALUES (@session, @principal, @text, @through_turn, @through_at)`,
+    this.#put = db.prepare<SummaryRow & { session: number }>(
+      `INSERT OR REPLACE INTO summaries (session, principal, text, tainted, through_turn, through_at)
+       VALUES (@session, @principal, @text, @tainted, @through_turn, @through_at)`,
     );
   }
 
   find(session_tag: string, principal: string): Promise<Summary | null> {
     return read(() => {
       const session = this.#sessions.liveId(session_tag);
-      return (session === null ? undefined : this.#find.get(session, principal)) ?? null;
+      const row = session === null ? undefined : this.#find.get(session, principal);
+      return row ? { ...row, tainted: row.tainted === 1 } : null;
     });
   }
 
@@ -61,7 +64,7 @@ export class SqliteSummaries implements SummaryStore {
       const session = this.#sessions.liveId(session_tag);
       if (session === null || this.#underWay.get(session, this.#clock.now()) !== token) return false;
       const before = this.#find.get(session, summary.principal);
-      this.#put.run({ session, ...summary });
+      this.#put.run({ session, ...summary, tainted: summary.tainted ? 1 : 0 });
       this.#end.run(session);
       this.#sessions.grow(session, bytesOf(summary) - (before ? bytesOf(before) : 0));
       return true;
@@ -69,6 +72,6 @@ export class SqliteSummaries implements SummaryStore {
   }
 }
 
-function bytesOf({ principal, text }: Summary): number {
+function bytesOf({ principal, text }: Pick<Summary, 'principal' | 'text'>): number {
   return ROW_BYTES + Buffer.byteLength(principal) + Buffer.byteLength(text);
 }

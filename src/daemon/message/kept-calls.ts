@@ -1,0 +1,74 @@
+import type { PastCall, ToolAnswer } from '../agent/agent.ts';
+import { maskTokens } from '../secret.ts';
+import { fitResult } from '../tools/fit-result.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { MadeCall } from '../tools/tool-run.ts';
+
+/** Maximum size of the calls that a session keeps for one principal, in bytes of JSON. */
+export const SESSION_CALLS_BYTES = 1_048_576;
+/**
+ * A turn may use this part of the bytes that are left, which is at most 16 KiB. So there is always room for the calls
+ * of the latest turns, however long the session is.
+ */
+const PART_OF_REST = 64;
+/** Maximum size of one answer, and of the arguments of one call, in bytes of JSON. Longer ones are cut. */
+export const ANSWER_BYTES = 4_096;
+const ARGUMENTS_BYTES = 1_024;
+/** At least the size of the names of the members of a call, in bytes of JSON. */
+const MEMBERS_BYTES = 80;
+
+/**
+ * The calls of one run that later runs for the same principal get with the history. Each answer is the answer that the
+ * agent got: masked, and without what default credentials may not show.
+ */
+export class KeptCalls {
+  readonly all: PastCall[] = [];
+  #bytes: number;
+  #room: number;
+
+  /** @param bytes the size of the calls that the session keeps already for this principal. */
+  constructor(bytes: number) {
+    this.#bytes = bytes;
+    this.#room = Math.floor(Math.max(0, SESSION_CALLS_BYTES - bytes) / PART_OF_REST);
+  }
+
+  /** The size of the calls that the session keeps for this principal, with the calls of this run. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Keeps a call if there is room for it. */
+  add({ tool, args, answer }: MadeCall): void {
+    if (!isKept(tool)) return;
+    const call = shortened(tool, args, answer, this.#room);
+    const bytes = Buffer.byteLength(JSON.stringify(call));
+    if (bytes > this.#room) return;
+    this.#room -= bytes;
+    this.#bytes += bytes;
+    this.all.push(call);
+  }
+}
+
+/**
+ * The tools of memory and of the journal read what the daemon itself stores. An agent can call them again, and what a
+ * person had deleted must not be found in the history.
+ */
+function isKept({ source, credentials }: Tool): boolean {
+  return source.kind !== 'built-in' || credentials !== 'none';
+}
+
+/** @param room the size that the call should have at most, in bytes of JSON. */
+function shortened(tool: Tool, args: unknown, answer: ToolAnswer, room: number): PastCall {
+  const given = fitResult(args ?? {}, maskTokens, Math.min(ARGUMENTS_BYTES, room / 4));
+  const besides = Buffer.byteLength(JSON.stringify([tool.name, given])) + MEMBERS_BYTES;
+  const max_bytes = Math.min(ANSWER_BYTES, room - besides);
+  const whole = answer.ok ? answer.result : answer.message;
+  const kept = fitResult(whole, maskTokens, max_bytes);
+  const isCut = JSON.stringify(kept) !== JSON.stringify(whole ?? null);
+  return {
+    tool: tool.name,
+    args: given,
+    answer: answer.ok ? { ok: true, result: kept } : { ok: false, message: String(kept) },
+    ...(isCut ? { cut: true as const } : {}),
+  };
+}
