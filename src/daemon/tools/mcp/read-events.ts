@@ -3,8 +3,8 @@ import { MAX_MESSAGE_BYTES } from './parse-message.ts';
 import { LineSplitter } from './split-lines.ts';
 
 /**
- * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped.
- * Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
+ * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped, and
+ * so are events without data: a server sends one with an id at the beginning of a stream that can be resumed. Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
  * @throws McpFailure if an event is too large.
  */
 export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -15,7 +15,8 @@ export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerat
   for await (const piece of body) {
     for (const line of lines.push(piece)) {
       if (line === '') {
-        if (data.length > 0 && (type === '' || type === 'message')) yield data.join('\n');
+        const text = data.join('\n');
+        if (text !== '' && (type === '' || type === 'message')) yield text;
         data = [];
         size = 0;
         type = '';
