@@ -87,8 +87,8 @@ export function clientWith(
 export function send(
   tool: Tool,
   args: Record<string, unknown>,
-  { client = clientWith(null), signal = new AbortController().signal } = {},
+  { client = clientWith(null), signal = new AbortController().signal, progressed = () => {} } = {},
 ): Promise<Sent> {
   const { log } = collectLog();
-  return tool.send(args, { client, person: null, idempotency_key: null, signal, log });
+  return tool.send(args, { client, person: null, idempotency_key: null, signal, progressed, log });
 }

@@ -69,7 +69,7 @@ export const command: Command = {
         if (tool.effect === 'write' && options.yes !== true)
           await askFirst(tool, checked.args, person, out.note);
         const make = (journal: CallJournal | null) =>
-          call({ tool, args: checked.args, person, registry, log, journal });
+          call({ tool, args: checked.args, person, registry, log, journal, note: out.note });
         if (tool.effect === 'read') return make(null);
         return withStore(options, async (store, settings) =>
           make(await operatorJournal(store, settings, person?.person ?? null)),
@@ -92,6 +92,7 @@ interface OperatorCall {
   log: ReturnType<typeof operatorLog>;
   /** Null for a call that reads. */
   journal: CallJournal | null;
+  note: (text: string) => void;
 }
 
 interface CallReport {
@@ -149,7 +150,7 @@ async function askFirst(
   throw failed('not called');
 }
 
-async function call({ tool, args, person, registry, log, journal }: OperatorCall): Promise<CallReport> {
+async function call({ tool, args, person, registry, log, journal, note }: OperatorCall): Promise<CallReport> {
   const { signal } = new AbortController();
   const context = operatorContext(person, signal);
   const requests: WatchedRequest[] = [];
@@ -161,6 +162,7 @@ async function call({ tool, args, person, registry, log, journal }: OperatorCall
       trace: context.trace,
       journal,
       confirmation: null,
+      showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
       signal,
       log,
       tool: () => {},

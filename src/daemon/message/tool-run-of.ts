@@ -10,13 +10,18 @@ export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,
   signal: AbortSignal,
-  { confirmation, journal }: { confirmation: Desk; journal: TurnJournal },
+  {
+    confirmation,
+    journal,
+    showPage,
+  }: Pick<ToolRun, 'showPage'> & { confirmation: Desk; journal: TurnJournal },
 ): ToolRun {
   return {
     tool: (progress) => turn.outlet.tool(progress),
     audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: turn.message.shared ?? false },
     access: tools.access,
     confirmation,
+    showPage,
     journal,
     clock,
     trace: turn.trace,

@@ -7,6 +7,7 @@ import { type CallOutcome, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
+import { showPages } from './show-pages.ts';
 import type { Tool, ToolArguments } from './tool.ts';
 import type { ToolRun } from './tool-run.ts';
 
@@ -154,7 +155,8 @@ async function reported(
     });
   tell('started');
   try {
-    const { answer, reason, action_id } = await markedAsForeign(tool, await work({ ...run, trace: part }));
+    const outcome = showPages(await work({ ...run, trace: part }), run);
+    const { answer, reason, action_id } = await markedAsForeign(tool, outcome);
     tell(answer.ok ? 'completed' : 'failed');
     note(answer.ok ? 'ok' : 'failed', reason, action_id);
     return answer;

@@ -49,6 +49,8 @@ export interface Tool {
   readonly bind: Readonly<Record<string, string>>;
   /** Whether a call with an unknown outcome may be repeated with the same idempotency key. */
   readonly idempotent: boolean;
+  /** How long one call may take, ms. If absent, it may take `CALL_TIMEOUT_MS` (perform-call.ts). */
+  readonly timeout_ms?: number;
   /**
    * Returns a text for the model that says why no call can be sent with these arguments although the schema allows
    * them; null if a call can be sent. A write is checked before it is recorded and before the person is asked. Absent
@@ -119,7 +121,17 @@ export interface ToolCall {
   readonly idempotency_key: string | null;
   /** Aborts when the run is aborted, and at the time limit of the call. */
   readonly signal: AbortSignal;
+  /** Starts the time limit of the call again. Called when the source knows that the call makes progress. */
+  progressed(): void;
   readonly log: Pick<Log, 'debug' | 'warn'>;
+}
+
+/** What a server needs from the person before it can do what it was asked for. */
+export interface Need {
+  /** The words of the server, on one line. */
+  readonly message: string;
+  /** The page that the person should open; null if there is none that may be shown. */
+  readonly url: string | null;
 }
 
 /**
@@ -128,9 +140,12 @@ export interface ToolCall {
 export type Sent =
   /**
    * `status`: the status of the HTTP answer, which may be a 4xx or 5xx with its body as the result; null if there was
-   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP).
+   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP). `needs`: what the server needed
+   * on the way, and did without.
    */
-  | { outcome: 'answered'; status: number | null; result: unknown; is_error?: true }
+  | { outcome: 'answered'; status: number | null; result: unknown; is_error?: true; needs?: readonly Need[] }
+  /** The call was not carried out, because the server needs something from the person first. */
+  | { outcome: 'input_required'; needs: readonly Need[] }
   /** The policy requires the person's token, but there is none, or the API did not accept it. */
   | { outcome: 'sign_in_needed' }
   /**

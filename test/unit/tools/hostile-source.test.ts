@@ -53,6 +53,7 @@ function register(tool: Tool, clock = new VirtualClock(0), person: typeof alice 
       access,
       journal: null,
       confirmation: null,
+      showPage: null,
       clock,
       trace: context.trace,
       signal: context.signal,

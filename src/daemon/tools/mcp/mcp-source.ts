@@ -13,9 +13,10 @@ import type {
   ToolSourceInfo,
 } from '../tool.ts';
 import { ConnectionPool } from './connection-pool.ts';
+import { Connector } from './connector.ts';
 import { defineTool } from './define-tool.ts';
 import { HttpTransport } from './http-transport.ts';
-import { type ListedTool, type McpConnection, openConnection } from './mcp-connection.ts';
+import type { CalledTool, ListedTool, McpConnection } from './mcp-connection.ts';
 import { McpSessionGone } from './mcp-failure.ts';
 import { readResult } from './read-result.ts';
 import { sentFailure } from './sent-failure.ts';
@@ -57,6 +58,7 @@ export class McpSource implements ToolSource {
   readonly #log: Log;
   #tools: readonly Configured[] = [];
   #list: readonly Tool[] = [];
+  readonly #connector = new Connector();
   readonly #link: ServerLink;
   readonly #pool: ConnectionPool;
   #stopLooking: () => Promise<void> = () => Promise.resolve();
@@ -68,8 +70,10 @@ export class McpSource implements ToolSource {
     this.#log = parts.log.child({ source: entry.name });
     const { clock } = parts;
     this.#link = new ServerLink({
-      open: ({ signal, toolsChanged }) =>
-        openConnection(this.#listingTransport(), { clock, signal, toolsChanged }),
+      open: async ({ signal, toolsChanged }) => {
+        const options = { clock, signal, toolsChanged };
+        return (await this.#connector.open(() => this.#listingTransport(), options)).connection;
+      },
       listed: (tools) => this.#listed(tools),
       clock,
       log: this.#log,
@@ -127,8 +131,10 @@ export class McpSource implements ToolSource {
     const { server } = this.#entry;
     if (!('url' in server)) throw new TypeError('a program takes no credentials');
     const { clock } = this.#parts;
-    const transport = new HttpTransport({ url: server.url, fetch, clock, listens: false });
-    const connection = await openConnection(transport, { clock, signal });
+    const { connection, transport } = await this.#connector.open(
+      () => new HttpTransport({ url: server.url, fetch, clock, listens: false }),
+      { clock, signal },
+    );
     this.#link.lookAgain();
     const carry = (next: typeof fetch) => {
       transport.fetch = next;
@@ -239,6 +245,7 @@ export class McpSource implements ToolSource {
   ): Promise<Sent> {
     const progress = { begun: false };
     const { credentials } = call.client;
+    const asHeaders = configured.definition?.schema.includes('"x-mcp-header"') ?? false;
     const work = async (connection: McpConnection): Promise<Sent> => {
       // Checked only after the call has its connection, because the tools may have been listed again while the call
       // waited for that connection.
@@ -248,9 +255,13 @@ export class McpSource implements ToolSource {
         return failed('tool_withdrawn', 'The tool is no longer available.');
       progress.begun = true;
       try {
-        const result = await connection.callTool(configured.own, args, call.signal);
-        const answered = { outcome: 'answered', status: null, result: readResult(result) } as const;
-        return result.isError === true ? { ...answered, is_error: true } : answered;
+        return sentOf(
+          await connection.callTool(configured.own, args, {
+            signal: call.signal,
+            progressed: call.progressed,
+            asHeaders,
+          }),
+        );
       } catch (error) {
         call.signal.throwIfAborted();
         const sent = sentFailure(error, { begun: true, credentials });
@@ -287,6 +298,19 @@ export class McpSource implements ToolSource {
     if (client.credentials !== 'none') return this.#pool.use(client, signal, work);
     return work(await this.#link.connection(signal));
   }
+}
+
+/** The outcome of a call that the server answered. */
+function sentOf({ result, needs }: CalledTool): Sent {
+  // A call that failed can be repeated when the person has done what the server needs.
+  if (result === null || (result.isError === true && needs.length > 0))
+    return { outcome: 'input_required', needs };
+  const answered = { outcome: 'answered', status: null, result: readResult(result) } as const;
+  return {
+    ...answered,
+    ...(needs.length === 0 ? {} : { needs }),
+    ...(result.isError === true ? { is_error: true } : {}),
+  };
 }
 
 function failed(reason: string, message: string): Sent {
