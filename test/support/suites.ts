@@ -40,6 +40,7 @@ export const SLOW = [
   'test/unit/tools/mcp/everything.test.ts',
   'test/unit/tools/mcp/persons.test.ts',
   'test/unit/tools/mcp/stdio.test.ts',
+  'test/unit/tools/mcp/versions.test.ts',
   'test/unit/tools/openapi/real-documents.test.ts',
 ];
 

@@ -11,7 +11,9 @@ export interface ServerPage {
 
 /** What a server needs, in words for the agent. */
 export function needsInWords(needs: readonly Need[]): string {
-  const words = needs.map(({ message }) => message).filter((message) => message !== '');
+  const words = needs
+    .map(({ message }) => message.replace(/[.\s]+$/, ''))
+    .filter((message) => message !== '');
   return words.length === 0 ? 'something else first' : words.join('; ');
 }
 

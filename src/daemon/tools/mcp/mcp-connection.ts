@@ -165,8 +165,8 @@ export async function openConnection(
   };
 }
 
-/** Of what a server may ask the person, only that a page is opened. */
-const CAPABILITIES = { elicitation: { url: {} } };
+/** Declared to servers of version 2026-07-28: only then do they say what they need. */
+const CAPABILITIES = { elicitation: { form: {}, url: {} } };
 const CLIENT_INFO = { clientName: 'agentd', version: version() };
 
 /** Whether a server that knows only older versions may be the reason of a failure. */
@@ -196,9 +196,11 @@ function listenRequest(protocolVersion: string | undefined): JSONRPCMessage {
 function causeOf({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
+  // An error of the protocol itself, after which the library's client closes the transport.
+  if (MCPClientError.isInstance(error) && error.code !== undefined) return error;
   if (ended.aborted) return ended.reason;
   // The cause of this error quotes the whole answer, which may be very long, so it is not passed on.
-  if (MCPClientError.isInstance(error) && error.code === undefined)
+  if (MCPClientError.isInstance(error))
     return new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   return error;
 }

@@ -69,8 +69,12 @@ export class WatchedTransport implements MCPTransport {
 
   send(message: JSONRPCMessage, options?: MCPTransportSendOptions): Promise<void> {
     if (!isRequest(message)) return this.#inner.send(message, options);
-    if (message.method === 'initialize') this.#handshake = true;
-    return this.#inner.send(this.#noteRequest(message), options);
+    if (message.method !== 'initialize') return this.#inner.send(this.#noteRequest(message), options);
+    this.#handshake = true;
+    return this.#inner.send(
+      { ...message, params: { ...message.params, capabilities: CAPABILITIES } },
+      options,
+    );
   }
 
   /** Watches the call with these arguments, which the client sends next. */
@@ -130,6 +134,12 @@ export class WatchedTransport implements MCPTransport {
     return true;
   }
 }
+
+/**
+ * Declared to servers of the older versions. These ask for the input of a form in the middle of a call, and do without
+ * it if the client cannot show forms.
+ */
+const CAPABILITIES = { elicitation: { url: {} } };
 
 function noteNeeds({ needs }: WatchedCall, found: readonly Need[]): void {
   needs.push(...found.slice(0, MAX_NEEDS - needs.length));

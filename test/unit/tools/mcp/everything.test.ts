@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { McpEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import { mcpSource, type SourceUnderTest, send } from '../../../support/mcp-source.ts';
 
@@ -22,6 +22,7 @@ const TOOLS = Object.fromEntries(
     'get-resource-links',
     'get-resource-reference',
     'trigger-long-running-operation',
+    'trigger-url-elicitation',
   ].map((name) => [name, { effect: 'read' } as const]),
 );
 
@@ -59,6 +60,8 @@ describe.each([
   beforeAll(async () => {
     test = mcpSource(await start(), { tools: TOOLS });
     await test.source.start();
+    // The server offers this tool only when it knows that the client can show pages.
+    await test.until(() => test.source.list().some(({ name }) => name === 'docs_trigger-url-elicitation'));
   });
   afterAll(async () => {
     await test.source.stop();
@@ -93,10 +96,29 @@ describe.each([
     });
   });
 
-  it('answers a call after it has reported progress', async () => {
-    expect(await call('trigger-long-running-operation', { duration: 0.2, steps: 4 })).toMatchObject({
+  it('reports progress of a call, and then answers it', async () => {
+    const progressed = vi.fn();
+    const args = { duration: 0.2, steps: 4 };
+    expect(await send(test.tool('docs_trigger-long-running-operation'), args, { progressed })).toMatchObject({
       outcome: 'answered',
       result: expect.stringContaining('completed'),
+    });
+    expect(progressed).toHaveBeenCalledTimes(4);
+  });
+
+  it('asks for a page to be opened, in an error and in the middle of a call', async () => {
+    const url = 'https://example.com/connect';
+    const inError = await call('trigger-url-elicitation', { url, errorPath: true });
+    expect(inError).toMatchObject({
+      outcome: 'input_required',
+      needs: [
+        { url: 'https://modelcontextprotocol.io/', message: expect.stringContaining('Open this link') },
+      ],
+    });
+    expect(await call('trigger-url-elicitation', { url, message: 'Open it.' })).toMatchObject({
+      outcome: 'answered',
+      result: expect.stringContaining('cancelled'),
+      needs: [{ url, message: 'Open it.' }],
     });
   });
 });

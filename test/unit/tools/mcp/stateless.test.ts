@@ -43,7 +43,7 @@ describe('an MCP server of version 2026-07-28', () => {
       expect(meta).toMatchObject({
         'io.modelcontextprotocol/protocolVersion': VERSION,
         'io.modelcontextprotocol/clientInfo': { name: 'agentd' },
-        'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } },
+        'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {}, url: {} } },
       });
     }
     expect(server.of('tools/call')[0]?.headers['mcp-name']).toBe('search');
