@@ -139,7 +139,7 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const parts = { clock, log, digests: store.toolDigests };
+    const parts = { clock, log, digests: store.toolDigests, exchange: access.exchange };
     const sources = await Promise.all(
       entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
     );

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
+import { createTokenExchange } from '../../src/daemon/downstream/token-exchange.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import type { ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
@@ -47,7 +48,12 @@ export function mcpSource(
   };
   const { log, lines } = collectLog();
   const store = digests ?? openMemoryStore(emptyState(), { clock }).toolDigests;
-  const source = new McpSource(entry, describeSource(entry, api), { clock, log, digests: store });
+  const source = new McpSource(entry, describeSource(entry, api), {
+    clock,
+    log,
+    digests: store,
+    exchange: createTokenExchange({ clock, timeoutMs: 2_000 }),
+  });
   return {
     source,
     digests: store,

@@ -174,6 +174,10 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'Check the log of the server. If several instances of it run behind one address, all requests of a session must reach the same instance.',
   },
   mcp_ended: { happened: 'The connection to the MCP server was closed because the daemon stops.' },
+  input_required: {
+    happened:
+      'The MCP server needs something from the person before it carries out the call. Nothing was done, and the agent was told what it needs.',
+  },
   mcp_refused: {
     happened: 'The MCP server refused the connection.',
     todo: 'Check the log of the server.',

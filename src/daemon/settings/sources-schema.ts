@@ -10,6 +10,12 @@ const SECRETS = {
   description: `Settings that this entry may refer to as \${SETTING}. Their values come from the environment, from .env or from NAME_FILE.`,
 };
 const HEADERS = { ...TEXTS, description: 'Headers of every request, such as an API key.' };
+const TIMEOUT = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 600,
+  description: 'How long one call may take, if the server reports progress.',
+};
 const EXCHANGE = {
   type: 'object',
   description: "Where the person's token is exchanged for another one (RFC 8693).",
@@ -93,9 +99,14 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           mcp: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Address of an MCP server.' },
           name: NAME,
           credentials: CREDENTIALS,
+          list_credentials: {
+            enum: ['headers', 'exchange'],
+            description: 'The credential with which the tools are listed, and nothing else.',
+          },
           exchange: EXCHANGE,
           headers: HEADERS,
           secrets: SECRETS,
+          timeout_seconds: TIMEOUT,
           tools: MCP_TOOLS,
         },
         ['mcp', 'name', 'tools'],
@@ -112,6 +123,7 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           name: NAME,
           credentials: { const: 'none' },
           secrets: SECRETS,
+          timeout_seconds: TIMEOUT,
           tools: MCP_TOOLS,
         },
         ['command', 'name', 'tools'],

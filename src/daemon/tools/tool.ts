@@ -176,6 +176,8 @@ export interface SourceState {
   readonly status: 'ok' | 'degraded';
   /** The problem, as a sentence; null if there is none. */
   readonly detail: string | null;
+  /** What an administrator can do about it; absent if there is no problem. */
+  readonly advice?: string;
   /** The tools that are configured but not offered now, by name, each with the reason. */
   readonly withheld: readonly { name: string; because: string }[];
 }

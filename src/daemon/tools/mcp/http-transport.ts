@@ -1,5 +1,6 @@
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import { type AlarmClock, wait } from '../../clock.ts';
+import { TokenExchangeFailure } from '../../downstream/token-exchange.ts';
 import { InboundMeter } from './inbound-meter.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 import {
@@ -329,6 +330,8 @@ function isUnsent(error: unknown): boolean {
 function asFailure(error: unknown): Error {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
+  if (error instanceof TokenExchangeFailure)
+    return new McpFailure(error.reason, error.message, { cause: error, reached: false });
   const reached = !isUnsent(error);
   return new McpFailure('mcp_unreachable', 'The server cannot be reached.', { cause: error, reached });
 }

@@ -1,4 +1,5 @@
 import { type AlarmClock, every } from '../../clock.ts';
+import type { TokenExchange } from '../../downstream/token-exchange.ts';
 import type { Log } from '../../log.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import type { McpEntry, ToolEntry } from '../source-entry.ts';
@@ -15,7 +16,9 @@ import type {
 import { ConnectionPool } from './connection-pool.ts';
 import { Connector } from './connector.ts';
 import { defineTool } from './define-tool.ts';
+import { failureAdvice } from './failure-advice.ts';
 import { HttpTransport } from './http-transport.ts';
+import { listingFetch } from './listing-fetch.ts';
 import type { CalledTool, ListedTool, McpConnection } from './mcp-connection.ts';
 import { McpSessionGone } from './mcp-failure.ts';
 import { readResult } from './read-result.ts';
@@ -32,6 +35,7 @@ export interface McpSourceParts {
   clock: AlarmClock;
   log: Log;
   digests: ToolDigestStore;
+  exchange: Pick<TokenExchange, 'ownToken' | 'refused'>;
 }
 
 /** A tool that the entry lists. */
@@ -59,6 +63,7 @@ export class McpSource implements ToolSource {
   #tools: readonly Configured[] = [];
   #list: readonly Tool[] = [];
   readonly #connector = new Connector();
+  readonly #listingFetch: typeof globalThis.fetch;
   readonly #link: ServerLink;
   readonly #pool: ConnectionPool;
   #stopLooking: () => Promise<void> = () => Promise.resolve();
@@ -68,7 +73,8 @@ export class McpSource implements ToolSource {
     this.#entry = entry;
     this.#parts = parts;
     this.#log = parts.log.child({ source: entry.name });
-    const { clock } = parts;
+    const { clock, exchange } = parts;
+    this.#listingFetch = listingFetch(entry, info, exchange);
     this.#link = new ServerLink({
       open: async ({ signal, toolsChanged }) => {
         const options = { clock, signal, toolsChanged };
@@ -106,8 +112,9 @@ export class McpSource implements ToolSource {
       .filter(({ tool }) => tool === null)
       .map(({ name, because }) => ({ name, because }));
     const { failure } = this.#link;
-    const detail = failure instanceof Error ? failure.message : null;
-    return { status: detail === null && withheld.length === 0 ? 'ok' : 'degraded', detail, withheld };
+    const status = failure === null && withheld.length === 0 ? 'ok' : 'degraded';
+    if (!(failure instanceof Error)) return { status, detail: null, withheld };
+    return { status, detail: failure.message, advice: failureAdvice(failure, this.#entry), withheld };
   }
 
   async stop(): Promise<void> {
@@ -119,7 +126,7 @@ export class McpSource implements ToolSource {
     const { server } = this.#entry;
     const { clock } = this.#parts;
     return 'url' in server
-      ? new HttpTransport({ url: server.url, fetch: fetchWith(this.info), clock, listens: true })
+      ? new HttpTransport({ url: server.url, fetch: this.#listingFetch, clock, listens: true })
       : new StdioTransport({ ...server, clock, log: this.#log });
   }
 
@@ -213,6 +220,7 @@ export class McpSource implements ToolSource {
     if ('unusable' in made) return { because: made.unusable };
     const effect = entry.effect ?? 'write';
     const { title, description, digest } = definition;
+    const { timeout_seconds } = this.#entry;
     return {
       name,
       title,
@@ -226,6 +234,7 @@ export class McpSource implements ToolSource {
       public: entry.public ?? [],
       bind: entry.bind ?? {},
       idempotent: entry.idempotent ?? false,
+      ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),
       send: (args, call) => this.#send({ configured, digest }, args, call),
     };
   }
@@ -288,14 +297,15 @@ export class McpSource implements ToolSource {
   }
 
   /**
-   * Does the work on the connection for listing if the call carries no credential, otherwise on a connection with that
-   * credential.
+   * Does the work on a connection with the credential of the call. A call without one uses the connection for listing,
+   * unless that carries a credential itself.
    */
   async #onConnection<T>(
     { client, signal }: ToolCall,
     work: (connection: McpConnection) => Promise<T>,
   ): Promise<T> {
-    if (client.credentials !== 'none') return this.#pool.use(client, signal, work);
+    const isShared = client.credentials === 'none' && this.#entry.list_credentials === undefined;
+    if (!isShared) return this.#pool.use(client, signal, work);
     return work(await this.#link.connection(signal));
   }
 }
@@ -325,13 +335,4 @@ function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): Credential
   if (tool.credentials !== undefined) return tool.credentials;
   if (source.credentials === 'user-or-default' && effect === 'write') return 'user';
   return source.credentials ?? 'none';
-}
-
-/** A `fetch` that adds the fixed headers of the entry, and no credential. */
-function fetchWith({ target }: ToolSourceInfo): typeof globalThis.fetch {
-  return (input, init) => {
-    const headers = new Headers(init?.headers);
-    for (const [name, value] of Object.entries(target?.headers ?? {})) headers.set(name, value.reveal());
-    return fetch(input, { ...init, headers });
-  };
 }
