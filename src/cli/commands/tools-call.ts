@@ -18,6 +18,7 @@ import { configLocation } from '../config-location.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readToken } from '../read-token.ts';
+import { findTool } from '../tools/find-tool.ts';
 import { withRegistry } from '../tools/open-registry.ts';
 import { operatorContext } from '../tools/operator-context.ts';
 import { operatorJournal } from '../tools/operator-journal.ts';
@@ -63,7 +64,7 @@ export const command: Command = {
     const report = await withRegistry(
       configuration,
       async (registry) => {
-        const tool = toolNamed(name, registry);
+        const tool = findTool(name, registry);
         const checked = checkArguments(tool.parameters, given);
         if (!checked.ok) throw failed(checked.message, `The schema is: ${JSON.stringify(tool.parameters)}`);
         if (tool.effect === 'write' && options.yes !== true)
@@ -121,16 +122,6 @@ async function personOf(token: unknown, settings: Settings, note: (text: string)
   );
   if (verdict.valid) return verdict;
   throw failed(`the token is invalid: ${verdict.reason}`, 'Check it with `agentd token verify -`.');
-}
-
-function toolNamed(name: string, registry: ToolRegistry): Tool {
-  const found = registry.tools().find((tool) => tool.name === name);
-  if (found) return found;
-  const withheld = registry.sources
-    .flatMap((source) => source.state().withheld)
-    .find((tool) => tool.name === name);
-  if (withheld) throw failed(`the tool ${printable(name)} is not offered: ${withheld.because}`);
-  throw failed(`there is no tool ${printable(name)}`, 'List the tools with `agentd tools list`.');
 }
 
 async function askFirst(

@@ -49,6 +49,8 @@ export interface Tool {
   readonly bind: Readonly<Record<string, string>>;
   /** Whether a call with an unknown outcome may be repeated with the same idempotency key. */
   readonly idempotent: boolean;
+  /** Digest of the definition as a server sent it. Absent if the tool is not defined by a server. */
+  readonly digest?: string;
   /** How long one call may take, ms. If absent, it may take `CALL_TIMEOUT_MS` (perform-call.ts). */
   readonly timeout_ms?: number;
   /**

@@ -1,6 +1,9 @@
 import { type AlarmClock, every } from '../../clock.ts';
+import { maskSecrets } from '../../downstream/client.ts';
 import type { TokenExchange } from '../../downstream/token-exchange.ts';
 import type { Log } from '../../log.ts';
+import { printable } from '../../printable.ts';
+import { maskTokens, Secret } from '../../secret.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import type { McpEntry, ToolEntry } from '../source-entry.ts';
 import type {
@@ -20,7 +23,7 @@ import { failureAdvice } from './failure-advice.ts';
 import { HttpTransport } from './http-transport.ts';
 import { listingFetch } from './listing-fetch.ts';
 import type { CalledTool, ListedTool, McpConnection } from './mcp-connection.ts';
-import { McpSessionGone } from './mcp-failure.ts';
+import { McpSessionGone, McpStatus } from './mcp-failure.ts';
 import { readResult } from './read-result.ts';
 import { sentFailure } from './sent-failure.ts';
 import { ServerLink } from './server-link.ts';
@@ -30,6 +33,8 @@ import { toolParameters } from './tool-parameters.ts';
 
 /** How often the daemon checks whether an administrator trusts a changed tool, ms. */
 const LOOK_FOR_TRUST_MS = 2_000;
+/** Maximum length of a server's text in the state of the source, in characters. */
+const MAX_WORDS = 200;
 
 export interface McpSourceParts {
   clock: AlarmClock;
@@ -114,7 +119,18 @@ export class McpSource implements ToolSource {
     const { failure } = this.#link;
     const status = failure === null && withheld.length === 0 ? 'ok' : 'degraded';
     if (!(failure instanceof Error)) return { status, detail: null, withheld };
-    return { status, detail: failure.message, advice: failureAdvice(failure, this.#entry), withheld };
+    return { status, detail: this.#detailOf(failure), advice: failureAdvice(failure, this.#entry), withheld };
+  }
+
+  /** The failure, with the words of the server if it answered. They might quote what was sent. */
+  #detailOf(failure: Error): string {
+    if (!(failure instanceof McpStatus)) return failure.message;
+    const sent = Object.values(this.#entry.headers).map((value) => new Secret(value));
+    const words = printable(maskTokens(maskSecrets(failure.body, sent)))
+      .trim()
+      .slice(0, MAX_WORDS)
+      .toWellFormed();
+    return words === '' || words.startsWith('<') ? failure.message : `${failure.message} It said: ${words}`;
   }
 
   async stop(): Promise<void> {
@@ -234,6 +250,7 @@ export class McpSource implements ToolSource {
       public: entry.public ?? [],
       bind: entry.bind ?? {},
       idempotent: entry.idempotent ?? false,
+      digest,
       ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),
       send: (args, call) => this.#send({ configured, digest }, args, call),
     };
