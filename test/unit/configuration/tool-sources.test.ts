@@ -405,6 +405,18 @@ describe('the address of an OpenAPI source', () => {
   });
 });
 
+it('a call that may take longer than a run of the agent causes a warning', async () => {
+  const warningsOf = async (seconds: number, run: string) => {
+    const text = `tools: [{ command: [a], name: x, timeout_seconds: ${seconds}, tools: { a: } }]`;
+    const env = { ...API, AGENT_TIMEOUT_SECONDS: run };
+    return (await inspectConfiguration(placeWith(env, { 'agentd.yaml': text }))).warnings;
+  };
+  expect(await warningsOf(60, '60')).toEqual(await warningsOf(1, '60'));
+  expect(await warningsOf(61, '60')).toContain(
+    'tools[0] (agentd.yaml, line 1): `timeout_seconds` is 61, but AGENT_TIMEOUT_SECONDS ends a run after 60',
+  );
+});
+
 /** An `exchange` whose secret is not one. */
 const LOGIN = '{ url: "https://login.example/token", client_id: a, client_secret: b, audience: c }';
 
