@@ -4,7 +4,7 @@ import {
   openConnection,
   VersionsUnknown,
 } from './mcp-connection.ts';
-import { McpFailure } from './mcp-failure.ts';
+import { McpFailure, McpStatus } from './mcp-failure.ts';
 import type { McpTransport } from './mcp-transport.ts';
 
 /**
@@ -27,7 +27,7 @@ export class Connector {
     } catch (error) {
       if (!(error instanceof VersionsUnknown)) {
         // Perhaps another program answers at this address now. It is asked again next time.
-        if (!(error instanceof McpFailure && !error.reached)) this.#isOlder = false;
+        if (!saysNothing(error)) this.#isOlder = false;
         throw error;
       }
     }
@@ -39,4 +39,10 @@ export class Connector {
     this.#isOlder = !connection.stateless;
     return { connection, transport };
   }
+}
+
+/** Whether a failure says nothing about the server: it was not reached, or it refused the credential. */
+function saysNothing(error: unknown): boolean {
+  if (error instanceof McpStatus) return error.status === 401 || error.status === 403;
+  return error instanceof McpFailure && !error.reached;
 }

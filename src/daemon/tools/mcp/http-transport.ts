@@ -13,7 +13,7 @@ import {
 } from './mcp-transport.ts';
 import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
 import { protocolError } from './protocol-error.ts';
-import { readEvents } from './read-events.ts';
+import { type Cursor, readEvents } from './read-events.ts';
 import { requestHeaders } from './request-headers.ts';
 
 /** Maximum size of one answer, including the notifications before it, bytes. */
@@ -24,6 +24,9 @@ const MAX_ERROR_BYTES = 16_384;
 const END_MS = 2_000;
 /** How long to wait before the stream of notifications is opened again, ms. */
 const REOPEN_MS = { first: 1_000, longest: 60_000 } as const;
+/** How many times the rest of one answer is fetched, and how long to wait before at least, ms. */
+const MAX_RESUMES = 100;
+const SHORTEST_RETRY_MS = 100;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
 export interface HttpTransportOptions {
@@ -45,8 +48,7 @@ export class HttpTransport implements McpTransport {
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   onnotification?: (notification: Notification) => void;
-  readonly supportsProtocolVersionDiscovery = true;
-  readonly waitsForProtocolVersionDiscovery = true;
+  readonly mayStaySilent = false;
   readonly supportsMcpToolParameterHeaders = true;
   protocolVersion?: string;
   /** The `fetch` of the call that uses the connection now. */
@@ -96,8 +98,11 @@ export class HttpTransport implements McpTransport {
         if (id !== null) throw new McpFailure('not_mcp', 'The server did not answer the request.');
         return;
       }
-      if (!(await this.#deliver(response, id)))
-        throw new McpFailure('mcp_unreachable', 'The server ended its answer too early.');
+      const cursor: Cursor = { id: null, retry_ms: null };
+      let isAnswered = await this.#deliver(response, id, cursor);
+      for (let times = 0; !isAnswered && this.#mayResume(cursor, times); times++)
+        isAnswered = await this.#resume(id, cursor, end);
+      if (!isAnswered) throw new McpFailure('mcp_unreachable', 'The server ended its answer too early.');
     } catch (error) {
       end.throwIfAborted();
       throw asFailure(error);
@@ -185,12 +190,30 @@ export class HttpTransport implements McpTransport {
     return new McpStatus(response.status, await beginningOf(response));
   }
 
+  /**
+   * Whether the rest of an answer can be fetched. A server of a version with sessions may end a stream before the answer
+   * and let the client ask again, instead of keeping a connection open.
+   */
+  #mayResume({ id }: Cursor, times: number): boolean {
+    return id !== null && this.#session_id !== null && !this.#isStateless && times < MAX_RESUMES;
+  }
+
+  async #resume(id: string | number, cursor: Cursor, signal: AbortSignal): Promise<boolean> {
+    const { first, longest } = REOPEN_MS;
+    const wait_ms = Math.min(Math.max(cursor.retry_ms ?? first, SHORTEST_RETRY_MS), longest);
+    await wait(this.#clock, wait_ms, signal);
+    const headers = { accept: 'text/event-stream', 'last-event-id': cursor.id ?? '' };
+    const response = await this.#request('GET', signal, { headers });
+    if (response.status !== 200) throw await this.#failureOf(response);
+    return this.#deliver(response, id, cursor);
+  }
+
   /** @returns whether the response contained the answer to the request. */
-  async #deliver(response: Response, id: string | number): Promise<boolean> {
+  async #deliver(response: Response, id: string | number, cursor: Cursor): Promise<boolean> {
     const type = typeOf(response);
     const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
     if (type === 'text/event-stream') {
-      for await (const data of readEvents(body)) if (this.#receive(data, id)) return true;
+      for await (const data of readEvents(body, cursor)) if (this.#receive(data, id)) return true;
       return false;
     }
     if (type === 'application/json') return this.#receive(await textOf(body), id);

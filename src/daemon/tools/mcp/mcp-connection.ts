@@ -84,7 +84,7 @@ export async function openConnection(
   transport: McpTransport,
   { clock, signal, toolsChanged, asks }: ConnectionOptions,
 ): Promise<McpConnection> {
-  const watched = new WatchedTransport(transport);
+  const watched = new WatchedTransport(transport, clock);
   watched.toolsChanged = () => toolsChanged?.();
   const within = async <T>(outer: AbortSignal, work: (inner: AbortSignal) => Promise<T>): Promise<T> => {
     const limit = new TimeLimit(clock, ANSWER_MS, [outer]);

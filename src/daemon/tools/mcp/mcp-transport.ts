@@ -2,6 +2,8 @@ import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp';
 
 /** A transport to an MCP server, as `McpConnection` and the library's client use it. */
 export interface McpTransport extends MCPTransport {
+  /** Whether a server may leave a request without any answer, not even an error. */
+  readonly mayStaySilent: boolean;
   /** Called with each notification of the server. The library's client does not pass notifications on. */
   onnotification?: (notification: Notification) => void;
   /** Aborts when the connection has ended. Its reason is the failure that ended the connection. */

@@ -46,7 +46,7 @@ export class StdioTransport implements McpTransport {
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   onnotification?: (notification: Notification) => void;
-  readonly supportsProtocolVersionDiscovery = true;
+  readonly mayStaySilent = true;
   protocolVersion?: string;
   readonly #options: StdioTransportOptions;
   readonly #meter: InboundMeter;

@@ -1,4 +1,5 @@
 import type { JSONRPCMessage, MCPTransport, MCPTransportSendOptions } from '@ai-sdk/mcp';
+import type { AlarmClock } from '../../clock.ts';
 import type { Need } from '../tool.ts';
 import {
   type Answer,
@@ -10,6 +11,10 @@ import {
   type Request,
 } from './mcp-transport.ts';
 import { INPUT_REQUIRED, MAX_NEEDS, needOf, needsIn } from './read-needs.ts';
+
+/** How long a program may take until it answers the question for versions, its start included, ms. */
+const SILENCE_MS = 5_000;
+const METHOD_UNKNOWN = -32601;
 
 /** A call of a tool while it is in progress. */
 export interface WatchedCall {
@@ -29,22 +34,28 @@ export class WatchedTransport implements MCPTransport {
   onmessage?: (message: JSONRPCMessage) => void;
   /** Called when the server says that its tools have changed. */
   toolsChanged: () => void = () => {};
-  readonly supportsProtocolVersionDiscovery: boolean;
-  readonly waitsForProtocolVersionDiscovery: boolean;
+  readonly supportsProtocolVersionDiscovery = true;
+  /** The client's own limit is too short for programs that start slowly. */
+  readonly waitsForProtocolVersionDiscovery = true;
   readonly supportsMcpToolParameterHeaders: boolean;
   readonly #inner: McpTransport;
+  readonly #clock: AlarmClock;
   /** The calls by their arguments: the client passes on the same object. */
   readonly #calls = new WeakMap<object, WatchedCall>();
   /** The calls that the server has not answered, by the id of their request. */
   readonly #open = new Map<string | number, WatchedCall>();
+  /** The question for versions. It is over when the client no longer waits for the answer. */
+  #question: { id: string | number; isOver: boolean; forget: () => void } | null = null;
   #handshake = false;
 
-  constructor(inner: McpTransport) {
+  constructor(inner: McpTransport, clock: AlarmClock) {
     this.#inner = inner;
-    this.supportsProtocolVersionDiscovery = inner.supportsProtocolVersionDiscovery ?? false;
-    this.waitsForProtocolVersionDiscovery = inner.waitsForProtocolVersionDiscovery ?? false;
+    this.#clock = clock;
     this.supportsMcpToolParameterHeaders = inner.supportsMcpToolParameterHeaders ?? false;
-    inner.onclose = () => this.onclose?.();
+    inner.onclose = () => {
+      this.#question?.forget();
+      this.onclose?.();
+    };
     inner.onerror = (error) => this.onerror?.(error);
     inner.onmessage = (message) => this.#receive(message);
     inner.onnotification = (notification) => this.#noteNotification(notification);
@@ -69,6 +80,7 @@ export class WatchedTransport implements MCPTransport {
 
   send(message: JSONRPCMessage, options?: MCPTransportSendOptions): Promise<void> {
     if (!isRequest(message)) return this.#inner.send(message, options);
+    if (message.method === 'server/discover') this.#ask(message);
     if (message.method !== 'initialize') return this.#inner.send(this.#noteRequest(message), options);
     this.#handshake = true;
     return this.#inner.send(
@@ -85,6 +97,17 @@ export class WatchedTransport implements MCPTransport {
   /** Call this when a call has ended. */
   forget(call: WatchedCall): void {
     for (const [id, open] of this.#open) if (open === call) this.#open.delete(id);
+  }
+
+  /** A program of an older version may never answer the question for versions. Then the client is told that it failed. */
+  #ask({ id }: Request): void {
+    if (!this.#inner.mayStaySilent) return;
+    const forget = this.#clock.after(SILENCE_MS, () => {
+      this.#question = { id, isOver: true, forget };
+      const error = { code: METHOD_UNKNOWN, message: 'The server did not answer.' };
+      this.onmessage?.({ jsonrpc: '2.0', id, error });
+    });
+    this.#question = { id, isOver: false, forget };
   }
 
   /** The request with a token for progress, if it is a call that is watched. */
@@ -106,8 +129,12 @@ export class WatchedTransport implements MCPTransport {
   }
 
   #receive(message: JSONRPCMessage): void {
-    if (isAnswer(message)) this.onmessage?.(this.#noteAnswer(message));
-    else if (isRequest(message) && !this.#answerRequest(message)) this.onmessage?.(message);
+    if (isAnswer(message)) {
+      const { id, isOver = false, forget } = this.#question ?? {};
+      if (message.id === id) forget?.();
+      // The client treats an answer that it does not wait for as a failure.
+      if (message.id !== id || !isOver) this.onmessage?.(this.#noteAnswer(message));
+    } else if (isRequest(message) && !this.#answerRequest(message)) this.onmessage?.(message);
   }
 
   /** The answer; an error if it says that the server needs something first. */

@@ -27,4 +27,11 @@ describe('the events of a stream', () => {
       'a',
     ]);
   });
+
+  it('say how the stream can be resumed, unless the id cannot be sent in a header', async () => {
+    const cursor = { id: null, retry_ms: null };
+    const body = inPieces('id: 1\nretry: 50\ndata:\n\n', 'id: a b\nretry: soon\n\n');
+    for await (const _ of readEvents(body, cursor));
+    expect(cursor).toEqual({ id: '1', retry_ms: 50 });
+  });
 });

@@ -26,9 +26,23 @@ describe('a program of version 2026-07-28', () => {
 });
 
 describe('a program that expects the handshake first', () => {
-  it.each(['ends', 'silent'])('and otherwise %s gets it', async (MODE) => {
-    await startProgram('older-mcp-program.ts', { MODE });
+  it('and otherwise ends gets it', async () => {
+    await startProgram('older-mcp-program.ts', { MODE: 'ends' });
     expect(await send(test.tool('docs_search'), {})).toMatchObject({ result: 'older' });
+  });
+
+  it.each(['silent', 'slow'])('and otherwise is %s gets it after five seconds', async (MODE) => {
+    const clock = new VirtualClock(0);
+    const command = [process.execPath, join(FIXTURES, 'older-mcp-program.ts')] as const;
+    test = mcpSource({ command: [...command], env: { MODE } }, { clock });
+    const starting = test.source.start();
+    // The program says that it got the question.
+    await test.until(() => test.lines.some(({ line }) => line === 'server/discover'));
+    clock.moveTo(5_000);
+    await starting;
+    await test.until(() => test.source.list().length === 1);
+    expect(await send(test.tool('docs_search'), {})).toMatchObject({ result: 'older' });
+    expect(test.lines.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 });
 
