@@ -25,7 +25,7 @@ export async function checkTools(
         const names = tools.filter((tool) => tool.source === source.info).map(({ name }) => name);
         const entry = entries[index];
         const found = ofState(source.info.name, source.state(), names);
-        return (entry && (await ofAddress(entry, settings, client))) ?? found;
+        return entry ? ofAddress(entry, found, settings, client) : found;
       }),
     );
     const { warning } = findingsOf('tools');
@@ -47,15 +47,17 @@ function ofState(
 }
 
 /**
- * What is wrong with the address of an OpenAPI source; null if nothing is. API_BASE_URL has a check of its own. Any
- * answer below 500 is fine.
+ * The finding about an OpenAPI source, with what its address answers. API_BASE_URL has a check of its own. Any answer
+ * below 500 is fine.
+ * @param found the finding about its tools
  */
 async function ofAddress(
   entry: SourceEntry,
+  found: Finding,
   settings: Settings,
   client: ProbeClient,
-): Promise<Finding | null> {
-  if (entry.kind !== 'openapi' || entry.base_url === settings.API_BASE_URL) return null;
+): Promise<Finding> {
+  if (entry.kind !== 'openapi' || entry.base_url === settings.API_BASE_URL) return found;
   const { base_url, name, headers } = entry;
   const { origin } = new URL(base_url);
   const { failed, skipped } = findingsOf(`tools of ${name}`);
@@ -63,7 +65,8 @@ async function ofAddress(
   try {
     const request = { method: 'HEAD', redirect: 'manual', headers } as const;
     const { status } = await client.fetchFor(`the system of ${name}`)(base_url, request);
-    return status < 500 ? null : failed(`${origin} answers ${status}`, advice);
+    if (status >= 500) return failed(`${origin} answers ${status}`, advice);
+    return { ...found, detail: `${origin} answers; ${found.detail}` };
   } catch (error) {
     if (isSampleApi(settings) && settings.API_BASE_URL?.startsWith(origin))
       return skipped('this is the sample API of `serve --dev`, which runs only as long as that command');

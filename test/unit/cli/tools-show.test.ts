@@ -153,7 +153,7 @@ describe('the commands that show tools', () => {
     const url = await listening(server);
     write({ getOrder: 'Reads one order.' }, `${url}/v1`);
     expect(await checkTools(await configure(configLocation({})), new ProbeClient())).toEqual([
-      { check: 'tools of shop', outcome: 'ok', detail: 'shop_getOrder' },
+      { check: 'tools of shop', outcome: 'ok', detail: `${url} answers; shop_getOrder` },
     ]);
     expect(asked).toEqual(['HEAD /v1']);
   });
