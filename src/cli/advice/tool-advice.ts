@@ -1,8 +1,7 @@
 import { type AdviceTable, REQUEST_LOG } from './advice-table.ts';
 import { RENEW } from './identity-advice.ts';
 
-const ADDRESS =
-  '`base_url` or `mcp` of the entry {source} under `tools` (if it has neither, API_BASE_URL)';
+const ADDRESS = '`base_url` or `mcp` of the entry {source} under `tools` (if it has neither, API_BASE_URL)';
 
 const ofSource = (happened: string, todo: string) => ({ happened, todo });
 

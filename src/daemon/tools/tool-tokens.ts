@@ -13,7 +13,7 @@ export function toolTokens({ name, description, parameters }: Defined): number {
   return estimateTokens(JSON.stringify({ name, description, parameters }));
 }
 
-/** What is too much for many models, as sentences for administrators. Empty if nothing is. */
+/** Warnings for administrators about tools that are too many or too large for many models. */
 export function toolWarnings(tools: readonly Defined[]): string[] {
   const warnings: string[] = [];
   const sizes = tools.map((tool) => ({ name: tool.name, tokens: toolTokens(tool) }));

@@ -107,7 +107,7 @@ export class StdioTransport implements McpTransport {
   }
 
   ready(listen: JSONRPCMessage | null): void {
-    // The answer, which says that the notifications have ended, is awaited by nobody.
+    // The server answers only when it sends no more notifications, so nothing waits for the answer.
     if (listen !== null) this.#child?.stdin?.write(`${JSON.stringify(listen)}\n`);
   }
 
