@@ -5,6 +5,9 @@ import { IDENTITY_ADVICE } from './advice/identity-advice.ts';
 import { MESSAGE_ADVICE } from './advice/message-advice.ts';
 import { TOOL_ADVICE } from './advice/tool-advice.ts';
 
+/** Name of the business API in traces. Its address is API_BASE_URL. */
+const BUSINESS_API = 'api';
+
 /**
  * Advice by reason or error code, as in traces and logs. `agentd explain` shows the advice if it has a `todo`.
  * Otherwise the reason appears only in the timeline of `agentd explain`.
@@ -19,12 +22,20 @@ export const ADVICE: AdviceTable = {
 /**
  * The advice for a reason or error code: from this table, or from the table of error codes. Undefined if it is in
  * neither table, for example if it is a reason of a plugin.
+ * @param source the source of tools to which the request of a trace line went; undefined for other lines
  */
-export function adviceFor(reason: string): Advice | undefined {
+export function adviceFor(reason: string, source?: unknown): Advice | undefined {
   const status = /^http_([45])\d\d$/.exec(reason);
   const key = status ? `http_${status[1]}xx` : reason;
-  if (Object.hasOwn(ADVICE, key)) return ADVICE[key];
+  if (Object.hasOwn(ADVICE, key)) return ofSource(ADVICE[key], source);
   if (!Object.hasOwn(ERRORS, reason)) return undefined;
   const { meaning, solve } = ERRORS[reason as ErrorCode];
   return { happened: meaning, todo: solve };
+}
+
+function ofSource(advice: Advice | undefined, source: unknown): Advice | undefined {
+  if (!advice?.of_source || typeof source !== 'string' || source === BUSINESS_API) return advice;
+  const named = (text: string) => text.replaceAll('{source}', () => `\`${source}\``);
+  const { happened, todo } = advice.of_source;
+  return { happened: named(happened), ...(todo === undefined ? {} : { todo: named(todo) }) };
 }

@@ -47,6 +47,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'channels setup': 'Register the webhook of a channel with its platform.',
   'channels new': 'Create a channel of your own: a TypeScript package with tests.',
   'tools list': 'List the tools of the agent.',
+  'tools show': 'Show one tool of the agent: schema, policy, tokens and digest.',
   'tools call': 'Call one tool of the agent, signed in or not.',
   'tools trust': 'Accept a tool of an MCP server whose description or schema has changed.',
   'tools new': 'Create a tool of your own: a TypeScript module with its test.',
@@ -129,7 +130,7 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
     },
   },
   tools: {
-    summary: 'List, call, create and trust tools of the agent.',
+    summary: 'List, show, call, create and trust tools of the agent.',
     example: { line: 'agentd tools list', does: 'Shows all tools with their policies.' },
   },
   guard: {

@@ -12,7 +12,7 @@ const WIDTH_MAX = 120;
 const HAPPENED = '  what happened: ';
 const TODO = '  what to do:    ';
 
-/** A reason in a trace that the reader can act on. It is named once, even if it is in several lines. */
+/** A reason in a trace that the reader can act on. It is named once for each source, even if it is in several lines. */
 export interface Finding {
   reason: string;
   happened: string;
@@ -35,17 +35,18 @@ export function traceView(trace: TraceRecord, actions: readonly ActionView[] = [
 
 /** The reasons in a trace that the reader can act on, in order. */
 export function findingsOf(trace: TraceRecord): Finding[] {
-  const reasons = new Set<string>();
-  for (const { reason, verdict } of trace.lines)
+  const findings = new Map<string, Finding>();
+  const find = (reason: string, source?: unknown) => {
+    const { happened = '', todo } = adviceFor(reason, source) ?? {};
+    if (todo !== undefined) findings.set(`${reason} ${happened}`, { reason, happened, todo });
+  };
+  for (const { reason, verdict, detail } of trace.lines)
     if (reason !== undefined && (verdict === 'refused' || !adviceFor(reason)?.only_if_refused))
-      reasons.add(reason);
+      find(reason, detail?.source);
   // The outcome is a finding only if no line gives the cause.
   const cause = trace.lines.find((line) => line.verdict === 'refused' || line.verdict === 'failed')?.reason;
-  if (cause === undefined || !adviceFor(cause)?.todo) reasons.add(trace.outcome);
-  return [...reasons].flatMap((reason) => {
-    const { happened = '', todo } = adviceFor(reason) ?? {};
-    return todo === undefined ? [] : [{ reason, happened, todo }];
-  });
+  if (cause === undefined || !adviceFor(cause)?.todo) find(trace.outcome);
+  return [...findings.values()];
 }
 
 const LINE_COLUMNS: readonly Column<TraceLine>[] = [

@@ -5,19 +5,26 @@ import { createChannels } from './plugin/create-channels.ts';
 import { idleScope } from './plugin/idle-scope.ts';
 import { checkSources } from './tools/check-sources.ts';
 
+export interface CheckedParts {
+  problems: SettingProblem[];
+  /** The warnings of the settings, and those that appear only when the sources of tools are loaded. */
+  warnings: string[];
+}
+
 /**
  * Every problem that prevents the daemon from starting: the problems of the settings, and those that appear only when
  * the agent and the sources of tools are loaded and the channels are created. Nothing is started.
  */
-export async function checkParts(found: Inspection): Promise<SettingProblem[]> {
+export async function checkParts(found: Inspection): Promise<CheckedParts> {
   const problems = [...found.problems];
   // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
     problems.push(...(await checkAgent(found.effective)));
-  problems.push(...(await checkSources(found.tools, apiBaseUrlOf(found))));
+  const sources = await checkSources(found.tools, apiBaseUrlOf(found));
+  problems.push(...sources.problems);
   // Only valid settings are handed to a channel.
   if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
-  return problems;
+  return { problems, warnings: [...found.warnings, ...sources.warnings] };
 }
 
 /** `API_BASE_URL`. Undefined if it is not set or not valid; each source then needs its own address. */

@@ -43,6 +43,7 @@ import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.t
 import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
+import { toolWarnings } from './tools/tool-tokens.ts';
 import { observers } from './trace/observer.ts';
 import { version } from './version.ts';
 
@@ -140,13 +141,14 @@ export async function startDaemon(
 
     readiness.starting('starting the sources of tools');
     const access = createToolAccess(settings, { clock, log, seal, observer });
-    const parts = { clock, log, digests: store.toolDigests };
+    const parts = { clock, log, digests: store.toolDigests, exchange: access.exchange };
     const sources = await Promise.all(
       entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
     );
     const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
     life.started('sources of tools', () => tools.stop());
     await tools.start();
+    for (const warning of toolWarnings(tools.tools())) log.warn({}, warning);
 
     const stopping = new AbortController();
     const services = createServices({

@@ -3,8 +3,11 @@ import { onAbort } from './on-abort.ts';
 
 /** Ends work when its time has passed, or when one of the given signals aborts. */
 export class TimeLimit {
-  /** When the time has passed, ms since the epoch. */
-  readonly deadline: number;
+  readonly #clock: AlarmClock;
+  readonly #ms: number;
+  readonly #began_at: number;
+  #deadline: number;
+  #cancel: () => void;
   /** Created on demand: a signal and its listeners are a large part of the cost of a request. */
   #controller: AbortController | null = null;
   readonly #release: readonly (() => void)[];
@@ -23,17 +26,34 @@ export class TimeLimit {
     others: readonly AbortSignal[] = [],
     own: readonly AbortSignal[] = [],
   ) {
-    this.deadline = clock.now() + ms;
-    const cancel = clock.after(ms, () => {
-      this.#passed = true;
-      this.#end(new DOMException(`it took longer than ${ms / 1000} seconds`, 'TimeoutError'));
-    });
-    const noMore = others.map((other) => onAbort(other, () => this.#end(other.reason)));
-    this.#release = [cancel, ...noMore];
+    this.#clock = clock;
+    this.#ms = ms;
+    this.#began_at = clock.now();
+    this.#deadline = this.#began_at + ms;
+    this.#cancel = this.#passAfter(ms);
+    this.#release = others.map((other) => onAbort(other, () => this.#end(other.reason)));
     this.#own = own;
     for (const signal of own) signal.addEventListener('abort', this, { once: true });
     const aborted = [...others, ...own].find((other) => other.aborted);
     if (aborted) this.#end(aborted.reason);
+  }
+
+  /** When the time has passed, ms since the epoch. */
+  get deadline(): number {
+    return this.#deadline;
+  }
+
+  /**
+   * Starts the time again, because the work makes progress.
+   * @param longest how long the work may take in all, ms. A limit beyond that is not shortened.
+   */
+  restart(longest: number): void {
+    const now = this.#clock.now();
+    const deadline = Math.min(now + this.#ms, this.#began_at + longest);
+    if (this.#ended || deadline <= this.#deadline) return;
+    this.#cancel();
+    this.#deadline = deadline;
+    this.#cancel = this.#passAfter(deadline - now);
   }
 
   /** Aborts when the time has passed, or with the first of the other signals. */
@@ -85,6 +105,7 @@ export class TimeLimit {
 
   /** Call this when the work has ended. */
   lift(): void {
+    this.#cancel();
     for (const release of this.#release) release();
     for (const signal of this.#own) signal.removeEventListener('abort', this);
   }
@@ -92,6 +113,14 @@ export class TimeLimit {
   /** Called when a signal of `own` aborts. */
   handleEvent({ target }: Event): void {
     this.#end((target as AbortSignal).reason);
+  }
+
+  #passAfter(ms: number): () => void {
+    return this.#clock.after(ms, () => {
+      this.#passed = true;
+      const seconds = (this.#deadline - this.#began_at) / 1000;
+      this.#end(new DOMException(`it took longer than ${seconds} seconds`, 'TimeoutError'));
+    });
   }
 
   #end(reason: unknown): void {

@@ -212,14 +212,15 @@ describe('in a conversation', () => {
 });
 
 describe('agentd tools', () => {
-  test('list shows name, source, effect, credentials, confirmation and state', async () => {
+  test('list shows name, source, effect, credentials, confirmation, tokens and state', async () => {
     const { code, stdout } = await cli(['tools', 'list', '--json']);
     expect(code).toBe(0);
     const tool = (name: string, effect: string, credentials: string, confirm: string) => {
       const source = ['look_up', 'rename', 'refund', 'keep', 'use_kept'].includes(name)
         ? './tools/people.ts'
         : 'built-in';
-      return { name, source, effect, credentials, confirm, state: 'ok', detail: null };
+      const tokens = expect.any(Number) as number;
+      return { name, source, effect, credentials, confirm, tokens, state: 'ok', detail: null };
     };
     expect(JSON.parse(stdout)).toEqual([
       tool('get_user', 'read', 'user-or-default', 'never'),
@@ -234,7 +235,7 @@ describe('agentd tools', () => {
       tool('use_kept', 'read', 'user-or-default', 'never'),
     ]);
     expect((await cli(['tools', 'list'])).stdout).toMatch(
-      /^NAME +SOURCE +EFFECT +CREDENTIALS +CONFIRM +STATE/,
+      /^NAME +SOURCE +EFFECT +CREDENTIALS +CONFIRM +TOKENS +STATE/,
     );
   });
 

@@ -82,7 +82,7 @@ export class ConfirmationWorld {
   ): Promise<ConfirmationWorld> {
     const clock = new VirtualClock(Date.now());
     const store = openMemoryStore(emptyState(), { clock });
-    const source = builtInSource(undefined);
+    const source = options.tool?.source ?? builtInSource(undefined);
     let world: ConfirmationWorld;
     const tool = toolOf({
       name: 'cancel_order',

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
+import { createTokenExchange } from '../../src/daemon/downstream/token-exchange.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import type { ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
@@ -47,7 +48,12 @@ export function mcpSource(
   };
   const { log, lines } = collectLog();
   const store = digests ?? openMemoryStore(emptyState(), { clock }).toolDigests;
-  const source = new McpSource(entry, describeSource(entry, api), { clock, log, digests: store });
+  const source = new McpSource(entry, describeSource(entry, api), {
+    clock,
+    log,
+    digests: store,
+    exchange: createTokenExchange({ clock, timeoutMs: 2_000 }),
+  });
   return {
     source,
     digests: store,
@@ -87,8 +93,8 @@ export function clientWith(
 export function send(
   tool: Tool,
   args: Record<string, unknown>,
-  { client = clientWith(null), signal = new AbortController().signal } = {},
+  { client = clientWith(null), signal = new AbortController().signal, progressed = () => {} } = {},
 ): Promise<Sent> {
   const { log } = collectLog();
-  return tool.send(args, { client, person: null, idempotency_key: null, signal, log });
+  return tool.send(args, { client, person: null, idempotency_key: null, signal, progressed, log });
 }

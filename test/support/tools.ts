@@ -86,6 +86,7 @@ export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
     access: accessTo(undefined),
     journal: null,
     confirmation: null,
+    showPage: null,
     clock: systemClock,
     trace: new Trace(systemClock),
     signal: new AbortController().signal,

@@ -89,3 +89,30 @@ it('repeated work does not start before its previous run has ended, and never af
   clock.moveTo(1000);
   expect(at).toEqual([100, 600]);
 });
+
+it('a time limit starts again when it is restarted, but never lasts longer than it may in all', async () => {
+  const clock = new VirtualClock(0);
+  const limit = new TimeLimit(clock, 100);
+  const work = limit.within(never());
+  clock.moveTo(90);
+  limit.restart(250);
+  clock.moveTo(180);
+  expect([limit.passed, limit.deadline]).toEqual([false, 190]);
+  limit.restart(250);
+  expect(limit.deadline).toBe(250);
+  clock.moveTo(249);
+  limit.restart(250);
+  expect(limit.passed).toBe(false);
+  clock.moveTo(250);
+  await expect(work).rejects.toThrow('it took longer than 0.25 seconds');
+  limit.restart(1_000);
+  expect([limit.passed, limit.deadline]).toEqual([true, 250]);
+});
+
+it('a time limit is not shortened when it is restarted', () => {
+  const clock = new VirtualClock(0);
+  const limit = new TimeLimit(clock, 100);
+  clock.moveTo(10);
+  limit.restart(50);
+  expect(limit.deadline).toBe(100);
+});

@@ -1,8 +1,6 @@
 import { ERRORS } from '../../daemon/errors.ts';
 import { type AdviceTable, REQUEST_LOG } from './advice-table.ts';
 
-const MODEL = 'Check AGENT_BASE_URL, AGENT_MODEL and AGENT_API_KEY, and the log of the model server.';
-
 /** Reasons of the agent, of its memory, and of confirmations. */
 export const AGENT_ADVICE: AdviceTable = {
   // Memory (agentd-agent(7), "Memory")
@@ -26,13 +24,22 @@ export const AGENT_ADVICE: AdviceTable = {
     happened: 'The agent took longer than AGENT_TIMEOUT_SECONDS; the client got 504.',
     todo: 'Find out which step took the time. Raise AGENT_TIMEOUT_SECONDS, or use a faster model.',
   },
-  model_unreachable: { happened: 'The model server cannot be reached.', todo: MODEL },
-  model_refused: { happened: 'The model server refused the request.', todo: MODEL },
+  model_unreachable: {
+    happened: 'The model server cannot be reached.',
+    todo: 'Check AGENT_BASE_URL (for the fallback model AGENT_FALLBACK_BASE_URL), and that this machine can reach it: try curl from here.',
+  },
+  model_refused: {
+    happened: 'The model server refused the request.',
+    todo: 'Check AGENT_MODEL and AGENT_API_KEY (for the fallback model AGENT_FALLBACK_MODEL and AGENT_FALLBACK_API_KEY). `agentd doctor` asks the server for its models.',
+  },
   model_overloaded: {
     happened: 'The model server is overloaded, or its quota is used up.',
     todo: 'Check the quota of the account of AGENT_API_KEY.',
   },
-  model_broken_stream: { happened: 'The connection to the model broke during its answer.', todo: MODEL },
+  model_broken_stream: {
+    happened: 'The connection to the model broke during its answer.',
+    todo: 'Check the log of the model server, and the timeouts of the proxies before it. No setting of agentd causes this.',
+  },
   not_summarized: {
     happened: 'The beginning of the conversation could not be summarized, so the model does not get it.',
     todo: 'See the lines before `not_summarized` for the reason. agentd tries again after a later message.',

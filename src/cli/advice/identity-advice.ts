@@ -89,7 +89,7 @@ export const IDENTITY_ADVICE: AdviceTable = {
   },
   session_unreachable: {
     happened: `The session could not be read. ${NOT_AS_PERSON}.`,
-    todo: 'Check the store: free disk space and permissions of STATE_DIR.',
+    todo: 'Run `agentd doctor`: its line `store` says what is wrong with STATE_DIR or REDIS_URL.',
   },
   no_jwt_context: {
     happened: `The session has no token. ${NOT_AS_PERSON}, and a call that needs a person was not made.`,

@@ -131,7 +131,7 @@ export const MESSAGE_ADVICE: AdviceTable = {
   },
   unavailable: {
     happened: 'The daemon could not serve the request; the client got 503.',
-    todo: 'Check the store: free disk space and permissions of STATE_DIR. See the log of this request, too.',
+    todo: 'Run `agentd doctor`: its line `store` says what is wrong with STATE_DIR or REDIS_URL. See the log of this request, too.',
   },
   internal_error: {
     happened: 'An unexpected error occurred; the client got 500.',

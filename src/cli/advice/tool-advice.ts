@@ -1,12 +1,20 @@
 import { type AdviceTable, REQUEST_LOG } from './advice-table.ts';
 import { RENEW } from './identity-advice.ts';
 
+const ADDRESS = '`base_url` or `mcp` of the entry {source} under `tools` (if it has neither, API_BASE_URL)';
+
+const ofSource = (happened: string, todo: string) => ({ happened, todo });
+
 /** Reasons of calls to the business API and of tools. */
 export const TOOL_ADVICE: AdviceTable = {
   // The business API
   user_token_refused: {
     happened: "The business API answered 401 to the user's token.",
     todo: 'Check that the API trusts the same key, issuer and audience as this daemon. The log of the API has the reason.',
+    of_source: ofSource(
+      "The system of {source} answered 401 to the user's token.",
+      'Check that this system trusts the same key, issuer and audience as this daemon. Otherwise set `credentials: exchange` for the entry {source}.',
+    ),
   },
   default_token_refused: {
     happened: 'The business API answered 401 to the default token.',
@@ -27,22 +35,42 @@ export const TOOL_ADVICE: AdviceTable = {
   timeout: {
     happened: 'The business API did not answer within API_TIMEOUT_SECONDS.',
     todo: 'Find out why it is slow. Raise API_TIMEOUT_SECONDS if it needs the time.',
+    of_source: ofSource(
+      'The system of {source} did not answer within API_TIMEOUT_SECONDS.',
+      'Find out why it is slow. Raise API_TIMEOUT_SECONDS, which applies to all sources, if it needs the time.',
+    ),
   },
   unreachable: {
     happened: 'The business API cannot be reached.',
     todo: 'Check API_BASE_URL, and that this machine can reach it: try curl from here.',
+    of_source: ofSource(
+      'The system of {source} cannot be reached.',
+      `Check ${ADDRESS}, and that this machine can reach it: try curl from here.`,
+    ),
   },
   redirect_refused: {
     happened: 'The business API redirected to another origin; tokens are sent to API_BASE_URL only.',
     todo: 'Set API_BASE_URL to the target of the redirect.',
+    of_source: ofSource(
+      'The system of {source} redirected to another origin, which is not followed.',
+      `Set ${ADDRESS} to the target of the redirect.`,
+    ),
   },
   too_large: {
     happened: 'The business API answered with more than 1 MiB.',
     todo: 'Have the API send less for this path.',
+    of_source: ofSource(
+      'The system of {source} answered with more than 1 MiB.',
+      'Have the system send less for this path.',
+    ),
   },
   not_json: {
     happened: 'The response of the business API is not JSON.',
     todo: 'Check that API_BASE_URL is the address of the API, and not of a web page.',
+    of_source: ofSource(
+      'The response of the system of {source} is not JSON.',
+      `Check that ${ADDRESS} is the address of the API, and not of a web page.`,
+    ),
   },
   path_refused: { happened: 'The address of a call was not valid, so nothing was sent.' },
   credential_refused: {
@@ -52,8 +80,16 @@ export const TOOL_ADVICE: AdviceTable = {
   http_4xx: {
     happened: 'The business API refused the request.',
     todo: 'Check the log of the API. For status 403, check what the account or person may do there.',
+    of_source: ofSource(
+      'The system of {source} refused the request.',
+      'Check the log of that system. For status 401 or 403, check `credentials` and `headers` of the entry {source}.',
+    ),
   },
-  http_5xx: { happened: 'The business API failed.', todo: 'Check the log of the API for that time.' },
+  http_5xx: {
+    happened: 'The business API failed.',
+    todo: 'Check the log of the API for that time.',
+    of_source: ofSource('The system of {source} failed.', 'Check the log of that system for that time.'),
+  },
   aborted: { happened: 'The call was canceled together with its message.' },
 
   // Tools: whether a call may be made (agentd-agent(7), "Tools")
@@ -129,7 +165,7 @@ export const TOOL_ADVICE: AdviceTable = {
   },
   tool_timeout: {
     happened: 'A tool did not finish in time.',
-    todo: 'The lines before `tool_timeout` show which call took long.',
+    todo: 'The lines before `tool_timeout` show which call took long. A call may take 2 minutes; for an MCP server, set `timeout_seconds` of its entry. The run ends at AGENT_TIMEOUT_SECONDS in any case.',
   },
   invalid_arguments: {
     happened:
@@ -182,6 +218,10 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'Check the log of the server. If several instances of it run behind one address, all requests of a session must reach the same instance.',
   },
   mcp_ended: { happened: 'The connection to the MCP server was closed because the daemon stops.' },
+  input_required: {
+    happened:
+      'The MCP server needs something from the person before it carries out the call. Nothing was done, and the agent was told what it needs.',
+  },
   mcp_refused: {
     happened: 'The MCP server refused the connection.',
     todo: 'Check the log of the server.',

@@ -9,7 +9,7 @@ export const command: Command = {
   name: 'config check',
   summary: 'Validate all settings.',
   description:
-    'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there, and where requests carry it if not as `Authorization: Bearer`. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
+    'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there, and where requests carry it if not as `Authorization: Bearer`. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. It warns of tools that are too many or too large for many models. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
   examples: [
     {
       line: 'agentd config check',
@@ -26,10 +26,10 @@ export const command: Command = {
       '../../daemon/configuration/configure.ts'
     );
     const found = await inspectConfiguration(configLocation(options));
-    const { warnings, channels, environment } = found;
+    const { channels, environment } = found;
     const { apiBaseUrlOf, checkParts } = await import('../../daemon/check-parts.ts');
     const { tokenReach } = await import('../../daemon/tools/token-reach.ts');
-    const problems = await checkParts(found);
+    const { problems, warnings } = await checkParts(found);
     const sources = found.tools.map((entry) => tokenReach(entry, apiBaseUrlOf(found)));
     const names = channels.map(({ plugin }) => plugin.name);
     if (out.json) {

@@ -20,7 +20,7 @@ export const command: Command = {
       '- the store: that it opens, can be written and is intact; with Redis, how many keys of each kind there are, and whether some never expire',
       '- whether stored tokens are sealed, and whether the key opens them',
       '- the database of long-term memory',
-      '- the business API and its default credentials, each source of tools, and the model server',
+      '- the business API and its default credentials, the address of each source of tools, the tools of each MCP server, whether the tools are too many or too large for many models, and the model server',
       "- the credentials of each active channel, by asking its platform, and whether the platform delivers messages to the channel: the registered webhook, the scopes of the channel's token, the messages that wait at the platform",
       '- the clock, by comparing it with those of the machines that answered',
     ].join('\n'),

@@ -19,6 +19,7 @@ import { configLocation } from '../config-location.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readToken } from '../read-token.ts';
+import { findTool } from '../tools/find-tool.ts';
 import { withRegistry } from '../tools/open-registry.ts';
 import { operatorContext } from '../tools/operator-context.ts';
 import { operatorJournal } from '../tools/operator-journal.ts';
@@ -64,13 +65,13 @@ export const command: Command = {
     const report = await withRegistry(
       configuration,
       async (registry) => {
-        const tool = toolNamed(name, registry);
+        const tool = findTool(name, registry);
         const checked = checkArguments(tool.parameters, given);
         if (!checked.ok) throw failed(checked.message, `The schema is: ${JSON.stringify(tool.parameters)}`);
         if (tool.effect === 'write' && options.yes !== true)
           await askFirst(tool, checked.args, person, out.note);
         const make = (journal: CallJournal | null) =>
-          call({ tool, args: checked.args, person, registry, log, journal });
+          call({ tool, args: checked.args, person, registry, log, journal, note: out.note });
         if (tool.effect === 'read') return make(null);
         return withStore(options, async (store, settings) =>
           make(await operatorJournal(store, settings, person?.person ?? null)),
@@ -93,6 +94,7 @@ interface OperatorCall {
   log: ReturnType<typeof operatorLog>;
   /** Null for a call that reads. */
   journal: CallJournal | null;
+  note: (text: string) => void;
 }
 
 interface CallReport {
@@ -125,16 +127,6 @@ async function personOf(token: unknown, settings: Settings, note: (text: string)
   throw failed(`the token is invalid: ${verdict.reason}`, 'Check it with `agentd token verify -`.');
 }
 
-function toolNamed(name: string, registry: ToolRegistry): Tool {
-  const found = registry.tools().find((tool) => tool.name === name);
-  if (found) return found;
-  const withheld = registry.sources
-    .flatMap((source) => source.state().withheld)
-    .find((tool) => tool.name === name);
-  if (withheld) throw failed(`the tool ${printable(name)} is not offered: ${withheld.because}`);
-  throw failed(`there is no tool ${printable(name)}`, 'List the tools with `agentd tools list`.');
-}
-
 async function askFirst(
   tool: Tool,
   args: ToolArguments,
@@ -152,7 +144,7 @@ async function askFirst(
   throw failed('not called');
 }
 
-async function call({ tool, args, person, registry, log, journal }: OperatorCall): Promise<CallReport> {
+async function call({ tool, args, person, registry, log, journal, note }: OperatorCall): Promise<CallReport> {
   const { signal } = new AbortController();
   const context = operatorContext(person, signal);
   const requests: WatchedRequest[] = [];
@@ -164,6 +156,7 @@ async function call({ tool, args, person, registry, log, journal }: OperatorCall
       trace: context.trace,
       journal,
       confirmation: null,
+      showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
       signal,
       log,
       tool: () => {},

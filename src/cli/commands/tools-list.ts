@@ -1,4 +1,5 @@
 import type { ToolRegistry } from '../../daemon/tools/registry.ts';
+import { toolTokens, toolWarnings } from '../../daemon/tools/tool-tokens.ts';
 import type { Column } from '../column.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -9,9 +10,10 @@ export const command: Command = {
   name: 'tools list',
   summary: 'List the tools of the agent.',
   description: [
-    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
+    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call, about how many tokens of the model its definition takes, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
+    'Every call of the model contains the definitions of all tools. The command prints how many tokens they have in all, and warns of more than 128 tools, more than 16,000 tokens in all, and more than 4,000 tokens in one.',
     'Modules are loaded and MCP servers are asked for their tools; no tool is called.',
-    'With --json, an array of {name, source, effect, credentials, confirm, state, detail}; effect, credentials and confirm are null for a tool that is withheld.',
+    'With --json, an array of {name, source, effect, credentials, confirm, tokens, state, detail}; effect, credentials, confirm and tokens are null for a tool that is withheld.',
   ].join('\n\n'),
   examples: [
     { line: 'agentd tools list', does: 'Shows all tools with their policies.' },
@@ -24,15 +26,18 @@ export const command: Command = {
   async run({ options, out }) {
     const { configure } = await import('../../daemon/configuration/configure.ts');
     const configuration = await configure(configLocation(options));
-    const { tools, degraded } = await withRegistry(configuration, async (registry) => ({
+    const { tools, degraded, warnings } = await withRegistry(configuration, async (registry) => ({
       tools: listed(registry),
+      warnings: toolWarnings(registry.tools()),
       degraded: registry.sources.flatMap((source) => {
         const { detail } = source.state();
         return detail === null ? [] : [`${source.info.name}: ${detail}`];
       }),
     }));
     out.list(COLUMNS, tools, 'There are no tools: neither API_BASE_URL nor `tools:` is set.');
-    for (const line of degraded) out.note(line);
+    const tokens = tools.reduce((sum, tool) => sum + (tool.tokens ?? 0), 0);
+    if (!out.json && tools.length > 0) out.note(`about ${tokens} tokens in all`);
+    for (const line of [...degraded, ...warnings.map((warning) => `warning: ${warning}`)]) out.note(line);
     return EXIT.ok;
   },
 };
@@ -43,6 +48,8 @@ interface ListedTool {
   effect: string | null;
   credentials: string | null;
   confirm: string | null;
+  /** About how many tokens of the model the definition takes. */
+  tokens: number | null;
   state: 'ok' | 'withheld';
   detail: string | null;
 }
@@ -53,17 +60,20 @@ const COLUMNS: readonly Column<ListedTool>[] = [
   { title: 'EFFECT', json: 'effect' },
   { title: 'CREDENTIALS', json: 'credentials' },
   { title: 'CONFIRM', json: 'confirm' },
+  { title: 'TOKENS', json: 'tokens', align: 'right' },
   { title: 'STATE', json: 'state' },
   { title: 'DETAIL', json: 'detail', narrow: 'wrap' },
 ];
 
 function listed(registry: ToolRegistry): ListedTool[] {
-  const offered = registry.tools().map(({ name, source, effect, credentials, confirm }): ListedTool => {
-    return { name, source: source.name, effect, credentials, confirm, state: 'ok', detail: null };
+  const offered = registry.tools().map((tool): ListedTool => {
+    const { name, source, effect, credentials, confirm } = tool;
+    const policy = { effect, credentials, confirm, tokens: toolTokens(tool) };
+    return { name, source: source.name, ...policy, state: 'ok', detail: null };
   });
   const withheld = registry.sources.flatMap((source) =>
     source.state().withheld.map(({ name, because }): ListedTool => {
-      const policy = { effect: null, credentials: null, confirm: null };
+      const policy = { effect: null, credentials: null, confirm: null, tokens: null };
       return { name, source: source.info.name, ...policy, state: 'withheld', detail: because };
     }),
   );

@@ -29,7 +29,7 @@ export async function checkAll(
   const remote = await Promise.all([
     checkBusinessApi(settings, client),
     checkMemory(settings),
-    checkTools({ settings, tools }),
+    checkTools({ settings, tools }, client),
     checkModel(settings, client),
     ...channels.map((channel) => checkChannel(channel, client, environment)),
   ]);

@@ -10,7 +10,7 @@ const { ok, warning, failed } = findingsOf('configuration');
 export async function checkConfiguration(
   found: Inspection,
 ): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {
-  const problems = await checkParts(found);
+  const { problems } = await checkParts(found);
   const secret = found.effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.value;
   const weak = secret instanceof Secret ? weakSecret(secret) : null;
   const names = found.channels.map(({ plugin }) => plugin.name).join(', ');

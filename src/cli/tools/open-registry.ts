@@ -27,7 +27,7 @@ export async function withRegistry<T>(
   const { settings, tools: entries } = configuration;
   const access = createToolAccess(settings, { clock: systemClock, log, seal: SEAL });
   const digests = given ?? knownDigests(await storedDigests(configuration));
-  const parts = { clock: systemClock, log, digests };
+  const parts = { clock: systemClock, log, digests, exchange: access.exchange };
   const sources = await Promise.all(
     entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
   );

@@ -204,7 +204,8 @@ export class RunMemory {
   async #markStored(): Promise<void> {
     if (!this.#hasUnmarked) return;
     const { owner, turn_id } = this.#run;
-    await this.#use((memories) => memories.taint(owner, turn_id), TOOL_WAIT_MS);
+    // Not `#use`: the run cannot go on without the mark, so a failure of another use does not stop it.
+    await this.#all.use((memories) => memories.taint(owner, turn_id), TOOL_WAIT_MS, this.#run);
     this.#hasUnmarked = false;
   }
 

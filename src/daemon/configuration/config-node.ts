@@ -102,6 +102,13 @@ export class ConfigNode {
     return value.trim();
   }
 
+  /** A whole number between the two; reports anything else. */
+  integer(min: number, max: number): number | undefined {
+    const { value } = this;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+    return this.refuseValue('is not one of the possible numbers', `a whole number from ${min} to ${max}`);
+  }
+
   /** One of these words; reports anything else. */
   choice<T extends string>(words: readonly T[]): T | undefined {
     const word = words.find((candidate) => candidate === this.value);

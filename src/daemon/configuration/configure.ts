@@ -27,6 +27,7 @@ import {
 import { checkStoreSettings } from './store-settings.ts';
 import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
+import { longestCalls } from './tools/longest-calls.ts';
 import { readSourceEntries } from './tools/read-source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
 import { findUnknownNames } from './unknown-names.ts';
@@ -201,6 +202,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
       ...look.warnings,
       ...(await looseFileWarnings(sources, records)),
       ...activation.warnings,
+      ...longestCalls(tools.entries, look.value('AGENT_TIMEOUT_SECONDS')),
       ...unknown.warnings,
     ],
     environment: look.environment,

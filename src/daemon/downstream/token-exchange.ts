@@ -35,6 +35,11 @@ export interface TokenExchange {
     subject: Secret,
     signal?: AbortSignal,
   ): Promise<Secret>;
+  /**
+   * Returns the token that represents this service itself at `source`, for the same client and audience (RFC 6749,
+   * section 4.4). No token of a person is involved.
+   */
+  ownToken(source: string, settings: ExchangeSettings, signal?: AbortSignal): Promise<Secret>;
   /** Call this if the system answered 401 to this token. The token is then not used again. */
   refused(token: Secret): void;
 }
@@ -79,7 +84,7 @@ export function createTokenExchange({
     key: string,
     source: string,
     settings: ExchangeSettings,
-    subject: Secret,
+    subject: Secret | null,
   ): Promise<Secret> {
     try {
       const asked_at = clock.now();
@@ -103,6 +108,27 @@ export function createTokenExchange({
     }
   }
 
+  function keptOrNew(
+    source: string,
+    settings: ExchangeSettings,
+    subject: Secret | null,
+    signal: AbortSignal | undefined,
+  ): Secret | Promise<Secret> {
+    const key = keyOf(source, settings.audience, subject);
+    const found = kept.get(key);
+    kept.delete(key);
+    if (found && clock.now() < found.use_until) {
+      kept.set(key, found);
+      return found.token;
+    }
+    let work = pending.get(key);
+    if (!work) {
+      work = obtain(key, source, settings, subject);
+      pending.set(key, work);
+    }
+    return signal ? unlessAborted(work, signal) : work;
+  }
+
   return {
     async exchange(source, settings, subject, signal) {
       signal?.throwIfAborted();
@@ -110,19 +136,11 @@ export function createTokenExchange({
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
       if (subjectEnd !== null && subjectEnd <= clock.now())
         throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
-      const key = keyOf(source, settings.audience, subject);
-      const found = kept.get(key);
-      kept.delete(key);
-      if (found && clock.now() < found.use_until) {
-        kept.set(key, found);
-        return found.token;
-      }
-      let work = pending.get(key);
-      if (!work) {
-        work = obtain(key, source, settings, subject);
-        pending.set(key, work);
-      }
-      return signal ? unlessAborted(work, signal) : work;
+      return keptOrNew(source, settings, subject, signal);
+    },
+    async ownToken(source, settings, signal) {
+      signal?.throwIfAborted();
+      return keptOrNew(source, settings, null, signal);
     },
     refused(token) {
       for (const [key, entry] of kept) if (entry.token === token) kept.delete(key);
@@ -130,24 +148,28 @@ export function createTokenExchange({
   };
 }
 
-function keyOf(source: string, audience: string, subject: Secret): string {
-  const hash = createHash('sha256').update(subject.reveal()).digest('base64url');
+/** @param subject null for the token of the service itself */
+function keyOf(source: string, audience: string, subject: Secret | null): string {
+  const hash = subject && createHash('sha256').update(subject.reveal()).digest('base64url');
   return JSON.stringify([source, audience, hash]);
 }
 
 async function requestExchange(
   { url, client_id, client_secret, audience }: ExchangeSettings,
-  subject: Secret,
+  subject: Secret | null,
   timeoutMs: number,
   ended: (status: number | string, seconds: number) => void,
 ): Promise<{ token: Secret; expires_in: number | null }> {
-  const body = new URLSearchParams({
-    grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-    subject_token: subject.reveal(),
-    subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-    requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-    audience,
-  });
+  const grant =
+    subject === null
+      ? { grant_type: 'client_credentials' }
+      : {
+          grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+          subject_token: subject.reveal(),
+          subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+          requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+        };
+  const body = new URLSearchParams({ ...grant, audience });
   const headers = {
     accept: 'application/json',
     authorization: basic(client_id, client_secret),
@@ -171,7 +193,9 @@ async function requestExchange(
     const word = typeof answer?.error === 'string' && /^[a-z_]{1,40}$/.test(answer.error) ? answer.error : '';
     throw new TokenExchangeFailure(
       'exchange_refused',
-      "The person's sign-in is not accepted by the other system.",
+      subject === null
+        ? 'This service is not accepted by the other system.'
+        : "The person's sign-in is not accepted by the other system.",
       { cause: new Error(`the token endpoint answered ${status} ${word}`.trim()) },
     );
   }

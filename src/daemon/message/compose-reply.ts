@@ -4,11 +4,13 @@ import { ContextEnded } from '../context-ended.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
+import type { ServerPage } from '../tools/show-pages.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { agentTurn, type Prepared, type Run } from './agent-turn.ts';
 import { askAtEnd, deskOf } from './ask-at-end.ts';
 import { type CarriedOut, carryOut } from './carry-out.ts';
 import { journalOf } from './journal-of.ts';
+import { PageList } from './page-list.ts';
 import { ReplyText } from './reply-text.ts';
 import { reportAction } from './report-action.ts';
 import { reportWrites } from './report-writes.ts';
@@ -22,7 +24,7 @@ type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
  * which knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could
- * not report them; and the question about a call that waits for confirmation. Must be called within the request
+ * not report them; the pages that servers ask the person to open; and the question about a call that waits for confirmation. Must be called within the request
  * context.
  */
 export async function composeReply(
@@ -34,7 +36,9 @@ export async function composeReply(
   const { settlement } = turn;
   const desk = deskOf(turn, services);
   const journal = journalOf(turn, services);
-  const tools = toolRunOf(turn, services, run, { confirmation: desk, journal });
+  const pages = new PageList();
+  const parts = { confirmation: desk, journal, showPage: (page: ServerPage) => pages.add(page) };
+  const tools = toolRunOf(turn, services, run, parts);
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {
     carriedOut = await carryOut(settlement, turn, services, tools, journal);
@@ -76,6 +80,8 @@ export async function composeReply(
   await recordAgain(journal, turn, services);
   const writes = reportWrites(journal, turn.texts, { untold, reported });
   if (writes !== '') reply.add(writes);
+  const toOpen = pages.inWords(turn.texts);
+  if (toOpen !== '') reply.add(toOpen);
   const asked = stopped ? null : askAtEnd(reply, desk, turn);
   return { reply: reply.text, stopped, asked };
 }

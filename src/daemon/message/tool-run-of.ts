@@ -11,7 +11,11 @@ export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,
   { limit: { signal }, calls }: Pick<Run, 'limit' | 'calls'>,
-  { confirmation, journal }: { confirmation: Desk; journal: TurnJournal },
+  {
+    confirmation,
+    journal,
+    showPage,
+  }: Pick<ToolRun, 'showPage'> & { confirmation: Desk; journal: TurnJournal },
 ): ToolRun {
   return {
     tool: (progress) => turn.outlet.tool(progress),
@@ -19,6 +23,7 @@ export function toolRunOf(
     record: (call) => calls.add(call),
     access: tools.access,
     confirmation,
+    showPage,
     journal,
     clock,
     trace: turn.trace,

@@ -20,6 +20,12 @@ const SECRETS = {
   description: `Settings that this entry may refer to as \${SETTING}. Their values come from the environment, from .env or from NAME_FILE.`,
 };
 const HEADERS = { ...TEXTS, description: 'Headers of every request, such as an API key.' };
+const TIMEOUT = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 600,
+  description: 'How long one call may take, if the server reports progress.',
+};
 const EXCHANGE = {
   type: 'object',
   description: "Where the person's token is exchanged for another one (RFC 8693).",
@@ -115,9 +121,14 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           name: NAME,
           credentials: CREDENTIALS,
           credential: CREDENTIAL,
+          list_credentials: {
+            enum: ['headers', 'exchange'],
+            description: 'The credential with which the tools are listed, and nothing else.',
+          },
           exchange: EXCHANGE,
           headers: HEADERS,
           secrets: SECRETS,
+          timeout_seconds: TIMEOUT,
           tools: MCP_TOOLS,
         },
         ['mcp', 'name', 'tools'],
@@ -134,6 +145,7 @@ export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
           name: NAME,
           credentials: { const: 'none' },
           secrets: SECRETS,
+          timeout_seconds: TIMEOUT,
           tools: MCP_TOOLS,
         },
         ['command', 'name', 'tools'],

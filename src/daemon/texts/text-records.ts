@@ -81,6 +81,13 @@ export const TEXTS = {
     'It is not known whether this was done: {action}',
     'action',
   ),
+  open_page: prose(
+    'The end of a reply if an MCP server needs the person to open a page. {service} is the `name` of its entry, {host} the host of the page, and {url} its address.',
+    'The service {service} asks you to open this page, at {host}: {url}',
+    'service',
+    'host',
+    'url',
+  ),
   failure_notice: prose(
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
     'Sorry, I could not answer your message. Please try again later.',

@@ -17,7 +17,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   if (confirm !== 'always' && confirm !== 'never')
     throw new Error('its `confirm` is neither `always` nor `never`');
   const shown = tool.public;
-  const { offered, unusable } = tool;
+  const { offered, unusable, timeout_ms, digest } = tool;
   return Object.freeze({
     name,
     title,
@@ -31,6 +31,8 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     public: shown === 'all' ? shown : Object.freeze([...shown]),
     bind: Object.freeze({ ...bind }),
     idempotent,
+    ...(digest === undefined ? {} : { digest }),
+    ...(timeout_ms === undefined ? {} : { timeout_ms }),
     ...(offered === undefined
       ? {}
       : { offered: (run: Parameters<typeof offered>[0]) => offered.call(tool, run) }),

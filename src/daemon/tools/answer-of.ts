@@ -5,7 +5,8 @@ import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
 import { fitResult, MAX_RESULT_BYTES } from './fit-result.ts';
 import type { OpenedClient } from './open-tool-client.ts';
 import { reduceResult } from './reduce-result.ts';
-import type { Sent, Tool } from './tool.ts';
+import { needsInWords, pagesOf } from './show-pages.ts';
+import type { Need, Sent, Tool } from './tool.ts';
 
 /** Maximum length of the body of a 4xx that is passed on to the agent, in characters. */
 const MAX_REFUSAL_CHARACTERS = 1_000;
@@ -41,17 +42,39 @@ function outcomeOf(tool: Tool, sent: Sent, opened: OpenedClient, mask: Mask, max
         written: { state: reached ? 'unknown' : 'failed', status: null },
       };
     }
+    case 'input_required':
+      return {
+        ...needed(tool, sent.needs, opened, mask),
+        written: { state: 'failed', status: null },
+      };
     case 'answered': {
-      const { status } = sent;
+      const { status, needs = [] } = sent;
       if (status !== null && status >= 400) return refusedBy(status, sent.result, opened, mask);
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
         answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask, max_bytes) },
         // A module returns no status, but the client knows the status of the last answer.
         written: { state: 'done', status: status ?? opened.status },
+        ...(needs.length === 0 ? {} : { pages: needed(tool, needs, opened, mask).pages }),
       };
     }
   }
+}
+
+/** The refusal of a call for which the server needs something from the person first. */
+function needed(tool: Tool, needs: readonly Need[], opened: OpenedClient, mask: Mask) {
+  const { usedDefault, client } = opened;
+  const isPersonal = client.credentials === 'user' || client.credentials === 'exchange';
+  const told = usedDefault && tool.public !== 'all' ? 'something else first' : mask(needsInWords(needs));
+  const pages = pagesOf(tool.source, needs, { isPersonal, mask });
+  const unshown =
+    needs.some(({ url }) => url !== null) && pages.length === 0
+      ? ' The person would have to open a page. It cannot be shown, because the other system does not know who the person is.'
+      : '';
+  return {
+    ...refusal('input_required', `Nothing was done: the other system needs ${told}.${unshown}`),
+    pages,
+  };
 }
 
 /**

@@ -8,6 +8,7 @@ import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
 import { checkArguments } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
+import { showPages } from './show-pages.ts';
 import type { Tool, ToolArguments } from './tool.ts';
 import type { ToolRun } from './tool-run.ts';
 
@@ -168,7 +169,8 @@ async function reported(
     });
   tell('started');
   try {
-    const { answer, ...outcome } = await markedAsForeign(tool, await work({ ...run, trace: part }));
+    const shown = showPages(await work({ ...run, trace: part }), run);
+    const { answer, ...outcome } = await markedAsForeign(tool, shown);
     tell(answer.ok ? 'completed' : 'failed');
     note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;

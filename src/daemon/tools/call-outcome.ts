@@ -1,5 +1,6 @@
 import type { ToolAnswer } from '../agent/agent.ts';
 import type { WriteOutcome } from './call-journal.ts';
+import type { ServerPage } from './show-pages.ts';
 
 /** The outcome of a call: the answer to the agent, and what the trace and the journal record. */
 export interface CallOutcome {
@@ -12,6 +13,8 @@ export interface CallOutcome {
   written?: Omit<WriteOutcome, 'answer'>;
   /** The record in the journal; absent if there is none. */
   action_id?: string;
+  /** Pages that the server asks the person to open. */
+  pages?: readonly ServerPage[];
 }
 
 /** The outcome of a call that failed or was not made, with the reason. */

@@ -5,10 +5,17 @@ import { ModuleSource } from './module-source.ts';
 import { OpenApiSource } from './openapi/openapi-source.ts';
 import { builtInTools } from './registry.ts';
 import { sameNames } from './same-names.ts';
-import type { SourceEntry } from './source-entry.ts';
+import type { McpEntry, SourceEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
+import { toolWarnings } from './tool-tokens.ts';
 
 type Named = Pick<Tool, 'name' | 'source'>;
+
+export interface CheckedSources {
+  problems: SettingProblem[];
+  /** Sentences about tools that can be used, but are too much for many models. */
+  warnings: string[];
+}
 
 /**
  * Finds every problem of the sources that can be found on this machine. It reads documents and modules, as the daemon
@@ -17,7 +24,7 @@ type Named = Pick<Tool, 'name' | 'source'>;
 export async function checkSources(
   entries: readonly SourceEntry[],
   api_base_url: string | undefined,
-): Promise<SettingProblem[]> {
+): Promise<CheckedSources> {
   const problems: SettingProblem[] = [];
   // Memory and `get_user` may be switched on later, so the names of their tools are always reserved.
   const builtIn = builtInTools({
@@ -28,22 +35,32 @@ export async function checkSources(
     SESSION_BACKEND: 'sqlite',
     DATABASE_URL: undefined,
   });
-  const tools: Named[] = [...builtIn.list()];
+  const defined: Tool[] = [...builtIn.list()];
+  const named: Named[] = [];
   for (const entry of entries) {
     try {
-      tools.push(...(await toolsOf(entry, api_base_url)));
+      if (entry.kind === 'mcp') named.push(...namesOf(entry, api_base_url));
+      else defined.push(...(await toolsOf(entry, api_base_url)));
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       problems.push(...error.problems);
     }
   }
-  return [...problems, ...sameNames(tools)];
+  problems.push(...sameNames([...defined, ...named]));
+  return { problems, warnings: toolWarnings(defined) };
 }
 
-async function toolsOf(entry: SourceEntry, api_base_url: string | undefined): Promise<readonly Named[]> {
+/** The names of an MCP server's tools are in the entry. Only the server knows the rest. */
+function namesOf(entry: McpEntry, api_base_url: string | undefined): Named[] {
   const source = describeSource(entry, api_base_url);
-  // The names of an MCP server's tools are in the entry. Only the server knows the rest.
-  if (entry.kind === 'mcp') return [...toolNames(entry).values()].map((name) => ({ name, source }));
+  return [...toolNames(entry).values()].map((name) => ({ name, source }));
+}
+
+async function toolsOf(
+  entry: Exclude<SourceEntry, McpEntry>,
+  api_base_url: string | undefined,
+): Promise<readonly Tool[]> {
+  const source = describeSource(entry, api_base_url);
   const made = entry.kind === 'module' ? new ModuleSource(entry, source) : new OpenApiSource(entry, source);
   await made.start();
   return made.list();

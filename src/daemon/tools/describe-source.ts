@@ -60,13 +60,26 @@ function targetOf(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
     may_see_user_token: is_api || (is_private && policiesOf(entry).some(namesUser)),
     credential: frozen({ ...(entry.credential ?? BEARER) }),
     headers: frozen(
-      Object.fromEntries(Object.entries(entry.headers).map(([name, value]) => [name, new Secret(value)])),
+      Object.fromEntries(
+        Object.entries(entry.headers)
+          .filter(([name]) => !isForListing(name, entry))
+          .map(([name, value]) => [name, new Secret(value)]),
+      ),
     ),
     exchange:
       exchange === undefined
         ? null
         : frozen({ ...exchange, client_secret: new Secret(exchange.client_secret) }),
   });
+}
+
+/** Whether a fixed header is a credential with which only the tools are listed. */
+function isForListing(name: string, entry: OpenApiEntry | McpEntry): boolean {
+  return (
+    entry.kind === 'mcp' &&
+    entry.list_credentials === 'headers' &&
+    ['authorization', 'cookie'].includes(name.toLowerCase())
+  );
 }
 
 function baseUrlOf(entry: OpenApiEntry | McpEntry): string | null {

@@ -14,7 +14,10 @@ import { type OpenedClient, openToolClient } from './open-tool-client.ts';
 import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-/** Time limit of one tool call, ms. Usually the deadline of the run comes first. */
+/**
+ * Time limit of one tool call, ms, unless the tool has a shorter one. It starts again when the call makes progress, if
+ * the tool has a longer one. Usually the deadline of the run comes first.
+ */
 export const CALL_TIMEOUT_MS = 120_000;
 
 export interface CallContext {
@@ -69,7 +72,8 @@ export async function performCall(
   context: CallContext,
 ): Promise<CallOutcome> {
   const { tool, credential } = prepared;
-  const limit = new TimeLimit(context.clock, CALL_TIMEOUT_MS, [context.signal]);
+  const { timeout_ms = CALL_TIMEOUT_MS } = tool;
+  const limit = new TimeLimit(context.clock, Math.min(timeout_ms, CALL_TIMEOUT_MS), [context.signal]);
   try {
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
@@ -113,7 +117,10 @@ async function send(
   const { signal } = limit;
   const call = { signal, trace, log, watch };
   const opened = openToolClient(tool, credential, call, access);
-  const sending = tool.send(args, { client: opened.client, person, idempotency_key, signal, log });
+  const { timeout_ms = CALL_TIMEOUT_MS } = tool;
+  const progressed = () => limit.restart(timeout_ms);
+  const { client } = opened;
+  const sending = tool.send(args, { client, person, idempotency_key, signal, progressed, log });
   return { sent: await limit.within(sending), opened };
 }
 

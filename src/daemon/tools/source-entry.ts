@@ -57,9 +57,19 @@ export interface McpEntry extends Entry, SourcePolicy {
   readonly server:
     | { readonly url: string }
     | { readonly command: readonly [string, ...string[]]; readonly env: Readonly<Record<string, string>> };
+  /**
+   * The credential with which the tools are listed, and nothing else. `headers`: the `Authorization` and `Cookie` of
+   * `headers`, which are then sent with no call. `exchange`: a token of this service itself. If absent, the tools are
+   * listed with `headers` only, like every request.
+   */
+  readonly list_credentials?: ListCredentials;
+  /** How long one call may take. */
+  readonly timeout_seconds?: number;
   /** The settings of each tool. The keys are the names that the server uses. */
   readonly tools: Readonly<Record<string, ToolEntry>>;
 }
+
+export type ListCredentials = 'headers' | 'exchange';
 
 export interface ModuleEntry extends Entry {
   readonly kind: 'module';

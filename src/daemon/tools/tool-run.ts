@@ -3,6 +3,7 @@ import type { ToolAnswer } from '../agent/agent.ts';
 import type { CallJournal } from './call-journal.ts';
 import type { ConfirmationDesk } from './confirmation-desk.ts';
 import type { CallContext } from './perform-call.ts';
+import type { ServerPage } from './show-pages.ts';
 import type { Tool, ToolAudience } from './tool.ts';
 
 export interface ToolProgress {
@@ -30,4 +31,6 @@ export interface ToolRun extends CallContext {
   journal: CallJournal | null;
   /** Null if nobody can be asked. Then calls that need a confirmation are not made. */
   confirmation: ConfirmationDesk | null;
+  /** Shows a page at the end of the reply. Null if nobody can be shown one. */
+  showPage: ((page: ServerPage) => void) | null;
 }

@@ -50,6 +50,10 @@ export interface Tool {
   readonly bind: Readonly<Record<string, string>>;
   /** Whether a call with an unknown outcome may be repeated with the same idempotency key. */
   readonly idempotent: boolean;
+  /** Digest of the definition as a server sent it. Absent if the tool is not defined by a server. */
+  readonly digest?: string;
+  /** How long one call may take, ms. If absent, it may take `CALL_TIMEOUT_MS` (perform-call.ts). */
+  readonly timeout_ms?: number;
   /**
    * Returns a text for the model that says why no call can be sent with these arguments although the schema allows
    * them; null if a call can be sent. A write is checked before it is recorded and before the person is asked. Absent
@@ -122,7 +126,17 @@ export interface ToolCall {
   readonly idempotency_key: string | null;
   /** Aborts when the run is aborted, and at the time limit of the call. */
   readonly signal: AbortSignal;
+  /** Starts the time limit of the call again. Called when the source knows that the call makes progress. */
+  progressed(): void;
   readonly log: Pick<Log, 'debug' | 'warn'>;
+}
+
+/** What a server needs from the person before it can do what it was asked for. */
+export interface Need {
+  /** The words of the server, on one line. */
+  readonly message: string;
+  /** The page that the person should open; null if there is none that may be shown. */
+  readonly url: string | null;
 }
 
 /**
@@ -131,16 +145,19 @@ export interface ToolCall {
 export type Sent =
   /**
    * `status`: the status of the HTTP answer, which may be a 4xx or 5xx with its body as the result; null if there was
-   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP). `headers`: headers of the HTTP
-   * answer for the agent.
+   * no HTTP answer. `is_error`: the tool ran, and its result says that it failed (MCP). `needs`: what the server needed
+   * on the way, and did without. `headers`: headers of the HTTP answer for the agent.
    */
   | {
       outcome: 'answered';
       status: number | null;
       result: unknown;
       is_error?: true;
+      needs?: readonly Need[];
       headers?: Readonly<Record<string, string>>;
     }
+  /** The call was not carried out, because the server needs something from the person first. */
+  | { outcome: 'input_required'; needs: readonly Need[] }
   /** The policy requires the person's token, but there is none, or the API did not accept it. */
   | { outcome: 'sign_in_needed' }
   /**
@@ -171,6 +188,8 @@ export interface SourceState {
   readonly status: 'ok' | 'degraded';
   /** The problem, as a sentence; null if there is none. */
   readonly detail: string | null;
+  /** What an administrator can do about it; absent if there is no problem. */
+  readonly advice?: string;
   /** The tools that are configured but not offered now, by name, each with the reason. */
   readonly withheld: readonly { name: string; because: string }[];
 }

@@ -153,6 +153,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
           access,
           journal,
           confirmation: null,
+          showPage: null,
           clock: systemClock,
           trace,
           signal: context.signal,

@@ -87,6 +87,21 @@ describe('the timeline of a message', () => {
     );
   });
 
+  it('names the address of the source whose request failed, not that of the business API', () => {
+    const unreachable = (source: string) =>
+      ({ step: 'downstream', verdict: 'failed', reason: 'unreachable', detail: { source } }) as const;
+    const found = findingsOf(trace('answered', ['api', 'shop', 'shop', 'docs'].map(unreachable)));
+    expect(found.map(({ happened }) => happened)).toEqual([
+      'The business API cannot be reached.',
+      'The system of `shop` cannot be reached.',
+      'The system of `docs` cannot be reached.',
+    ]);
+    expect(found[0]?.todo).toContain('Check API_BASE_URL');
+    for (const { todo } of found.slice(1)) {
+      expect(todo).toMatch(/^Check `base_url` or `mcp` of the entry `/);
+    }
+  });
+
   it('explains the cause of a failure instead of its error code', () => {
     const record = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'model_unreachable' },

@@ -68,10 +68,15 @@ tools:
     operations: { getReport: {} }
   - mcp: https://docs.example.com/mcp
     name: docs
-    credentials: none
+    credentials: user
+    list_credentials: headers
+    headers: { Authorization: 'Bearer \${SHOP_KEY}' }
+    secrets: [SHOP_KEY]
+    timeout_seconds: 300
     tools: { search: { effect: read } }
   - command: [node, server.js, '']
     name: local
+    timeout_seconds: 20
     secrets: [SHOP_TOKEN]
     env: { TOKEN: '\${SHOP_TOKEN}', EMPTY: '' }
     tools: { run: }
@@ -140,22 +145,25 @@ tools:
         place: 'tools[2] (agentd.yaml, line 22)',
         server: { url: 'https://docs.example.com/mcp' },
         name: 'docs',
-        credentials: 'none',
-        headers: {},
+        credentials: 'user',
+        list_credentials: 'headers',
+        headers: { Authorization: 'Bearer k-1' },
+        timeout_seconds: 300,
         tools: { search: { effect: 'read' } },
       },
       {
         kind: 'mcp',
-        place: 'tools[3] (agentd.yaml, line 26)',
+        place: 'tools[3] (agentd.yaml, line 30)',
         server: { command: ['node', 'server.js', ''], env: { TOKEN: 't-2', EMPTY: '' } },
         name: 'local',
         credentials: 'none',
         headers: {},
+        timeout_seconds: 20,
         tools: { run: {} },
       },
       {
         kind: 'module',
-        place: 'tools[4] (agentd.yaml, line 31)',
+        place: 'tools[4] (agentd.yaml, line 36)',
         module: './tools/refund.ts',
         folder: place.cwd,
       },
@@ -254,6 +262,30 @@ tools:
       'tools[0].mcp contains credentials',
     ],
     ['tools: [{ mcp: "https://x.example", name: x }]', 'tools[0].tools is not set'],
+    [
+      'tools: [{ mcp: "https://x.example", name: x, timeout_seconds: 601, tools: { a: } }]',
+      'tools[0].timeout_seconds is not one of the possible numbers',
+    ],
+    [
+      'tools: [{ mcp: "https://x.example", name: x, list_credentials: user, tools: { a: } }]',
+      'tools[0].list_credentials is not one of the known values',
+    ],
+    [
+      'tools: [{ mcp: "https://x.example", name: x, list_credentials: headers, tools: { a: } }]',
+      'tools[0].list_credentials needs the key `headers` of the entry',
+    ],
+    [
+      'tools: [{ mcp: "https://x.example", name: x, list_credentials: exchange, tools: { a: } }]',
+      'tools[0].list_credentials needs the key `exchange` of the entry',
+    ],
+    [
+      'tools: [{ command: [a], list_credentials: headers, name: x, tools: { a: } }]',
+      'tools[0].list_credentials is not a known key',
+    ],
+    [
+      `tools: [{ mcp: "http://x.example", name: x, list_credentials: exchange, credentials: none, exchange: ${LOGIN}, tools: { a: } }]`,
+      'tools[0].list_credentials sends a token to an address that is not https, where it can be read on the way',
+    ],
     [
       'tools: [{ mcp: "https://x.example", name: x, tools: { a: { idempotency_header: K } } }]',
       'tools[0].tools.a.idempotency_header is not a known key',
@@ -401,6 +433,21 @@ describe('the address of an OpenAPI source', () => {
     ]);
   });
 });
+
+it('a call that may take longer than a run of the agent causes a warning', async () => {
+  const warningsOf = async (seconds: number, run: string) => {
+    const text = `tools: [{ command: [a], name: x, timeout_seconds: ${seconds}, tools: { a: } }]`;
+    const env = { ...API, AGENT_TIMEOUT_SECONDS: run };
+    return (await inspectConfiguration(placeWith(env, { 'agentd.yaml': text }))).warnings;
+  };
+  expect(await warningsOf(60, '60')).toEqual(await warningsOf(1, '60'));
+  expect(await warningsOf(61, '60')).toContain(
+    'tools[0] (agentd.yaml, line 1): `timeout_seconds` is 61, but AGENT_TIMEOUT_SECONDS ends a run after 60',
+  );
+});
+
+/** An `exchange` whose secret is not one. */
+const LOGIN = '{ url: "https://login.example/token", client_id: a, client_secret: b, audience: c }';
 
 describe('the credentials of a source', () => {
   const FOREIGN = 'base_url: https://other.example.org';

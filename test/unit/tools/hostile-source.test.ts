@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { bindTools } from '../../../src/daemon/tools/bind-tools.ts';
@@ -53,6 +53,7 @@ function register(tool: Tool, clock = new VirtualClock(0), person: typeof alice 
       access,
       journal: null,
       confirmation: null,
+      showPage: null,
       clock,
       trace: context.trace,
       signal: context.signal,
@@ -257,6 +258,41 @@ test('if a hostile source never answers, the call ends after two minutes', async
   const work = tool?.call({});
   await new Promise(setImmediate);
   clock.moveTo(CALL_TIMEOUT_MS);
+  expect(await work).toEqual({ ok: false, message: 'The tool did not answer in time.' });
+});
+
+test('if a source reports progress, the call may last as long as its tool may, and no longer', async () => {
+  const clock = new VirtualClock(0);
+  let progressed = () => {};
+  const send: Tool['send'] = (_args, call) => {
+    ({ progressed } = call);
+    return new Promise(() => {});
+  };
+  const { tool } = register(hostile({ send, timeout_ms: 300_000 }), clock);
+  const ended = vi.fn();
+  const work = tool?.call({}).finally(ended);
+  await new Promise(setImmediate);
+  for (const now of [100_000, 200_000, 299_999]) {
+    clock.moveTo(now);
+    progressed();
+    await new Promise(setImmediate);
+    expect(ended).not.toHaveBeenCalled();
+  }
+  clock.moveTo(300_000);
+  expect(await work).toEqual({ ok: false, message: 'The tool did not answer in time.' });
+});
+
+test('if a tool has a shorter time limit, its calls end then, whatever progress the source reports', async () => {
+  const clock = new VirtualClock(0);
+  const send: Tool['send'] = (_args, { progressed }) => {
+    clock.after(4_000, progressed);
+    return new Promise(() => {});
+  };
+  const { tool } = register(hostile({ send, timeout_ms: 5_000 }), clock);
+  const work = tool?.call({});
+  await new Promise(setImmediate);
+  clock.moveTo(4_000);
+  clock.moveTo(5_000);
   expect(await work).toEqual({ ok: false, message: 'The tool did not answer in time.' });
 });
 

@@ -57,6 +57,7 @@ function runOf(audience: ToolAudience): ToolRun {
     access: accessTo(API),
     journal: null,
     confirmation: null,
+    showPage: null,
     clock,
     trace,
     signal: new AbortController().signal,

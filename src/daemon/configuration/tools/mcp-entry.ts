@@ -1,14 +1,37 @@
-import type { McpEntry } from '../../tools/source-entry.ts';
+import type { ListCredentials, McpEntry } from '../../tools/source-entry.ts';
 import type { ConfigNode } from '../config-node.ts';
 import { type EntrySecrets, fillSecrets } from './fill-secrets.ts';
 import type { EntryContext } from './read-source-entries.ts';
-import { readEntrySecrets, readName, readSourcePolicy, readUrl } from './source-policy.ts';
+import {
+  isSafe,
+  RIGHT_EXCHANGE,
+  readEntrySecrets,
+  readName,
+  readSourcePolicy,
+  readUrl,
+  type SourcePolicy,
+} from './source-policy.ts';
 import { readToolEntries } from './tool-entries.ts';
 
-const MCP_KEYS = ['mcp', 'name', 'credentials', 'credential', 'exchange', 'headers', 'secrets', 'tools'];
-const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'tools'];
+const MCP_KEYS = [
+  'mcp',
+  'name',
+  'credentials',
+  'credential',
+  'list_credentials',
+  'exchange',
+  'headers',
+  'secrets',
+  'timeout_seconds',
+  'tools',
+];
+const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'timeout_seconds', 'tools'];
+const LIST_CREDENTIALS = ['headers', 'exchange'] as const satisfies readonly ListCredentials[];
+/** The longest time that a run of the agent can take, seconds. */
+const MAX_TIMEOUT = 600;
 
 const RIGHT_COMMAND = 'the program and its arguments, such as [node, server.js]';
+const RIGHT_LIST_HEADERS = `headers such as { Authorization: "Bearer \${DOCS_KEY}" }`;
 const RIGHT_ENV = `names and values, such as { LOG: debug }; a secret as \${SETTING}`;
 
 /**
@@ -26,6 +49,8 @@ export function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry 
     { node: list, entries: tools },
     { values: context.secrets, byDefault: 'none' },
   );
+  const list_credentials = readListCredentials(node, url, policy);
+  const timeout_seconds = readTimeout(node);
   if (url === undefined || name === undefined) return undefined;
   return {
     kind: 'mcp',
@@ -34,7 +59,33 @@ export function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry 
     name,
     tools,
     ...policy,
+    ...(list_credentials === undefined ? {} : { list_credentials }),
+    ...(timeout_seconds === undefined ? {} : { timeout_seconds }),
   };
+}
+
+function readListCredentials(
+  node: ConfigNode,
+  url: string | undefined,
+  { headers }: SourcePolicy,
+): ListCredentials | undefined {
+  const child = node.child('list_credentials');
+  const chosen = child.isAbsent ? undefined : child.choice(LIST_CREDENTIALS);
+  if (chosen === 'headers' && Object.keys(headers).length === 0 && node.child('headers').isAbsent)
+    return child.refuseValue('needs the key `headers` of the entry', RIGHT_LIST_HEADERS);
+  if (chosen === 'exchange' && node.child('exchange').isAbsent)
+    return child.refuseValue('needs the key `exchange` of the entry', RIGHT_EXCHANGE);
+  if (chosen === 'exchange' && url !== undefined && !isSafe(url))
+    return child.refuseValue(
+      'sends a token to an address that is not https, where it can be read on the way',
+      'an https or loopback address for this source',
+    );
+  return chosen;
+}
+
+function readTimeout(node: ConfigNode): number | undefined {
+  const child = node.child('timeout_seconds');
+  return child.isAbsent ? undefined : child.integer(1, MAX_TIMEOUT);
 }
 
 /** Reads an entry with the key `command`: an MCP server that agentd starts. Undefined if it has a problem. */
@@ -57,9 +108,19 @@ export function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntr
         'none, or leave the key out',
       );
   }
+  const timeout_seconds = readTimeout(node);
   if (command === undefined || name === undefined) return undefined;
   const place = `${node.setting} (${node.source})`;
-  return { kind: 'mcp', place, server: { command, env }, name, headers: {}, credentials: 'none', tools };
+  return {
+    kind: 'mcp',
+    place,
+    server: { command, env },
+    name,
+    headers: {},
+    credentials: 'none',
+    tools,
+    ...(timeout_seconds === undefined ? {} : { timeout_seconds }),
+  };
 }
 
 function readCommand(node: ConfigNode): readonly [string, ...string[]] | undefined {

@@ -11,7 +11,8 @@ import { CREDENTIALS } from './tool-entries.ts';
 
 const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
 const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
-const RIGHT_EXCHANGE = '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
+export const RIGHT_EXCHANGE =
+  '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
 const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
 
 export function readName(node: ConfigNode): string | undefined {
@@ -123,7 +124,7 @@ function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | 
 }
 
 /** Whether the address uses https or is on this machine. */
-function isSafe(address: string): boolean {
+export function isSafe(address: string): boolean {
   const url = URL.parse(address);
   return url !== null && (url.protocol === 'https:' || isLoopback(url));
 }
@@ -182,7 +183,10 @@ function readCredentials(
     if (policy === 'exchange' && !hasExchange)
       at.refuse('needs the key `exchange` of the entry', RIGHT_EXCHANGE);
   }
-  if (hasExchange && credentials !== 'exchange' && !named.some(({ policy }) => policy === 'exchange')) {
+  const { value: listsWith } = node.child('list_credentials');
+  const isUsed =
+    [credentials, listsWith].includes('exchange') || named.some(({ policy }) => policy === 'exchange');
+  if (hasExchange && !isUsed) {
     node
       .child('exchange')
       .refuse('has no effect: no tool of the entry has these credentials', 'credentials: exchange');
@@ -192,13 +196,14 @@ function readCredentials(
     (credentials ?? 'none') !== 'none' || implied || named.some(({ policy }) => policy !== 'none');
   const carrier = credentialHeader(form);
   const fixed = Object.keys(headers).find((name) => name.toLowerCase() === carrier);
-  if (fixed !== undefined && carries) {
+  // With this listing credential, the header is sent only when the tools are listed.
+  if (fixed !== undefined && carries && listsWith !== 'headers') {
     node
       .child('headers')
       .child(fixed)
       .refuse(
         'is the header in which the credentials of this source are sent',
-        'credentials: none, or an entry without this header',
+        'credentials: none, an entry without this header, or list_credentials: headers for an MCP server',
       );
   }
   for (const [key, { idempotency_header }] of Object.entries(tools.entries)) {

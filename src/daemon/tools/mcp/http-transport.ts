@@ -1,10 +1,20 @@
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import { type AlarmClock, wait } from '../../clock.ts';
+import { TokenExchangeFailure } from '../../downstream/token-exchange.ts';
 import { InboundMeter } from './inbound-meter.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
-import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-transport.ts';
+import {
+  isAnswer,
+  isNotification,
+  isStateless,
+  type McpTransport,
+  type Notification,
+  requestId,
+} from './mcp-transport.ts';
 import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
-import { readEvents } from './read-events.ts';
+import { protocolError } from './protocol-error.ts';
+import { type Cursor, readEvents } from './read-events.ts';
+import { requestHeaders } from './request-headers.ts';
 
 /** Maximum size of one answer, including the notifications before it, bytes. */
 const MAX_ANSWER_BYTES = 4_194_304;
@@ -14,6 +24,9 @@ const MAX_ERROR_BYTES = 16_384;
 const END_MS = 2_000;
 /** How long to wait before the stream of notifications is opened again, ms. */
 const REOPEN_MS = { first: 1_000, longest: 60_000 } as const;
+/** How many times the rest of one answer is fetched, and how long to wait before at least, ms. */
+const MAX_RESUMES = 100;
+const SHORTEST_RETRY_MS = 100;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
 export interface HttpTransportOptions {
@@ -26,14 +39,17 @@ export interface HttpTransportOptions {
 }
 
 /**
- * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports). The transport
- * of the library is not used: it has no limits, and switches to any session that a server names in an answer.
+ * MCP over streamable HTTP (https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http,
+ * and https://modelcontextprotocol.io/specification/2025-11-25/basic/transports for the versions with sessions). The
+ * transport of the library is not used: it has no limits, and switches to any session that a server names in an answer.
  */
 export class HttpTransport implements McpTransport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  onnotification?: (method: string) => void;
+  onnotification?: (notification: Notification) => void;
+  readonly mayStaySilent = false;
+  readonly supportsMcpToolParameterHeaders = true;
   protocolVersion?: string;
   /** The `fetch` of the call that uses the connection now. */
   fetch: typeof globalThis.fetch;
@@ -58,26 +74,35 @@ export class HttpTransport implements McpTransport {
 
   async start(): Promise<void> {}
 
-  ready(): void {
-    if (this.#listens) void this.#listen();
+  ready(listen: JSONRPCMessage | null): void {
+    if (this.#listens) void this.#listen(listen);
   }
 
   /** Sends one message, and delivers the messages with which the server responds. */
-  async send(message: JSONRPCMessage, { signal }: MCPTransportSendOptions = {}): Promise<void> {
+  async send(message: JSONRPCMessage, { signal, headers = {} }: MCPTransportSendOptions = {}): Promise<void> {
     const end = signal ? AbortSignal.any([signal, this.#end.signal]) : this.#end.signal;
     const id = requestId(message);
     try {
-      const response = await this.#post(message, end);
+      const response = await this.#post(message, end, headers);
       const ok = response.status >= 200 && response.status < 300;
-      if (!ok) throw await this.#failureOf(response);
+      if (!ok) {
+        const failure = await this.#failureOf(response);
+        const error = this.#isStateless ? protocolError(failure, message) : null;
+        if (error === null || id === null) throw failure;
+        this.onmessage?.({ jsonrpc: '2.0', id, error });
+        return;
+      }
       this.#checkSession(message, response);
       if (id === null || response.status === 202) {
         await response.body?.cancel();
         if (id !== null) throw new McpFailure('not_mcp', 'The server did not answer the request.');
         return;
       }
-      if (!(await this.#deliver(response, id)))
-        throw new McpFailure('mcp_unreachable', 'The server ended its answer too early.');
+      const cursor: Cursor = { id: null, retry_ms: null };
+      let isAnswered = await this.#deliver(response, id, cursor);
+      for (let times = 0; !isAnswered && this.#mayResume(cursor, times); times++)
+        isAnswered = await this.#resume(id, cursor, end);
+      if (!isAnswered) throw new McpFailure('mcp_unreachable', 'The server ended its answer too early.');
     } catch (error) {
       end.throwIfAborted();
       throw asFailure(error);
@@ -100,9 +125,22 @@ export class HttpTransport implements McpTransport {
     this.onclose?.();
   }
 
-  #post(message: JSONRPCMessage, signal: AbortSignal): Promise<Response> {
+  /** Before the version is known, it is that of the first request. */
+  get #isStateless(): boolean {
+    return isStateless(this.protocolVersion);
+  }
+
+  #post(
+    message: JSONRPCMessage,
+    signal: AbortSignal,
+    ofArguments: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
     return this.#request('POST', signal, {
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(this.#isStateless ? { ...ofArguments, ...requestHeaders(message) } : {}),
+      },
       body: JSON.stringify(message),
     });
   }
@@ -123,7 +161,7 @@ export class HttpTransport implements McpTransport {
   /** Stores the session id from the answer to `initialize`. A different id in a later answer ends the connection. */
   #checkSession(message: JSONRPCMessage, response: Response): void {
     const named = response.headers.get('mcp-session-id');
-    if (named === null || named === this.#session_id) return;
+    if (named === null || named === this.#session_id || this.#isStateless) return;
     const begins = 'method' in message && message.method === 'initialize';
     if (begins && SESSION_ID.test(named)) {
       this.#session_id = named;
@@ -152,12 +190,30 @@ export class HttpTransport implements McpTransport {
     return new McpStatus(response.status, await beginningOf(response));
   }
 
+  /**
+   * Whether the rest of an answer can be fetched. A server of a version with sessions may end a stream before the answer
+   * and let the client ask again, instead of keeping a connection open.
+   */
+  #mayResume({ id }: Cursor, times: number): boolean {
+    return id !== null && this.#session_id !== null && !this.#isStateless && times < MAX_RESUMES;
+  }
+
+  async #resume(id: string | number, cursor: Cursor, signal: AbortSignal): Promise<boolean> {
+    const { first, longest } = REOPEN_MS;
+    const wait_ms = Math.min(Math.max(cursor.retry_ms ?? first, SHORTEST_RETRY_MS), longest);
+    await wait(this.#clock, wait_ms, signal);
+    const headers = { accept: 'text/event-stream', 'last-event-id': cursor.id ?? '' };
+    const response = await this.#request('GET', signal, { headers });
+    if (response.status !== 200) throw await this.#failureOf(response);
+    return this.#deliver(response, id, cursor);
+  }
+
   /** @returns whether the response contained the answer to the request. */
-  async #deliver(response: Response, id: string | number): Promise<boolean> {
-    const type = (response.headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  async #deliver(response: Response, id: string | number, cursor: Cursor): Promise<boolean> {
+    const type = typeOf(response);
     const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
     if (type === 'text/event-stream') {
-      for await (const data of readEvents(body)) if (this.#receive(data, id)) return true;
+      for await (const data of readEvents(body, cursor)) if (this.#receive(data, id)) return true;
       return false;
     }
     if (type === 'application/json') return this.#receive(await textOf(body), id);
@@ -175,7 +231,7 @@ export class HttpTransport implements McpTransport {
       }
     }
     this.#countUnasked();
-    if (isNotification(message)) this.onnotification?.(message.method);
+    if (isNotification(message)) this.onnotification?.(message);
     else if ('method' in message) this.onmessage?.(message);
     return false;
   }
@@ -190,12 +246,12 @@ export class HttpTransport implements McpTransport {
   }
 
   /** Reads the stream of notifications, and opens it again when it ends. Some servers have no such stream. */
-  async #listen(): Promise<void> {
+  async #listen(request: JSONRPCMessage | null): Promise<void> {
     const { signal } = this.#end;
     for (let wait_ms: number = REOPEN_MS.first; ; wait_ms = Math.min(2 * wait_ms, REOPEN_MS.longest)) {
       const opened_at = this.#clock.now();
       try {
-        if (!(await this.#readNotifications(signal))) return;
+        if (!(await this.#readNotifications(signal, request))) return;
       } catch (error) {
         if (!signal.aborted) this.fail(asFailure(error));
         return;
@@ -207,15 +263,17 @@ export class HttpTransport implements McpTransport {
         return;
       }
       // The server may have changed its tools while the stream was closed.
-      this.onnotification?.('notifications/tools/list_changed');
+      this.onnotification?.({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
     }
   }
 
   /** @returns false if the server offers no such stream. */
-  async #readNotifications(signal: AbortSignal): Promise<boolean> {
-    const response = await this.#request('GET', signal, { headers: { accept: 'text/event-stream' } });
+  async #readNotifications(signal: AbortSignal, request: JSONRPCMessage | null): Promise<boolean> {
+    const response = await (request === null
+      ? this.#request('GET', signal, { headers: { accept: 'text/event-stream' } })
+      : this.#post(request, signal));
     if (response.status === 404 && this.#session_id !== null) throw await this.#failureOf(response);
-    if (response.status !== 200) {
+    if (response.status !== 200 || typeOf(response) !== 'text/event-stream') {
       await response.body?.cancel();
       return false;
     }
@@ -240,6 +298,11 @@ export class HttpTransport implements McpTransport {
       this.onerror?.(asFailure(error));
     }
   }
+}
+
+/** The media type of the body, without parameters. */
+function typeOf({ headers }: Response): string {
+  return (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
 async function* bounded(response: Response, max: number): AsyncGenerator<Uint8Array> {
@@ -290,6 +353,8 @@ function isUnsent(error: unknown): boolean {
 function asFailure(error: unknown): Error {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
+  if (error instanceof TokenExchangeFailure)
+    return new McpFailure(error.reason, error.message, { cause: error, reached: false });
   const reached = !isUnsent(error);
   return new McpFailure('mcp_unreachable', 'The server cannot be reached.', { cause: error, reached });
 }

@@ -1,6 +1,7 @@
 import {
   type CallToolResult,
   createMCPClient,
+  type JSONRPCMessage,
   type ListToolsResult,
   type MCPClient,
   MCPClientError,
@@ -9,33 +10,49 @@ import type { AlarmClock } from '../../clock.ts';
 import { printable } from '../../printable.ts';
 import { TimeLimit } from '../../time-limit.ts';
 import { version } from '../../version.ts';
+import type { Need } from '../tool.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
-import type { McpTransport } from './mcp-transport.ts';
+import { isStateless, type McpTransport } from './mcp-transport.ts';
+import { needsOfError } from './read-needs.ts';
+import { WatchedTransport } from './watched-transport.ts';
 
-/** How long a server may take for the handshake, and for each page of its list of tools, ms. */
+/** How long a server may take for the beginning of a connection, and for each page of its list of tools, ms. */
 const ANSWER_MS = 10_000;
 const MAX_PAGES = 20;
 const MAX_TOOLS = 1_000;
 /** Maximum length of a server's text in the refusal of a request, in characters. */
 const MAX_WORDS = 300;
-const TOOLS_CHANGED = 'notifications/tools/list_changed';
 
 /** A tool as a server lists it. */
 export type ListedTool = ListToolsResult['tools'][number];
 
-/** An open connection to an MCP server, which is one session of the server. */
+/** The outcome of a call. */
+export interface CalledTool {
+  /** Null if the server did not carry out the call, because it needs something first. */
+  readonly result: CallToolResult | null;
+  /** What the server needs from the person. */
+  readonly needs: readonly Need[];
+}
+
+export interface CallOptions {
+  signal: AbortSignal;
+  /** Called when the server reports progress. */
+  progressed(): void;
+  /** Whether the schema of the tool asks for arguments as headers, too. */
+  asHeaders: boolean;
+}
+
+/** An open connection to an MCP server. Before version 2026-07-28, it is one session of the server. */
 export interface McpConnection {
+  /** Whether the server speaks a version without a handshake and without sessions. */
+  readonly stateless: boolean;
   /** Lists the tools of all pages. Rejects if the server lists too many tools. */
   listTools(signal: AbortSignal): Promise<ListedTool[]>;
   /**
    * Rejects with `MCPClientError` if the server refuses the call, and with the error of the transport if there is no
    * answer.
    */
-  callTool(
-    name: string,
-    args: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<CallToolResult>;
+  callTool(name: string, args: Readonly<Record<string, unknown>>, options: CallOptions): Promise<CalledTool>;
   /** Aborts when the connection has ended. Its reason is the failure that ended the connection. */
   readonly ended: AbortSignal;
   close(): Promise<void>;
@@ -43,20 +60,32 @@ export interface McpConnection {
 
 export interface ConnectionOptions {
   clock: AlarmClock;
-  /** Aborts the handshake. */
+  /** Aborts the beginning of the connection. */
   signal: AbortSignal;
   /** Called when the server reports that its tools have changed. */
   toolsChanged?: () => void;
+  /** Whether the server is asked for its versions first. Otherwise it gets the handshake of the older versions. */
+  asks: boolean;
 }
 
-/** Connects to a server and performs the handshake. If the handshake fails, the transport is closed. */
+/** The server did not answer the question for its versions as any server should, so it may know only older versions. */
+export class VersionsUnknown extends Error {
+  constructor(cause: unknown) {
+    super('The server did not answer the question for its versions.', { cause });
+    this.name = 'VersionsUnknown';
+  }
+}
+
+/**
+ * Connects to a server. If that fails, the transport is closed.
+ * @throws VersionsUnknown
+ */
 export async function openConnection(
   transport: McpTransport,
-  { clock, signal, toolsChanged }: ConnectionOptions,
+  { clock, signal, toolsChanged, asks }: ConnectionOptions,
 ): Promise<McpConnection> {
-  transport.onnotification = (method) => {
-    if (method === TOOLS_CHANGED) toolsChanged?.();
-  };
+  const watched = new WatchedTransport(transport, clock);
+  watched.toolsChanged = () => toolsChanged?.();
   const within = async <T>(outer: AbortSignal, work: (inner: AbortSignal) => Promise<T>): Promise<T> => {
     const limit = new TimeLimit(clock, ANSWER_MS, [outer]);
     try {
@@ -78,48 +107,86 @@ export async function openConnection(
   try {
     client = await within(signal, (inner) =>
       createMCPClient({
-        transport,
-        clientName: 'agentd',
-        version: version(),
-        // The client would otherwise send a request before `initialize`, to find out whether the server supports the
-        // next protocol version. Today's servers refuse such a request.
-        protocolVersionDiscovery: false,
+        transport: watched,
+        ...CLIENT_INFO,
+        capabilities: CAPABILITIES,
+        protocolVersionDiscovery: asks,
         initializationOptions: { signal: inner },
       }),
     );
   } catch (error) {
     await transport.close();
+    if (asks && !watched.handshake && mayBeOlder(error)) throw new VersionsUnknown(error);
     throw error;
   }
-  transport.ready();
+  const stateless = isStateless(transport.protocolVersion);
+  transport.ready(stateless ? listenRequest(transport.protocolVersion) : null);
+  let hasListed = false;
+
+  async function listTools(outer: AbortSignal): Promise<ListedTool[]> {
+    const tools: ListedTool[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page++) {
+      const params = cursor === undefined ? {} : { cursor };
+      const listed = await within(outer, (inner) => client.listTools({ params, options: { signal: inner } }));
+      tools.push(...listed.tools);
+      if (tools.length > MAX_TOOLS) break;
+      cursor = listed.nextCursor;
+      hasListed = true;
+      if (cursor === undefined) return tools;
+    }
+    throw new McpFailure('mcp_too_large', 'The server lists more tools than can be used.');
+  }
 
   return {
+    stateless,
     ended: transport.ended,
-    async listTools(outer) {
-      const tools: ListedTool[] = [];
-      let cursor: string | undefined;
-      for (let page = 0; page < MAX_PAGES; page++) {
-        const params = cursor === undefined ? {} : { cursor };
-        const listed = await within(outer, (inner) =>
-          client.listTools({ params, options: { signal: inner } }),
-        );
-        tools.push(...listed.tools);
-        if (tools.length > MAX_TOOLS) break;
-        cursor = listed.nextCursor;
-        if (cursor === undefined) return tools;
-      }
-      throw new McpFailure('mcp_too_large', 'The server lists more tools than can be used.');
-    },
-    async callTool(name, args, outer) {
+    listTools,
+    async callTool(name, given, { signal: outer, progressed, asHeaders }) {
+      // The client learns from a listing which arguments it must send as headers.
+      if (stateless && asHeaders && !hasListed) await listTools(outer);
+      const args = { ...given };
+      const call = { progressed, needs: [] as Need[] };
+      watched.watch(args, call);
       try {
-        return await client.callTool({ name, arguments: { ...args }, options: { signal: outer } });
+        const result = await client.callTool({ name, arguments: args, options: { signal: outer } });
+        return { result, needs: call.needs };
       } catch (error) {
         outer.throwIfAborted();
-        throw causeOf(transport, error);
+        const cause = causeOf(transport, error);
+        const needs = MCPClientError.isInstance(cause) ? needsOfError(cause.code, cause.data) : null;
+        if (needs === null) throw cause;
+        return { result: null, needs: call.needs.length > 0 ? call.needs : needs };
+      } finally {
+        watched.forget(call);
       }
     },
     close: () => client.close(),
   };
+}
+
+/** Declared to servers of version 2026-07-28: only then do they say what they need. */
+const CAPABILITIES = { elicitation: { form: {}, url: {} } };
+const CLIENT_INFO = { clientName: 'agentd', version: version() };
+
+/** Whether a server that knows only older versions may be the reason of a failure. */
+function mayBeOlder(error: unknown): boolean {
+  return (
+    error instanceof McpFailure &&
+    error.reached &&
+    ['mcp_timeout', 'mcp_unreachable', 'mcp_refused', 'not_mcp'].includes(error.reason)
+  );
+}
+
+/** Asks for a notification whenever the tools have changed. The library's client cannot do so. */
+function listenRequest(protocolVersion: string | undefined): JSONRPCMessage {
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': protocolVersion,
+    'io.modelcontextprotocol/clientInfo': { name: CLIENT_INFO.clientName, version: CLIENT_INFO.version },
+    'io.modelcontextprotocol/clientCapabilities': CAPABILITIES,
+  };
+  const params = { _meta, notifications: { toolsListChanged: true } };
+  return { jsonrpc: '2.0', id: 'notifications', method: 'subscriptions/listen', params };
 }
 
 /**
@@ -129,9 +196,11 @@ export async function openConnection(
 function causeOf({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
     return error;
+  // An error of the protocol itself, after which the library's client closes the transport.
+  if (MCPClientError.isInstance(error) && error.code !== undefined) return error;
   if (ended.aborted) return ended.reason;
   // The cause of this error quotes the whole answer, which may be very long, so it is not passed on.
-  if (MCPClientError.isInstance(error) && error.code === undefined)
+  if (MCPClientError.isInstance(error))
     return new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   return error;
 }

@@ -1,3 +1,5 @@
+import type { TokenExchangeReason } from '../../downstream/token-exchange.ts';
+
 /** Why an MCP server gave no usable answer, as a stable word for the trace. */
 export type McpFailureReason =
   | 'mcp_unreachable'
@@ -8,7 +10,8 @@ export type McpFailureReason =
   | 'not_mcp'
   | 'mcp_session_changed'
   | 'mcp_refused'
-  | 'mcp_ended';
+  | 'mcp_ended'
+  | TokenExchangeReason;
 
 /** There is no usable answer. `message` is a text for the agent, and `cause` is for the log. */
 export class McpFailure extends Error {

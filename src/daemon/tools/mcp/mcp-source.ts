@@ -1,5 +1,9 @@
 import { type AlarmClock, every } from '../../clock.ts';
+import { maskSecrets } from '../../downstream/client.ts';
+import type { TokenExchange } from '../../downstream/token-exchange.ts';
 import type { Log } from '../../log.ts';
+import { printable } from '../../printable.ts';
+import { maskTokens, Secret } from '../../secret.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import type { McpEntry, ToolEntry } from '../source-entry.ts';
 import type {
@@ -13,10 +17,13 @@ import type {
   ToolSourceInfo,
 } from '../tool.ts';
 import { ConnectionPool } from './connection-pool.ts';
+import { Connector } from './connector.ts';
 import { defineTool } from './define-tool.ts';
+import { failureAdvice } from './failure-advice.ts';
 import { HttpTransport } from './http-transport.ts';
-import { type ListedTool, type McpConnection, openConnection } from './mcp-connection.ts';
-import { McpSessionGone } from './mcp-failure.ts';
+import { listingFetch } from './listing-fetch.ts';
+import type { CalledTool, ListedTool, McpConnection } from './mcp-connection.ts';
+import { McpSessionGone, McpStatus } from './mcp-failure.ts';
 import { readResult } from './read-result.ts';
 import { sentFailure } from './sent-failure.ts';
 import { ServerLink } from './server-link.ts';
@@ -26,11 +33,14 @@ import { toolParameters } from './tool-parameters.ts';
 
 /** How often the daemon checks whether an administrator trusts a changed tool, ms. */
 const LOOK_FOR_TRUST_MS = 2_000;
+/** Maximum length of a server's text in the state of the source, in characters. */
+const MAX_WORDS = 200;
 
 export interface McpSourceParts {
   clock: AlarmClock;
   log: Log;
   digests: ToolDigestStore;
+  exchange: Pick<TokenExchange, 'ownToken' | 'refused'>;
 }
 
 /** A tool that the entry lists. */
@@ -57,6 +67,8 @@ export class McpSource implements ToolSource {
   readonly #log: Log;
   #tools: readonly Configured[] = [];
   #list: readonly Tool[] = [];
+  readonly #connector = new Connector();
+  readonly #listingFetch: typeof globalThis.fetch;
   readonly #link: ServerLink;
   readonly #pool: ConnectionPool;
   #stopLooking: () => Promise<void> = () => Promise.resolve();
@@ -66,10 +78,13 @@ export class McpSource implements ToolSource {
     this.#entry = entry;
     this.#parts = parts;
     this.#log = parts.log.child({ source: entry.name });
-    const { clock } = parts;
+    const { clock, exchange } = parts;
+    this.#listingFetch = listingFetch(entry, info, exchange);
     this.#link = new ServerLink({
-      open: ({ signal, toolsChanged }) =>
-        openConnection(this.#listingTransport(), { clock, signal, toolsChanged }),
+      open: async ({ signal, toolsChanged }) => {
+        const options = { clock, signal, toolsChanged };
+        return (await this.#connector.open(() => this.#listingTransport(), options)).connection;
+      },
       listed: (tools) => this.#listed(tools),
       clock,
       log: this.#log,
@@ -102,8 +117,20 @@ export class McpSource implements ToolSource {
       .filter(({ tool }) => tool === null)
       .map(({ name, because }) => ({ name, because }));
     const { failure } = this.#link;
-    const detail = failure instanceof Error ? failure.message : null;
-    return { status: detail === null && withheld.length === 0 ? 'ok' : 'degraded', detail, withheld };
+    const status = failure === null && withheld.length === 0 ? 'ok' : 'degraded';
+    if (!(failure instanceof Error)) return { status, detail: null, withheld };
+    return { status, detail: this.#detailOf(failure), advice: failureAdvice(failure, this.#entry), withheld };
+  }
+
+  /** The failure, with the words of the server if it answered. They might quote what was sent. */
+  #detailOf(failure: Error): string {
+    if (!(failure instanceof McpStatus)) return failure.message;
+    const sent = Object.values(this.#entry.headers).map((value) => new Secret(value));
+    const words = printable(maskTokens(maskSecrets(failure.body, sent)))
+      .trim()
+      .slice(0, MAX_WORDS)
+      .toWellFormed();
+    return words === '' || words.startsWith('<') ? failure.message : `${failure.message} It said: ${words}`;
   }
 
   async stop(): Promise<void> {
@@ -115,7 +142,7 @@ export class McpSource implements ToolSource {
     const { server } = this.#entry;
     const { clock } = this.#parts;
     return 'url' in server
-      ? new HttpTransport({ url: server.url, fetch: fetchWith(this.info), clock, listens: true })
+      ? new HttpTransport({ url: server.url, fetch: this.#listingFetch, clock, listens: true })
       : new StdioTransport({ ...server, clock, log: this.#log });
   }
 
@@ -127,8 +154,10 @@ export class McpSource implements ToolSource {
     const { server } = this.#entry;
     if (!('url' in server)) throw new TypeError('a program takes no credentials');
     const { clock } = this.#parts;
-    const transport = new HttpTransport({ url: server.url, fetch, clock, listens: false });
-    const connection = await openConnection(transport, { clock, signal });
+    const { connection, transport } = await this.#connector.open(
+      () => new HttpTransport({ url: server.url, fetch, clock, listens: false }),
+      { clock, signal },
+    );
     this.#link.lookAgain();
     const carry = (next: typeof fetch) => {
       transport.fetch = next;
@@ -207,6 +236,7 @@ export class McpSource implements ToolSource {
     if ('unusable' in made) return { because: made.unusable };
     const effect = entry.effect ?? 'write';
     const { title, description, digest } = definition;
+    const { timeout_seconds } = this.#entry;
     return {
       name,
       title,
@@ -220,6 +250,8 @@ export class McpSource implements ToolSource {
       public: entry.public ?? [],
       bind: entry.bind ?? {},
       idempotent: entry.idempotent ?? false,
+      digest,
+      ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),
       send: (args, call) => this.#send({ configured, digest }, args, call),
     };
   }
@@ -239,6 +271,7 @@ export class McpSource implements ToolSource {
   ): Promise<Sent> {
     const progress = { begun: false };
     const { credentials } = call.client;
+    const asHeaders = configured.definition?.schema.includes('"x-mcp-header"') ?? false;
     const work = async (connection: McpConnection): Promise<Sent> => {
       // Checked only after the call has its connection, because the tools may have been listed again while the call
       // waited for that connection.
@@ -248,9 +281,13 @@ export class McpSource implements ToolSource {
         return failed('tool_withdrawn', 'The tool is no longer available.');
       progress.begun = true;
       try {
-        const result = await connection.callTool(configured.own, args, call.signal);
-        const answered = { outcome: 'answered', status: null, result: readResult(result) } as const;
-        return result.isError === true ? { ...answered, is_error: true } : answered;
+        return sentOf(
+          await connection.callTool(configured.own, args, {
+            signal: call.signal,
+            progressed: call.progressed,
+            asHeaders,
+          }),
+        );
       } catch (error) {
         call.signal.throwIfAborted();
         const sent = sentFailure(error, { begun: true, credentials });
@@ -277,16 +314,30 @@ export class McpSource implements ToolSource {
   }
 
   /**
-   * Does the work on the connection for listing if the call carries no credential, otherwise on a connection with that
-   * credential.
+   * Does the work on a connection with the credential of the call. A call without one uses the connection for listing,
+   * unless that carries a credential itself.
    */
   async #onConnection<T>(
     { client, signal }: ToolCall,
     work: (connection: McpConnection) => Promise<T>,
   ): Promise<T> {
-    if (client.credentials !== 'none') return this.#pool.use(client, signal, work);
+    const isShared = client.credentials === 'none' && this.#entry.list_credentials === undefined;
+    if (!isShared) return this.#pool.use(client, signal, work);
     return work(await this.#link.connection(signal));
   }
+}
+
+/** The outcome of a call that the server answered. */
+function sentOf({ result, needs }: CalledTool): Sent {
+  // A call that failed can be repeated when the person has done what the server needs.
+  if (result === null || (result.isError === true && needs.length > 0))
+    return { outcome: 'input_required', needs };
+  const answered = { outcome: 'answered', status: null, result: readResult(result) } as const;
+  return {
+    ...answered,
+    ...(needs.length === 0 ? {} : { needs }),
+    ...(result.isError === true ? { is_error: true } : {}),
+  };
 }
 
 function failed(reason: string, message: string): Sent {
@@ -301,13 +352,4 @@ function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): Credential
   if (tool.credentials !== undefined) return tool.credentials;
   if (source.credentials === 'user-or-default' && effect === 'write') return 'user';
   return source.credentials ?? 'none';
-}
-
-/** A `fetch` that adds the fixed headers of the entry, and no credential. */
-function fetchWith({ target }: ToolSourceInfo): typeof globalThis.fetch {
-  return (input, init) => {
-    const headers = new Headers(init?.headers);
-    for (const [name, value] of Object.entries(target?.headers ?? {})) headers.set(name, value.reveal());
-    return fetch(input, { ...init, headers });
-  };
 }

@@ -2,12 +2,24 @@ import { McpFailure } from './mcp-failure.ts';
 import { MAX_MESSAGE_BYTES } from './parse-message.ts';
 import { LineSplitter } from './split-lines.ts';
 
+/** How a stream that has ended can be resumed. */
+export interface Cursor {
+  /** Id of the last event; null if no event had one. */
+  id: string | null;
+  /** How long to wait before, ms, as the server says; null if it says nothing. */
+  retry_ms: number | null;
+}
+
 /**
- * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped.
- * Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
+ * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped, and
+ * so are events without data: a server sends one with an id at the beginning of a stream that can be resumed. Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
+ * @param cursor is kept up to date
  * @throws McpFailure if an event is too large.
  */
-export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* readEvents(
+  body: AsyncIterable<Uint8Array>,
+  cursor: Cursor = { id: null, retry_ms: null },
+): AsyncGenerator<string> {
   const lines = new LineSplitter();
   let data: string[] = [];
   let size = 0;
@@ -15,7 +27,8 @@ export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerat
   for await (const piece of body) {
     for (const line of lines.push(piece)) {
       if (line === '') {
-        if (data.length > 0 && (type === '' || type === 'message')) yield data.join('\n');
+        const text = data.join('\n');
+        if (text !== '' && (type === '' || type === 'message')) yield text;
         data = [];
         size = 0;
         type = '';
@@ -23,6 +36,8 @@ export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerat
       }
       const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
       if (field === 'event') type = value;
+      if (field === 'id' && EVENT_ID.test(value)) cursor.id = value;
+      if (field === 'retry' && /^\d{1,9}$/.test(value)) cursor.retry_ms = Number(value);
       if (field !== 'data') continue;
       data.push(value);
       size += line.length;
@@ -31,3 +46,6 @@ export async function* readEvents(body: AsyncIterable<Uint8Array>): AsyncGenerat
     }
   }
 }
+
+/** An id that a header can contain. */
+const EVENT_ID = /^[\x21-\x7e]{1,1024}$/;

@@ -6,7 +6,13 @@ import { onAbort } from '../../on-abort.ts';
 import { InboundMeter } from './inbound-meter.ts';
 import { logStderr } from './log-stderr.ts';
 import { McpFailure } from './mcp-failure.ts';
-import { isAnswer, isNotification, type McpTransport, requestId } from './mcp-transport.ts';
+import {
+  isAnswer,
+  isNotification,
+  type McpTransport,
+  type Notification,
+  requestId,
+} from './mcp-transport.ts';
 import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
 import { LineSplitter } from './split-lines.ts';
 
@@ -39,7 +45,9 @@ export class StdioTransport implements McpTransport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  onnotification?: (method: string) => void;
+  onnotification?: (notification: Notification) => void;
+  readonly mayStaySilent = true;
+  protocolVersion?: string;
   readonly #options: StdioTransportOptions;
   readonly #meter: InboundMeter;
   readonly #lines = new LineSplitter();
@@ -98,7 +106,10 @@ export class StdioTransport implements McpTransport {
     return started.promise;
   }
 
-  ready(): void {}
+  ready(listen: JSONRPCMessage | null): void {
+    // The server answers only when it sends no more notifications, so nothing waits for the answer.
+    if (listen !== null) this.#child?.stdin?.write(`${JSON.stringify(listen)}\n`);
+  }
 
   async send(message: JSONRPCMessage, { signal }: MCPTransportSendOptions = {}): Promise<void> {
     this.#end.signal.throwIfAborted();
@@ -146,7 +157,7 @@ export class StdioTransport implements McpTransport {
     this.#meter.message();
     this.#meter.bytes(line.length);
     if (message === null) return;
-    if (isNotification(message)) this.onnotification?.(message.method);
+    if (isNotification(message)) this.onnotification?.(message);
     else if ('method' in message) this.onmessage?.(message);
   }
 

@@ -318,6 +318,58 @@ describe('an MCP server', () => {
       expect.objectContaining({ id: 'q1', error: expect.objectContaining({ code: -32601 }) }),
     ]);
   });
+  describe('that ends the stream of an answer early', () => {
+    const beginning = 'id: first\nretry: 100\ndata:\n\n';
+
+    it('is asked for the rest with the id of the last event, in the same session and with the same credential', async () => {
+      await start();
+      let asked = 0;
+      let id = 0;
+      server.intercept = ({ rpc, http, headers }, { response, body }) => {
+        if (rpc === 'tools/call') {
+          id = (JSON.parse(body) as { id: number }).id;
+          response.writeHead(200, stream).end(beginning);
+          return true;
+        }
+        if (http !== 'GET' || headers['last-event-id'] === undefined) return false;
+        asked++;
+        const [event, data] = asked === 1 ? ['second', ''] : ['third', result(id, 'at last')];
+        response.writeHead(200, stream).end(`id: ${event}\ndata: ${data}\n\n`);
+        return true;
+      };
+      expect(await call()).toMatchObject({ outcome: 'answered', result: 'at last' });
+      const resumed = server.requests.filter(({ headers }) => headers['last-event-id'] !== undefined);
+      expect(resumed.map(({ headers }) => headers['last-event-id'])).toEqual(['first', 'second']);
+      const [called] = server.of('tools/call');
+      for (const { session, authorization } of resumed)
+        expect([session, authorization]).toEqual([called?.session, 'Bearer t1']);
+    });
+
+    it('is not asked forever', async () => {
+      const clock = new VirtualClock(0);
+      await start({ clock });
+      server.intercept = ({ rpc, headers }, { response }) => {
+        if (rpc !== 'tools/call' && headers['last-event-id'] === undefined) return false;
+        response.writeHead(200, stream).end(beginning);
+        return true;
+      };
+      const ended = call();
+      let isOver = false;
+      void ended.finally(() => {
+        isOver = true;
+      });
+      await test.inTime(clock, () => isOver);
+      expect(await ended).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
+      const resumed = server.requests.filter(({ headers }) => headers['last-event-id'] !== undefined);
+      expect(resumed).toHaveLength(100);
+    });
+
+    it('and gives no event an id is not asked again', async () => {
+      await start();
+      answer((response) => response.writeHead(200, stream).end('data:\n\n'));
+      expect(await call()).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
+    });
+  });
 });
 
 function nested(depth: number): Record<string, unknown> {

@@ -20,7 +20,7 @@ beforeEach(async () => {
   link = new ServerLink({
     async open(hooks) {
       toolsChanged = hooks.toolsChanged;
-      return { listTools, callTool: vi.fn(), ended: ended.signal, close: async () => {} };
+      return { stateless: false, listTools, callTool: vi.fn(), ended: ended.signal, close: async () => {} };
     },
     listed: async () => {},
     clock,

@@ -1,0 +1,78 @@
+import { escapeControls, printableLines } from '../../daemon/printable.ts';
+import { definitionDigest } from '../../daemon/tools/definition-digest.ts';
+import { CALL_TIMEOUT_MS } from '../../daemon/tools/perform-call.ts';
+import type { Tool } from '../../daemon/tools/tool.ts';
+import { toolTokens } from '../../daemon/tools/tool-tokens.ts';
+import { type Column, jsonOf } from '../column.ts';
+import type { Command } from '../command.ts';
+import { configLocation } from '../config-location.ts';
+import { EXIT } from '../exit-codes.ts';
+import { findTool } from '../tools/find-tool.ts';
+import { withRegistry } from '../tools/open-registry.ts';
+
+export const command: Command = {
+  name: 'tools show',
+  summary: 'Show one tool of the agent: schema, policy, tokens and digest.',
+  description: [
+    'Shows a tool as a daemon with these settings would have it: what the model reads (name, description and the schema of the arguments), the policy of its calls, and about how many tokens of the model its definition takes.',
+    'The digest identifies the definition. For a tool of an MCP server it covers the title, description and schema as the server sent them, as in `agentd tools trust`; for any other tool, what the model reads.',
+    'Exit code 1 if there is no such tool, or if it is not offered now.',
+    'With --json, {name, title, source, kind, origin, effect, credentials, confirm, summary, public, bind, idempotent, timeout_seconds, tokens, digest, description, parameters}.',
+  ].join('\n\n'),
+  args: [{ name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true }],
+  examples: [
+    { line: 'agentd tools show get_user', does: 'Shows the schema and the policy of a tool.' },
+    {
+      line: 'agentd tools show shop_listOrders --json | jq .parameters',
+      does: 'Prints the schema that the model fills in.',
+    },
+  ],
+  json: true,
+  async run({ args: [name = ''], options, out }) {
+    const { configure } = await import('../../daemon/configuration/configure.ts');
+    const configuration = await configure(configLocation(options));
+    const tool = await withRegistry(configuration, async (registry) => findTool(name, registry));
+    const { description, parameters } = tool;
+    out.data({ ...jsonOf(DETAILS, tool), description, parameters }, () =>
+      [
+        out.details(DETAILS, tool).trimEnd(),
+        `description:\n${indented(printableLines(description))}`,
+        `parameters:\n${indented(escapeControls(JSON.stringify(parameters, null, 2)))}`,
+      ].join('\n'),
+    );
+    return EXIT.ok;
+  },
+};
+
+const DETAILS: readonly Column<Tool>[] = [
+  { title: 'name', json: 'name' },
+  { title: 'title', json: 'title' },
+  { title: 'source', json: 'source', value: ({ source }) => source.name },
+  { title: 'kind', json: 'kind', value: ({ source }) => source.kind },
+  { title: 'origin', json: 'origin', value: ({ source }) => source.origin },
+  { title: 'effect', json: 'effect' },
+  { title: 'credentials', json: 'credentials' },
+  { title: 'confirm', json: 'confirm' },
+  { title: 'summary', json: 'summary' },
+  { title: 'public', json: 'public', text: (tool) => [tool.public].flat().join(', ') },
+  { title: 'bind', json: 'bind', text: ({ bind }) => bound(bind) },
+  { title: 'idempotent', json: 'idempotent' },
+  {
+    title: 'timeout',
+    json: 'timeout_seconds',
+    value: (tool) => (tool.timeout_ms ?? CALL_TIMEOUT_MS) / 1000,
+    text: (tool) => `${(tool.timeout_ms ?? CALL_TIMEOUT_MS) / 1000} s`,
+  },
+  { title: 'tokens', json: 'tokens', value: toolTokens, text: (tool) => `about ${toolTokens(tool)}` },
+  { title: 'digest', json: 'digest', value: (tool) => tool.digest ?? definitionDigest(tool) },
+];
+
+function bound(bind: Tool['bind']): string {
+  return Object.entries(bind)
+    .map(([parameter, claim]) => `${parameter} from the claim ${claim}`)
+    .join(', ');
+}
+
+function indented(text: string): string {
+  return text.replace(/^(?=.)/gm, '  ');
+}

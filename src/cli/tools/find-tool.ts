@@ -1,0 +1,15 @@
+import { printable } from '../../daemon/printable.ts';
+import type { ToolRegistry } from '../../daemon/tools/registry.ts';
+import type { Tool } from '../../daemon/tools/tool.ts';
+import { failed } from '../cli-error.ts';
+
+/** The tool with this name. @throws CliError if there is none, with the reason if it is withheld */
+export function findTool(name: string, registry: ToolRegistry): Tool {
+  const found = registry.tools().find((tool) => tool.name === name);
+  if (found) return found;
+  const withheld = registry.sources
+    .flatMap((source) => source.state().withheld)
+    .find((tool) => tool.name === name);
+  if (withheld) throw failed(`the tool ${printable(name)} is not offered: ${withheld.because}`);
+  throw failed(`there is no tool ${printable(name)}`, 'List the tools with `agentd tools list`.');
+}
