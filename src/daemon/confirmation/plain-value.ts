@@ -19,11 +19,15 @@ const HOSTS: readonly RegExp[] = [
 ].map((source) => new RegExp(source, 'gu'));
 
 /**
- * A value as a person sees it in a question: quoted, on one line, with nothing hidden in it. Quotes and backslashes are
- * escaped, so that no value can end its own quotes. Nothing is shortened.
+ * A value as a person sees it in a question: on one line, with nothing hidden in it. Only texts are quoted, so that
+ * `"5"` and `5` differ; all other values are JSON. Nothing is shortened.
  */
-export function quoted(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+export function shownValue(value: unknown): string {
+  return typeof value === 'string' ? quoted(value) : visible(JSON.stringify(value));
+}
+
+/** A text in quotes. Quotes and backslashes are escaped, so that no text can end its own quotes. */
+function quoted(text: string): string {
   return `"${visible(text.replace(/["\\]/g, '\\$&'))}"`;
 }
 

@@ -1,5 +1,7 @@
 import { AgentFailure } from '../agent/agent.ts';
 import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import type { Desk } from '../confirmation/desk.ts';
+import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
@@ -36,8 +38,10 @@ export async function composeReply(
   const tools = toolRunOf(turn, services, run.limit.signal, { confirmation: desk, journal });
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {
-    carriedOut = await carryOut(settlement, turn, services, tools, journal);
-    if (carriedOut === null) return noLongerWaits(turn);
+    const done = await carryOut(settlement, turn, services, tools, journal);
+    if (done.outcome === 'gone') return noLongerWaits(turn);
+    if (done.outcome === 'changed') return askAnew(turn, desk, done.summary, line);
+    carriedOut = done;
   }
   const reply = new ReplyText(turn.outlet);
   if (settlement.kind === 'declined') reply.begin(settlement.text);
@@ -136,6 +140,18 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
   return { reply, stopped: false, asked: null };
+}
+
+/**
+ * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
+ * arguments, if there is a call that can be made.
+ */
+function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Composed {
+  line.reason = 'arguments_changed';
+  const reply = new ReplyText(turn.outlet);
+  reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
+  const asked = askAtEnd(reply, desk, turn);
+  return { reply: reply.text, stopped: false, asked };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quoted, visible } from '../../../src/daemon/confirmation/plain-value.ts';
+import { shownValue, visible } from '../../../src/daemon/confirmation/plain-value.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 
 describe('a value in a question', () => {
@@ -10,7 +10,22 @@ describe('a value in a question', () => {
     ['back\\slash', String.raw`"back\\slash"`],
     ['', '""'],
   ])('is quoted on one line: %j', (value, shown) => {
-    expect(quoted(value)).toBe(shown);
+    expect(shownValue(value)).toBe(shown);
+  });
+
+  it.each([
+    ['5', '"5"'],
+    [5, '5'],
+    [-0.5, '-0.5'],
+    [true, 'true'],
+    ['true', '"true"'],
+    [null, 'null'],
+    [[], '[]'],
+    ['[]', '"[]"'],
+    [{ a: 'x\u200b"' }, String.raw`{"a":"x\u200b\""}`],
+    ['{"a":"x"}', String.raw`"{\"a\":\"x\"}"`],
+  ])('shows its type, because only texts are in quotes: %j', (value, shown) => {
+    expect(shownValue(value)).toBe(shown);
   });
 
   it.each([
@@ -31,11 +46,11 @@ describe('a value in a question', () => {
     ['a noncharacter', '\ufdd0', String.raw`\ufdd0`],
     ['a private-use character', '\ue000', String.raw`\ue000`],
   ])('shows %s as an escape', (_, character, shown) => {
-    expect(quoted(`a${character}b`)).toBe(`"a${shown}b"`);
+    expect(shownValue(`a${character}b`)).toBe(`"a${shown}b"`);
   });
 
   it('shows as escapes the spaces that a reader would not see', () => {
-    expect(quoted('a   b')).toBe(String.raw`"a \u0020\u0020b"`);
+    expect(shownValue('a   b')).toBe(String.raw`"a \u0020\u0020b"`);
   });
 
   it.each([

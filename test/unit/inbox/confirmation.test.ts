@@ -87,6 +87,37 @@ describe('a question that is sent on a platform', () => {
   });
 });
 
+describe('a link that was renewed since the question', () => {
+  const inOrg = async (org: string) =>
+    link(world.services, TELEX, 'ada', await token({ sub: 'ada', claims: { org } }));
+
+  it.each(['a word', 'a button'])(
+    'makes nothing with other claims, but asks about them again, if %s confirms',
+    async (how) => {
+      const properties = { id: { type: 'string' } };
+      const parameters = { type: 'object', properties, required: ['id'], additionalProperties: false };
+      world = await ConfirmationWorld.open({ tool: { parameters, bind: { account: 'org' } } });
+      await inOrg('ORG-1');
+      const id = await ask();
+      expect(world.sent.at(-1)?.text).toContain('- account: "ORG-1"');
+      await inOrg('ORG-2');
+      if (how === 'a word') await world.write('yes');
+      else expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
+      expect(world.calls).toEqual([]);
+      const { text, confirmation } = world.sent.at(-1) ?? {};
+      expect(text).toContain('Nothing was done, because your sign-in has changed');
+      expect(confirmation?.question).toContain('- account: "ORG-2"');
+      expect(await stateOf(id)).toBe('withdrawn');
+      // The old button has no effect, even after the old claims are back.
+      await inOrg('ORG-1');
+      expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+      await inOrg('ORG-2');
+      expect(await world.press({ id: world.asked, approve: true })).toEqual({ outcome: 'enqueued' });
+      expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-2' }, sub: 'ada' }]);
+    },
+  );
+});
+
 describe('a press of a button', () => {
   it('confirms the action', async () => {
     const id = await ask();

@@ -308,29 +308,28 @@ describe('a repeated run', () => {
       },
     };
     const { journal } = await begin();
-    const known = (args: Record<string, unknown>) => journal.known({ tool, args, given: { id: 7 } });
+    const known = (args: Record<string, unknown>) => journal.known({ tool, args });
     const first = await known({ id: 7, customer: 'ada' });
     if (first.state !== 'new') throw new Error('the write is known');
     await journal.start(first.write, {
       tool,
       args: { id: 7, customer: 'ada' },
-      given: { id: 7 },
       again: false,
     });
     const next = (await begin()).journal;
-    expect(await next.known({ tool, args: { id: 7, customer: 'bob' }, given: { id: 7 } })).toMatchObject({
+    expect(await next.known({ tool, args: { id: 7, customer: 'bob' } })).toMatchObject({
       state: 'new',
     });
-    expect(await next.known({ tool, args: { customer: 'ada', id: 7 }, given: { id: 7 } })).toMatchObject({
+    expect(await next.known({ tool, args: { customer: 'ada', id: 7 } })).toMatchObject({
       state: 'unknown',
     });
   });
 
   test('records an unknown outcome for a write whose run has died', async () => {
     const { journal } = await begin();
-    const write = await journal.known({ tool: cancel, args: { id: 7 }, given: { id: 7 } });
+    const write = await journal.known({ tool: cancel, args: { id: 7 } });
     if (write.state !== 'new') throw new Error('the write is known');
-    await journal.start(write.write, { tool: cancel, args: { id: 7 }, given: { id: 7 }, again: false });
+    await journal.start(write.write, { tool: cancel, args: { id: 7 }, again: false });
     expect(await listed()).toMatchObject([{ state: 'started' }]);
     await (await begin()).journal.recordAgain();
     expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);

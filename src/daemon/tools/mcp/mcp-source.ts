@@ -219,6 +219,7 @@ export class McpSource implements ToolSource {
       summary: entry.summary ?? null,
       public: entry.public ?? [],
       bind: entry.bind ?? {},
+      hide: entry.hide ?? [],
       idempotent: entry.idempotent ?? false,
       send: (args, call) => this.#send({ configured, digest }, args, call),
     };
