@@ -451,7 +451,9 @@ class Choices {
       },
       edit: () => {
         const message_id = pick(['m0', 'm1', 'm2']);
-        return ({ store }) => store.inbox.edit('chat', message_id, 'edited');
+        const [user_id, session_id] = [pick(['u0', 'u1']), pick(['a', 'b'])];
+        return ({ store }) =>
+          store.inbox.edit({ platform: 'chat', message_id, user_id, session_id, text: 'edited' });
       },
       nextDueAt: () => {
         const kind = pick(['run', 'send'] as const);

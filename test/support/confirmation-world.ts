@@ -7,7 +7,7 @@ import type {
   PressOutcome,
 } from '../../src/channel/index.ts';
 import type { AgentRuntime, AgentTurn } from '../../src/daemon/agent/agent.ts';
-import { enqueue } from '../../src/daemon/inbox/enqueue.ts';
+import { edit, enqueue } from '../../src/daemon/inbox/enqueue.ts';
 import { press } from '../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { converse } from '../../src/daemon/message/converse.ts';
@@ -164,6 +164,11 @@ export class ConfirmationWorld {
     const outcome = await press(TELEX, this.services, this.worker, message);
     await this.settle();
     return outcome;
+  }
+
+  /** Edits a message of the platform. @returns whether its text was replaced */
+  edit(message_id: string, text: string, user = 'ada', thread_id = 'telex:room'): Promise<boolean> {
+    return edit(TELEX, this.services, { message_id, user_id: user, thread_id, text });
   }
 
   /** Stores a message of the platform without processing it. */

@@ -177,7 +177,7 @@ export class Delivery {
   #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
     const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
-    const { parent_span, ...message } = queued;
+    const { parent_span, edited = false, ...message } = queued;
     return {
       turn_id: id,
       request_id,
@@ -189,6 +189,7 @@ export class Delivery {
       validated: null,
       ticket: null,
       parent_span,
+      edited,
       outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
       stopped: null,
       accepted_at: received_at,

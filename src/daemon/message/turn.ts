@@ -34,6 +34,8 @@ export interface Arrived {
   channel: ArrivedChannel;
   /** Client address; null if the message came from a platform. */
   address: string | null;
+  /** Whether the sender has changed the text since the message was accepted. Absent if the channel has no edits. */
+  edited?: boolean;
   /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */

@@ -118,6 +118,31 @@ describe('a link that was renewed since the question', () => {
   );
 });
 
+describe('an edit of a message that waits', () => {
+  it('is ignored if somebody else made it, so that nobody can confirm for another', async () => {
+    const id = await ask();
+    await world.post('what else?', 'ada', { message_id: 'hers' });
+    expect(await world.edit('hers', 'yes', 'bob')).toBe(false);
+    expect(await world.edit('hers', 'yes', 'ada', 'telex:elsewhere')).toBe(false);
+    await world.settle();
+    expect(world.calls).toEqual([]);
+    expect(await stateOf(id)).toBe('declined');
+  });
+
+  it.each(['yes', 'no', 'what else?'])(
+    'leaves the action pending: %j is an ordinary message then',
+    async (text) => {
+      const id = await ask();
+      await world.post('hm', 'ada', { message_id: 'hers' });
+      expect(await world.edit('hers', text)).toBe(true);
+      await world.settle();
+      expect(world.sent.at(-1)?.text).toBe(`You said: ${text}`);
+      expect(await stateOf(id)).toBe('pending');
+      expect(await world.write('yes')).toEqual([DONE]);
+    },
+  );
+});
+
 describe('a press of a button', () => {
   it('confirms the action', async () => {
     const id = await ask();
