@@ -1,6 +1,6 @@
 import { boundPath } from '../tools/bind-parameters.ts';
 import { escapeMarkdown } from './escape-markdown.ts';
-import { shownName, shownValue, visible } from './plain-value.ts';
+import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
 export const QUESTION_MAX = 3_000;
@@ -41,23 +41,49 @@ export interface Question {
  */
 export function questionOf(tool: AskedTool, args: Arguments): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
+  const plain = built(tool, args, { value: shownValue, name: shownName, text: visible });
+  const isMixed = isRightToLeft(plainQuestion(plain));
+  const question = isMixed ? built(tool, args, ISOLATED) : plain;
+  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+}
+
+/** How the parts of a question are written. */
+interface Writing {
+  value(value: unknown): string;
+  /** The name of an argument. */
+  name(name: string): string;
+  /** A part of the summary or the title. */
+  text(text: string): string;
+}
+
+/** If a part of a question is written from right to left, each part keeps its own direction. */
+const ISOLATED: Writing = {
+  value: (value) => isolated(shownValue(value)),
+  name: (name) => inOwnDirection(shownName(name)),
+  text: (text) => inOwnDirection(visible(text)),
+};
+
+function inOwnDirection(text: string): string {
+  return isRightToLeft(text) ? isolated(text) : text;
+}
+
+function built(tool: AskedTool, args: Arguments, write: Writing): Question {
   const shown = new Set(tool.hide.map((parameter) => JSON.stringify(boundPath(parameter))));
   const fill = (name: string): string => {
     const path = pathIn(args, name);
     if (path === null) return LEFT_OUT;
     shown.add(JSON.stringify(path));
-    return shownValue(valueAt(args, path));
+    return write.value(valueAt(args, path));
   };
   const title =
     tool.summary === null
-      ? visible(tool.title ?? wordsOf(tool.name))
+      ? write.text(tool.title ?? wordsOf(tool.name))
       : tool.summary
           .split(/\{([^{}]+)\}/)
-          .map((part, index) => (index % 2 === 0 ? visible(part) : fill(part)))
+          .map((part, index) => (index % 2 === 0 ? write.text(part) : fill(part)))
           .join('');
-  const details = leavesOf(args, [], (path) => shown.has(JSON.stringify(path)));
-  const question = { title, details };
-  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+  const details = leavesOf(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
+  return { title, details };
 }
 
 /** The whole question as plain text: the action, and one line for each further argument. */
@@ -108,14 +134,19 @@ function valueAt(args: Arguments, path: Path): unknown {
 }
 
 /** One line for each value; objects and lists are split into their members. */
-function leavesOf(value: unknown, path: Path, isShown: (path: Path) => boolean, label = ''): string[] {
-  if (isShown(path)) return [];
+function leavesOf(
+  value: unknown,
+  path: Path,
+  how: { write: Writing; isShown: (path: Path) => boolean },
+  label = '',
+): string[] {
+  if (how.isShown(path)) return [];
   const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;
   const members = isOpen ? Object.entries(value) : [];
-  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${shownValue(value)}`];
+  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${how.write.value(value)}`];
   return members.flatMap(([name, member]) => {
     const dot = label === '' ? '' : '.';
-    const part = Array.isArray(value) ? `[${name}]` : `${dot}${shownName(name)}`;
-    return leavesOf(member, [...path, name], isShown, `${label}${part}`);
+    const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
+    return leavesOf(member, [...path, name], how, `${label}${part}`);
   });
 }

@@ -5,6 +5,7 @@ import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
+import { mayNeedReport } from '../tools/bind-tools.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { agentTurn, type Prepared, type Run } from './agent-turn.ts';
 import { askAtEnd, deskOf } from './ask-at-end.ts';
@@ -43,7 +44,8 @@ export async function composeReply(
     if (done.outcome === 'changed') return askAnew(turn, desk, done.summary, line);
     carriedOut = done;
   }
-  const reply = new ReplyText(turn.outlet);
+  const mayContinue = carriedOut !== null || services.tools.tools().some(mayNeedReport);
+  const reply = new ReplyText(turn.outlet, mayContinue);
   if (settlement.kind === 'declined') reply.begin(settlement.text);
   let untold = false;
   const prepared = {
@@ -60,7 +62,7 @@ export async function composeReply(
     if (!reply.hasWords && !isStopped(turn) && desk.kept === null)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
     if (untold && carriedOut !== null) {
-      reply.add(await reportAction(carriedOut, turn, services));
+      await reply.add(await reportAction(carriedOut, turn, services));
       reported = carriedOut.action_id;
     }
   } catch (error) {
@@ -69,7 +71,7 @@ export async function composeReply(
     line.reason = runFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
-    reply.add(await reportAction(carriedOut, turn, services));
+    await reply.add(await reportAction(carriedOut, turn, services));
     reported = carriedOut.action_id;
   }
   const stopped = isStopped(turn);
@@ -78,8 +80,9 @@ export async function composeReply(
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(journal, turn, services);
   const writes = reportWrites(journal, turn.texts, { untold, reported });
-  if (writes !== '') reply.add(writes);
-  const asked = stopped ? null : askAtEnd(reply, desk, turn);
+  if (writes !== '') await reply.add(writes);
+  const asked = stopped ? null : await askAtEnd(reply, desk, turn);
+  reply.finish();
   return { reply: reply.text, stopped, asked };
 }
 
@@ -146,11 +149,11 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
  * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
  * arguments, if there is a call that can be made.
  */
-function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Composed {
+async function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Promise<Composed> {
   line.reason = 'arguments_changed';
-  const reply = new ReplyText(turn.outlet);
-  reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
-  const asked = askAtEnd(reply, desk, turn);
+  const reply = new ReplyText(turn.outlet, true);
+  await reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
+  const asked = await askAtEnd(reply, desk, turn);
   return { reply: reply.text, stopped: false, asked };
 }
 

@@ -141,6 +141,11 @@ async function callOnce(
   return sendAttempt(prepared, write, run);
 }
 
+/** Whether the daemon may have to ask about a call of the tool, or to report it, at the end of a reply. */
+export function mayNeedReport(tool: Tool): boolean {
+  return tool.confirm === 'always' || isJournaled(tool);
+}
+
 /**
  * Whether the journal records the calls of a tool. A change to the daemon's own data, such as memory, is not an action
  * in the person's name.

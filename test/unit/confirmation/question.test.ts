@@ -90,6 +90,22 @@ describe('the question about a call', () => {
     expect(shown.split('\n')).toEqual(['Cancel order "1"', String.raw`body."a: \"x\"\nb": "y"`]);
   });
 
+  it('isolates values in other scripts, so that none of them reorders what is around it', () => {
+    const [FSI, PDI] = ['\u2068', '\u2069'];
+    const args = { id: '1004', note: 'שלום 5', amount: 5, מטבע: 'EUR' };
+    expect(plain(CANCEL, args).split('\n')).toEqual([
+      `Cancel order ${FSI}"1004"${PDI}`,
+      `note: ${FSI}"שלום 5"${PDI}`,
+      `amount: ${FSI}5${PDI}`,
+      `${FSI}"מטבע"${PDI}: ${FSI}"EUR"${PDI}`,
+    ]);
+    expect(plain({ ...CANCEL, summary: null, title: 'ביטול' }, { id: '1' })).toBe(
+      `${FSI}ביטול${PDI}\nid: ${FSI}"1"${PDI}`,
+    );
+    // A value cannot end its own isolation.
+    expect(plain(CANCEL, { id: `ש${PDI}1` })).toBe(`Cancel order ${FSI}"ש\\u20691"${PDI}`);
+  });
+
   it('is one line in the journal', () => {
     const question = questionOf(CANCEL, { id: '1004', reason: 'too late' });
     expect(question && questionLine(question)).toBe('Cancel order "1004" (reason: "too late")');

@@ -50,6 +50,22 @@ describe('a call that needs confirmation', () => {
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
 
+  it('is asked about in plain view, even if the agent ends its text with a comment or open code', async () => {
+    await ask();
+    world.afterwards = async function* (turn) {
+      await turn.tools.find(({ name }) => name === 'cancel_order')?.call({ id: '1005' });
+      yield 'All done. ';
+      yield '```\n<!-- ';
+    };
+    const { response, confirmation } = await world.say('yes', { token: ada });
+    expect(confirmation?.summary).toBe('Cancel order "1005"');
+    expect(response).toMatch(/^All done\. ```\n&lt;!-- \n\nPlease confirm: Cancel order "1005"\n\n/);
+    world.afterwards = async function* () {
+      yield 'a <b> c';
+    };
+    expect((await world.say('yes', { token: ada })).response).toBe('a <b> c');
+  });
+
   it('is stored sealed until it is confirmed', async () => {
     const sealKey = Buffer.alloc(32, 7).toString('base64');
     world = await ConfirmationWorld.open({ sealKey });
