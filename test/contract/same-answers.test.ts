@@ -318,7 +318,7 @@ class Choices {
   }
 
   #keys(): Record<string, () => Command> {
-    const { pick, below } = this.random;
+    const { pick, below, chance } = this.random;
     const key = () => pick(['k0', 'k1', 'k2']);
     const body = () => pick(['body', 'another']);
     const claimOf = (place: number) => (side: Side) => side.keys.at(-1 - place);
@@ -337,7 +337,10 @@ class Choices {
         return ({ store }) => store.idempotency.look(looked, of);
       },
       renewKey: () => under(claimOf(below(3)), ({ store }, claim) => store.idempotency.renew(claim)),
-      releaseKey: () => under(claimOf(below(3)), ({ store }, claim) => store.idempotency.release(claim)),
+      releaseKey: () => {
+        const counted = chance(0.5);
+        return under(claimOf(below(3)), ({ store }, claim) => store.idempotency.release(claim, { counted }));
+      },
       finishKey: () => {
         const answer = { session_id: 's', response: this.id('answer'), reader: pick([null, ada]) };
         return under(claimOf(below(3)), ({ store }, claim) => store.idempotency.finish(claim, answer, HOUR));

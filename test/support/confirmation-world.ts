@@ -64,6 +64,8 @@ export class ConfirmationWorld {
   readonly turns: AgentTurn[] = [];
   /** The answer of the API to each call. */
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });
+  /** Whether the agent fails. */
+  fails = false;
   /** Replaces the behavior of the agent after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
   /** Called for each reply to the platform. A test makes it throw if the platform should refuse the reply. */
@@ -214,6 +216,7 @@ export class ConfirmationWorld {
     this.turns.push(turn);
     // Each run takes time, so that a message that is sent during the run is earlier than its reply.
     this.clock.moveTo(this.clock.now() + 1);
+    if (this.fails) throw new Error('broken');
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;
     else if (turn.text.startsWith('cancel ')) yield* this.#cancel(turn);

@@ -45,9 +45,9 @@ export async function screen(
 }
 
 async function guardedOf(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
-  const { id, message, session_id, platform, message_id, sent_at } = arrived;
+  const { message, session_id, platform, message_id, sent_at } = arrived;
   const user = guardUser({ platform, user_id: message.user_id, person: null, address: null });
-  const text = await guardedText(message, session_id, id, services);
+  const text = await guardedText(message, session_id, services);
   return { user, session_id, text, message_id, sent_at };
 }
 

@@ -96,6 +96,8 @@ export interface Identified {
 export interface Deduplicated {
   /** Null if the message has no key. */
   key: KeyClaim | null;
+  /** Whether the loop guard has counted an earlier request with the key, which then failed. */
+  counted_before?: boolean;
 }
 
 /** Added by deduplicate and deduplicate-stream: the session of a message with a key. */
@@ -107,6 +109,8 @@ export interface NamedByKey {
 export interface Numbered {
   /** Null if the client sent none. */
   idempotency_key: string | null;
+  /** As in `Deduplicated`. */
+  counted_before?: boolean;
 }
 
 /** The session of a message (resolve-session.ts), by the id that the message names or that was generated for it. */
@@ -128,7 +132,7 @@ export interface Authorized extends NamedSession {
 
 /** Added by guard: the loop guard lets the message through. */
 export interface Guarded {
-  /** The tag of the session in which the guard counted the message; null if the guard did not count it. */
+  /** The tag of the session in which the guard counted the turn; null if the guard did not count it. */
   counted_in: string | null;
 }
 

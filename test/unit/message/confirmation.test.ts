@@ -498,6 +498,47 @@ describe('the loop guard', () => {
     expect(world.calls).toHaveLength(4);
   });
 
+  it('counts no answer and no press, valid or not, as a message or as a turn', async () => {
+    const env = {
+      LOOP_GUARD_ENABLED: 'true',
+      LOOP_GUARD_MAX_MESSAGES: '2',
+      LOOP_GUARD_MAX_TURNS_PER_SESSION: '2',
+    };
+    world = await ConfirmationWorld.open({ env });
+    const press = (id: string) => codeOf(world.say('', { token: ada, confirm: { id, approve: true } }));
+    const { id } = await ask();
+    for (let n = 0; n < 10; n++) expect(await press('unknown')).toBe('confirmation_gone');
+    for (let n = 0; n < 10; n++) expect((await world.say('yes')).response).toContain('Please sign in');
+    expect(await press(id)).toBe('answered');
+    expect(await press(id)).toBe('confirmation_gone');
+    await ask('cancel 1005');
+    expect((await world.say('no', { token: ada })).response).toContain('Not done');
+    expect(await codeOf(world.say('hello', { token: ada }))).toBe('loop_guard_blocked');
+  });
+
+  it('counts the tries of a request under one Idempotency-Key once', async () => {
+    const env = {
+      LOOP_GUARD_ENABLED: 'true',
+      LOOP_GUARD_MAX_MESSAGES: '3',
+      LOOP_GUARD_REPEAT_THRESHOLD: '2',
+      LOOP_GUARD_MAX_TURNS_PER_SESSION: '3',
+    };
+    world = await ConfirmationWorld.open({ env });
+    const say = (text: string, key?: string) =>
+      codeOf(world.say(text, { token: ada, ...(key === undefined ? {} : { key }) }));
+    await ask();
+    world.fails = true;
+    for (let n = 0; n < 5; n++) expect(await say('hello', 'k')).toBe('agent_failed');
+    world.fails = false;
+    expect(await say('hello', 'k')).toBe('answered');
+    expect(await say('another')).toBe('answered');
+    // Two messages and the request were counted.
+    expect(await say('a fourth message')).toBe('loop_guard_blocked');
+    // A request that was blocked is judged again, so that its key does not lead past the guard.
+    expect(await say('a fifth message', 'l')).toBe('loop_guard_blocked');
+    expect(await say('a fifth message', 'l')).toBe('loop_guard_blocked');
+  });
+
   it('counts equal texts as repetition if no call waits for confirmation', async () => {
     const codes: unknown[] = [];
     for (let n = 0; n < 3; n++) codes.push(await codeOf(world.say('yes', { token: ada })));
