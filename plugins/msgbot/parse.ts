@@ -1,4 +1,9 @@
-import { type IncomingMessage, isTooLong, type JsonObject } from '../../src/channel/index.ts';
+import {
+  type EditedMessage,
+  type IncomingMessage,
+  isTooLong,
+  type JsonObject,
+} from '../../src/channel/index.ts';
 import { addressed, type BotName, type Command } from './address.ts';
 import { readUpdate, type Written } from './read-update.ts';
 
@@ -8,7 +13,7 @@ export type Parsed =
   /** Whether the message is for the bot depends on the bot's name, which is not known yet. */
   | { kind: 'unclear' }
   | { kind: 'message'; message: IncomingMessage; album: string | null }
-  | { kind: 'edit'; message_id: string; text: string }
+  | { kind: 'edit'; edited: EditedMessage }
   | ParsedCommand
   | { kind: 'no-words'; place: Place; about: 'content' | 'empty' | 'too-long'; album: string | null };
 
@@ -72,7 +77,8 @@ function ownCommand(written: Written, command: Command): Parsed {
 /** Reads an edit. The edit does not have to address the bot, because the inbox knows which messages it stores. */
 function editOf(written: Written, text: string): Parsed {
   if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
-  return { kind: 'edit', message_id: messageId(written), text };
+  const { user_id, thread_id } = senderOf(written);
+  return { kind: 'edit', edited: { message_id: messageId(written), user_id, thread_id, text } };
 }
 
 function withoutWords(
@@ -88,12 +94,11 @@ function withoutWords(
 
 /** The message as the channel contract defines it. */
 export function messageOf(written: Written, text: string): IncomingMessage {
-  const { chat, topic, user, name, language, sent_at, place } = written;
+  const { chat, user, name, language, sent_at, place } = written;
   return {
     platform: 'msgbot',
-    user_id: String(user),
+    ...senderOf(written),
     channel_id: String(chat),
-    thread_id: `msgbot:${chat}${topic === null ? '' : `:${topic}`}`,
     text,
     metadata: name === '' ? {} : { user_name: name },
     message_id: messageId(written),
@@ -104,6 +109,10 @@ export function messageOf(written: Written, text: string): IncomingMessage {
     ...(sent_at === null ? {} : { sent_at }),
     ...(language === null ? {} : { locale: language }),
   };
+}
+
+function senderOf({ chat, topic, user }: Written): Pick<EditedMessage, 'user_id' | 'thread_id'> {
+  return { user_id: String(user), thread_id: `msgbot:${chat}${topic === null ? '' : `:${topic}`}` };
 }
 
 function placeOf(written: Written): Place {

@@ -49,7 +49,7 @@ export class Receiver {
         this.#rememberAlbum(parsed.album);
         return this.#scope.enqueue([parsed.message], request);
       case 'edit':
-        await this.#scope.edit(parsed.message_id, parsed.text);
+        await this.#scope.edit(parsed.edited);
         return;
       case 'command':
         return this.#answer(parsed);

@@ -1,5 +1,6 @@
 import {
   type ChannelText,
+  type EditedMessage,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
@@ -26,18 +27,13 @@ export interface Hint {
   what: ChannelText | null;
 }
 
-export interface Edit {
-  message_id: string;
-  text: string;
-}
-
 /** The content of all entries and changes of a webhook, in order. */
 export interface Parsed {
   messages: IncomingMessage[];
   /** Presses of the buttons of questions. */
   presses: IncomingMessage[];
   hints: Hint[];
-  edits: Edit[];
+  edits: EditedMessage[];
   statuses: Status[];
   /** Ids of business numbers that are not configured here. */
   elsewhere: Set<string>;
@@ -118,7 +114,10 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
   if (message_id === undefined || who === undefined || group === undefined) return 'malformed';
   // The business itself wrote this message, so it needs no answer.
   if (own !== undefined && who.user_id === `+${own}`) return 'our own number';
-  if (content.kind === 'edit') return takeEdit(content, parsed);
+  if (content.kind === 'edit') {
+    const { user_id } = who;
+    return takeEdit({ ...content, user_id, thread_id: threadOf(number_id, who, group) }, parsed);
+  }
 
   if (content.kind === 'press') {
     const { confirm } = content;
@@ -157,10 +156,10 @@ function messageOf(
   };
 }
 
-function takeEdit({ message_id, text }: Edit, parsed: Parsed): string | null {
+function takeEdit({ message_id, user_id, thread_id, text }: EditedMessage, parsed: Parsed): string | null {
   const original = messageIdOf(message_id);
   if (original === undefined || isTooLong(text)) return 'an edit that cannot be applied';
-  parsed.edits.push({ message_id: original, text });
+  parsed.edits.push({ message_id: original, user_id, thread_id, text });
   return null;
 }
 

@@ -113,7 +113,7 @@ function createTeamchat(scope: ChannelScope): Channel {
         );
         break;
       case 'edit':
-        await scope.edit(parsed.message_id, parsed.text);
+        await scope.edit(parsed.edited);
         break;
       case 'trouble':
         scope.log.warn({ request_id: request.id }, parsed.words);

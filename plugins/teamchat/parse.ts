@@ -1,5 +1,6 @@
 import {
   type ChannelText,
+  type EditedMessage,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
@@ -13,7 +14,7 @@ export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
   /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
   | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: ChannelText }
-  | { kind: 'edit'; message_id: string; text: string }
+  | { kind: 'edit'; edited: EditedMessage }
   | { kind: 'challenge'; challenge: string }
   /** The platform drops events, or no longer delivers any. `words` is for the log. */
   | { kind: 'trouble'; words: string }
@@ -58,7 +59,7 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
       return nothing('an event of another type');
   }
   const us = botUsersOf(payload, self);
-  if (event.subtype === 'message_changed') return parseEdit(event, us);
+  if (event.subtype === 'message_changed') return parseEdit(payload, event, us);
   if (!WRITTEN.includes(event.subtype)) return nothing('a message that no person wrote');
   if (isOfBot(event, us)) return nothing('a message from a bot');
   const isDirect = isDirectMessage(event);
@@ -67,15 +68,9 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
 }
 
 function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, isDirect: boolean): Parsed {
-  const team = ownTeamOf(payload);
-  const { channel, user, ts, thread_ts } = event;
-  const root = thread_ts ?? ts;
-  if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root))
-    return nothing('an event whose ids are not as documented');
-
-  // A person's direct messages are one conversation, but each thread in them is a separate conversation.
-  const thread = isDirect && root === ts ? null : root;
-  const message_id = `${channel}:${ts}`;
+  const ids = idsOf(payload, event, isDirect);
+  if (ids === null) return nothing('an event whose ids are not as documented');
+  const { channel, thread, ts, message_id, user_id, thread_id } = ids;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
   const text = wordsFor(event, us);
   const unreadable = (notice: ChannelText): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
@@ -86,9 +81,9 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
     kind: 'message',
     message: {
       platform: 'teamchat',
-      user_id: userIdOf(payload, event, user),
+      user_id,
       channel_id: channel,
-      thread_id: `teamchat:${team}:${channel}${thread === null ? '' : `:${thread}`}`,
+      thread_id,
       text,
       metadata: user_name === '' ? {} : { user_name },
       message_id,
@@ -99,19 +94,39 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   };
 }
 
+/** The ids of a message, which are the same when it is edited. Null if they are not as documented. */
+function idsOf(payload: Fields, message: Fields, isDirect: boolean) {
+  const { channel, user, ts, thread_ts } = message;
+  const root = thread_ts ?? ts;
+  if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root)) return null;
+  // A person's direct messages are one conversation, but each thread in them is a separate conversation.
+  const thread = isDirect && root === ts ? null : root;
+  return {
+    channel,
+    thread,
+    ts,
+    message_id: `${channel}:${ts}`,
+    user_id: userIdOf(payload, message, user),
+    thread_id: `teamchat:${ownTeamOf(payload)}:${channel}${thread === null ? '' : `:${thread}`}`,
+  };
+}
+
 /** The platform also reports an edit when it unfurls a link, so only a change of the text counts. */
-function parseEdit(event: Fields, us: ReadonlySet<string>): Parsed {
+function parseEdit(payload: Fields, event: Fields, us: ReadonlySet<string>): Parsed {
   const message = fieldsOf(event.message);
   const before = fieldsOf(event.previous_message);
   if (!WRITTEN.includes(message.subtype) || isOfBot(message, us))
     return nothing('a change that no person made');
   if (fieldsOf(message.edited).ts === undefined || message.text === before.text)
     return nothing('a change of something other than the text');
-  if (!isId(event.channel) || !isTimestamp(message.ts))
-    return nothing('a change whose ids are not as documented');
+  const ids = idsOf(payload, { ...event, ...message }, isDirectMessage(event));
+  if (ids === null) return nothing('a change whose ids are not as documented');
+  const editor = fieldsOf(message.edited).user;
+  if (editor !== message.user) return nothing('a change that the author did not make');
   const text = wordsFor({ ...message, type: 'message' }, us);
   if (text === '' || isTooLong(text)) return nothing('a change to a text that is empty or too long');
-  return { kind: 'edit', message_id: `${event.channel}:${message.ts}`, text };
+  const { message_id, user_id, thread_id } = ids;
+  return { kind: 'edit', edited: { message_id, user_id, thread_id, text } };
 }
 
 /** The readable text, without the mention of the bot. */

@@ -81,7 +81,7 @@ function create(scope: ChannelScope): Channel {
           // `press` returns an outcome. If it is `refused`, and the platform can show a text to one person only, show
           // the outcome's `text` to the person who pressed the button.
           if (delivery.kind === 'press') await scope.press(delivery.message, request);
-          if (delivery.kind === 'edit') await scope.edit(delivery.message_id, delivery.text);
+          if (delivery.kind === 'edit') await scope.edit(delivery.edited);
           // Acknowledge the delivery only now that the message is stored. Without this response, the platform delivers
           // the message again.
           return { status: 200 };

@@ -1,4 +1,10 @@
-import { type IncomingMessage, type JsonObject, readPressPayload, TEXT_MAX } from 'agentd/channel';
+import {
+  type EditedMessage,
+  type IncomingMessage,
+  type JsonObject,
+  readPressPayload,
+  TEXT_MAX,
+} from 'agentd/channel';
 import { ID } from './settings.ts';
 
 const NAME_MAX = 256;
@@ -6,7 +12,7 @@ const NAME_MAX = 256;
 /** A delivery of the platform. */
 export type Delivery =
   | { kind: 'message'; message: IncomingMessage }
-  | { kind: 'edit'; message_id: string; text: string }
+  | { kind: 'edit'; edited: EditedMessage }
   /** A press of a question's button. */
   | { kind: 'press'; message: IncomingMessage }
   /** Content that the channel cannot use, which is only acknowledged. */
@@ -30,8 +36,10 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
   if (type === 'press' && confirm === null) return { kind: 'other' };
   const words = type === 'press' ? '' : shortened(text.trim(), TEXT_MAX).trim();
   if (words === '' && confirm === null) return { kind: 'other' };
-  if (type === 'edit') return { kind: 'edit', message_id: id, text: words };
   const place: JsonObject = { room, ...(thread === undefined ? {} : { thread }) };
+  // The session: one thread is one conversation.
+  const thread_id = ['pigeonpost', ...Object.values(place)].join(':');
+  if (type === 'edit') return { kind: 'edit', edited: { message_id: id, user_id, thread_id, text: words } };
   return {
     kind: confirm === null ? 'message' : 'press',
     message: {
@@ -39,8 +47,7 @@ export function parse(body: Readonly<Record<string, unknown>>): Delivery | null 
       platform: 'pigeonpost',
       user_id,
       channel_id: room,
-      // The session: one thread is one conversation.
-      thread_id: ['pigeonpost', ...Object.values(place)].join(':'),
+      thread_id,
       // A repeated message is answered only once.
       message_id: id,
       text: words,

@@ -21,6 +21,7 @@
  */
 import type {
   ConversationEvent,
+  EditedMessage,
   IncomingMessage,
   JsonObject,
   OutgoingReply,
@@ -286,10 +287,10 @@ export interface ChannelScope {
    */
   press(message: IncomingMessage, request?: ChannelRequest): Promise<PressOutcome>;
   /**
-   * Replaces the text of a message that its sender has edited. Returns false if the agent has already started to answer
-   * it, or if the message is unknown.
+   * Replaces the text of a message that its sender has edited. An edited message never answers a question. Returns false
+   * if the agent has already started to answer it, if it is unknown, or if it has another sender or thread.
    */
-  edit(message_id: string, text: string): Promise<boolean>;
+  edit(edited: EditedMessage): Promise<boolean>;
   /** Stores a text that no agent wrote, for example a confirmation or a hint, and sends it with `send`. */
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**

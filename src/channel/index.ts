@@ -37,6 +37,7 @@ export type {
   Confirmation,
   ConfirmationAnswer,
   ConversationEvent,
+  EditedMessage,
   IncomingMessage,
   JsonObject,
   JsonValue,

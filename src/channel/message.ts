@@ -58,6 +58,16 @@ export interface MessageMetadata {
   [key: string]: unknown;
 }
 
+/** A message whose sender has edited it, with its ids as they were enqueued. */
+export interface EditedMessage {
+  message_id: string;
+  /** The user who made the edit. */
+  user_id: string;
+  thread_id: string;
+  /** The new text. */
+  text: string;
+}
+
 /** The events of `converse`, in order. The last one is `complete`. */
 export type ConversationEvent =
   | { type: 'started'; session_id: string }

@@ -57,6 +57,33 @@ export function describeGuard(current: () => StoreUnderTest): void {
       return allowed;
     };
 
+    describe('a message that does not count', () => {
+      it('passes any number of times, and leaves the windows and the turns as they are', async () => {
+        const session_id = randomUUID();
+        for (let n = 0; n < 20; n++)
+          expect(await check({ text: null, session_id }, { max_turns: 1 })).toMatchObject({ allowed: true });
+        expect(await check({ session_id }, { max_turns: 1 })).toEqual({
+          ...{ allowed: true, repeated: false, messages: 1, equal_texts: 1, turns: 1 },
+        });
+        expect(await check({ text: null, session_id }, { max_turns: 1 })).toEqual({
+          ...{ allowed: true, repeated: false, messages: 1, equal_texts: 0, turns: 1 },
+        });
+      });
+
+      it('is blocked while the circuit is open, and gets the same verdict if it is delivered again', async () => {
+        await checks(6);
+        const press = { text: null, message_id: 'p1' };
+        expect(await check(press)).toMatchObject({ allowed: false, reason: 'rate_limit', blocked: 2 });
+        test.advance(30 * SECOND);
+        expect(await check(press)).toMatchObject({ allowed: false, repeated: true });
+        expect(await check({ text: null, message_id: 'p2' })).toMatchObject({ allowed: true });
+        expect(await check({ text: null, message_id: 'p2' })).toMatchObject({
+          allowed: true,
+          repeated: true,
+        });
+      });
+    });
+
     describe('burst', () => {
       it('allows 5 messages within 10 s; the 6th opens the circuit and is blocked', async () => {
         for (let messages = 1; messages <= 5; messages++) {

@@ -75,6 +75,25 @@ export function describeIdempotency(current: () => StoreUnderTest): void {
       expect(await keys.claim('k', 'body')).toEqual({ outcome: 'done', answer });
     });
 
+    it('remembers whether the loop guard has counted a request that was released, for KEY_MEMORY_MS', async () => {
+      await keys.release(await claimed());
+      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new' });
+      await keys.release(await claimed(), { counted: true });
+      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new', counted: true });
+      const found = await keys.claim('k', 'body');
+      expect(found).toMatchObject({ outcome: 'new', counted: true });
+      if (found.outcome === 'new') await keys.release(found.claim, { counted: true });
+      test.advance(KEY_MEMORY_MS - 1);
+      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new', counted: true });
+      test.advance(1);
+      expect(await keys.look('k', 'body')).toEqual({ outcome: 'new' });
+      const stale = await claimed('other');
+      test.advance(CLAIM_MS);
+      await claimed('other');
+      await keys.release(stale, { counted: true });
+      expect(await keys.look('other', 'body')).toEqual({ outcome: 'running' });
+    });
+
     it('recognizes a different body after a request that was released, for KEY_MEMORY_MS', async () => {
       await keys.release(await claimed());
       test.advance(KEY_MEMORY_MS - 1);

@@ -264,17 +264,34 @@ export function describeInbox(current: () => StoreUnderTest): void {
     });
 
     describe('edit', () => {
-      it('replaces the text only until the first attempt has begun', async () => {
+      const editOf = (message: NewInboxMessage, text: string, other: object = {}) => ({
+        platform: message.platform,
+        message_id: message.message_id ?? '',
+        user_id: message.message?.user_id ?? '',
+        session_id: message.session_id ?? '',
+        text,
+        ...other,
+      });
+
+      it('replaces the text only until the first attempt has begun, and marks the message', async () => {
         const message = anInboxMessage({ message_id: 'm1', text: 'before' });
         await inbox.enqueue([message]);
-        expect(await inbox.edit('chat', 'm1', 'it\'s "after"')).toBe(true);
-        expect(await inbox.edit('mail', 'm1', 'no')).toBe(false);
-        expect(await inbox.edit('chat', 'unknown', 'no')).toBe(false);
+        expect(await inbox.edit(editOf(message, 'it\'s "after"'))).toBe(true);
+        expect(await inbox.edit(editOf(message, 'no', { platform: 'mail' }))).toBe(false);
+        expect(await inbox.edit(editOf(message, 'no', { message_id: 'unknown' }))).toBe(false);
         const claim = await claimed();
-        expect(claim.message.message).toEqual({ ...message.message, text: 'it\'s "after"' });
-        expect(await inbox.edit('chat', 'm1', 'too late')).toBe(false);
+        expect(claim.message.message).toEqual({ ...message.message, text: 'it\'s "after"', edited: true });
+        expect(await inbox.edit(editOf(message, 'too late'))).toBe(false);
         await retryLater(claim, 0, 'agent_failed');
-        expect(await inbox.edit('chat', 'm1', 'too late')).toBe(false);
+        expect(await inbox.edit(editOf(message, 'too late'))).toBe(false);
+      });
+
+      it('is ignored if another user made it, or in another session', async () => {
+        const message = anInboxMessage({ message_id: 'm1', text: 'before' });
+        await inbox.enqueue([message]);
+        expect(await inbox.edit(editOf(message, 'yes', { user_id: 'another' }))).toBe(false);
+        expect(await inbox.edit(editOf(message, 'yes', { session_id: 'chat:another' }))).toBe(false);
+        expect((await claimed()).message.message).toEqual(message.message);
       });
     });
 

@@ -319,7 +319,7 @@ class Choices {
   }
 
   #keys(): Record<string, () => Command> {
-    const { pick, below } = this.random;
+    const { pick, below, chance } = this.random;
     const key = () => pick(['k0', 'k1', 'k2']);
     const body = () => pick(['body', 'another']);
     const claimOf = (place: number) => (side: Side) => side.keys.at(-1 - place);
@@ -338,7 +338,10 @@ class Choices {
         return ({ store }) => store.idempotency.look(looked, of);
       },
       renewKey: () => under(claimOf(below(3)), ({ store }, claim) => store.idempotency.renew(claim)),
-      releaseKey: () => under(claimOf(below(3)), ({ store }, claim) => store.idempotency.release(claim)),
+      releaseKey: () => {
+        const counted = chance(0.5);
+        return under(claimOf(below(3)), ({ store }, claim) => store.idempotency.release(claim, { counted }));
+      },
       finishKey: () => {
         const answer = { session_id: 's', response: this.id('answer'), reader: pick([null, ada]) };
         return under(claimOf(below(3)), ({ store }, claim) => store.idempotency.finish(claim, answer, HOUR));
@@ -452,7 +455,9 @@ class Choices {
       },
       edit: () => {
         const message_id = pick(['m0', 'm1', 'm2']);
-        return ({ store }) => store.inbox.edit('chat', message_id, 'edited');
+        const [user_id, session_id] = [pick(['u0', 'u1']), pick(['a', 'b'])];
+        return ({ store }) =>
+          store.inbox.edit({ platform: 'chat', message_id, user_id, session_id, text: 'edited' });
       },
       nextDueAt: () => {
         const kind = pick(['run', 'send'] as const);

@@ -24,7 +24,7 @@ const RUNTIME = `
 export default {
   apiVersion: 1,
   async *run({ text, tools, confirmed }) {
-    const [, whose, id] = /^(mine|ours) (\\S+)$/.exec(text) ?? [];
+    const [, whose, id] = /^(mine|ours|bound) (\\S+)$/.exec(text) ?? [];
     if (confirmed) yield 'It was done: ' + JSON.stringify(confirmed.answer);
     else if (whose) {
       const answer = await tools.find(({ name }) => name === whose + '_cancelOrder').call({ id, body: { reason: 'late' } });
@@ -46,7 +46,7 @@ paths:
       requestBody:
         content:
           application/json:
-            schema: { type: object, properties: { reason: { type: string } } }
+            schema: { type: object, properties: { reason: { type: string }, account: { type: string } } }
       responses: { '200': { description: Cancelled } }
 `;
 
@@ -60,6 +60,9 @@ tools:
     base_url: BASE/open
     credentials: none
     operations: { cancelOrder: { summary: 'Cancel order {id}' } }
+  - openapi: ./shop.yaml
+    name: bound
+    operations: { cancelOrder: { summary: 'Cancel order {id}', bind: { body.account: org } } }
 texts:
   de: { confirm: ['ja'], decline: ['nein'], confirm_not_done: 'Nicht getan: {action}' }
 `;
@@ -229,6 +232,27 @@ describe('sse', () => {
     const done = await ask('', { bearer: ada, metadata: { confirm: { id: question.id, approve: true } } });
     expect(done.at(-1)?.data.response).toBe(DONE);
     expect(calls).toHaveLength(1);
+  });
+
+  it('asks again if the token of the answer fills in another account than the question showed', async () => {
+    const inOrg = (org: string) => token({ sub: 'ada', claims: { org } });
+    const questionOf = (events: Seen[]) => events.find(({ event }) => event === 'confirmation')?.data;
+    const asked = questionOf(await ask('bound 1004', { bearer: await inOrg('ORG-1') }));
+    expect(asked.summary).toBe(`${QUESTION}\nbody.account: "ORG-1"`);
+    const metadata = { confirm: { id: asked.id, approve: true } };
+    const answer = await ask('', { bearer: await inOrg('ORG-2'), metadata });
+    expect(calls).toEqual([]);
+    expect(answer.at(-1)?.data.response).toMatch(/^Nothing was done, because your sign-in has changed/);
+    const anew = questionOf(answer);
+    expect(anew.summary).toBe(`${QUESTION}\nbody.account: "ORG-2"`);
+    const confirm = { id: anew.id, approve: true };
+    await ask('', { bearer: await inOrg('ORG-2'), metadata: { confirm } });
+    expect(calls.map(({ body }) => body)).toEqual([{ reason: 'late', account: 'ORG-2' }]);
+    const listed = await command(['actions', 'list', '--sub', 'ada', '--json'], { cwd: folder });
+    expect(JSON.parse(listed.stdout)[0]).toMatchObject({
+      action_id: anew.id,
+      arguments: { id: '1004', body: { reason: 'late', account: 'ORG-2' } },
+    });
   });
 
   it('answers 409 to an unknown id, and sends a stream error for an id that is no longer pending', async () => {

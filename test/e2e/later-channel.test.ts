@@ -174,10 +174,14 @@ describe('a message of a channel that answers later', () => {
     const to = shared;
     await tell(to, { id: 'm1', text: 'wait 300 first' }, { id: 'm2', text: 'secnd' });
     await exchange.until(() => exchange.runs.length === 1);
-    expect((await deliver(to, { edited: { id: own('m1'), text: 'too late' } })).body).toEqual({
-      edited: false,
-    });
-    expect((await deliver(to, { edited: { id: own('m2'), text: 'second' } })).body).toEqual({ edited: true });
+    const change = async (id: string, text: string, user = 'u1', thread = 't1') => {
+      const edited = { id: own(id), user: own(user), thread: own(thread), text };
+      return (await deliver(to, { edited })).body;
+    };
+    expect(await change('m1', 'too late')).toEqual({ edited: false });
+    expect(await change('m2', 'second')).toEqual({ edited: true });
+    expect(await change('m2', 'of another user', 'u2')).toEqual({ edited: false });
+    expect(await change('m2', 'of another thread', 'u1', 't2')).toEqual({ edited: false });
     await exchange.until(() => exchange.taken.length === 2);
     expect(textsTo('t1')).toEqual(['re: wait 300 first', 're: second']);
   });

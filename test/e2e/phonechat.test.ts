@@ -141,7 +141,7 @@ describe('a message', () => {
     dictation.end('first');
     expect(await here.texts(here.bob, 1)).toEqual(['word1 word2']);
     expect(await here.texts(here.ada, 1)).toEqual(['re: first']);
-    await to.logged(({ msg }) => msg === 'edit ignored: the turn of the message has begun');
+    await to.logged(({ msg }) => String(msg).startsWith('edit ignored: the turn of the message has begun'));
   });
 
   it('reaches the agent and the log without the token that it contains', async () => {

@@ -70,8 +70,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/confirmation/question.ts',
-        from: 'const question = { title, details };',
-        to: 'const question = { title, details: tool.summary === null ? details : [] };',
+        from: 'return { title, details };',
+        to: 'return { title, details: tool.summary === null ? details : [] };',
       },
     ],
   },

@@ -108,6 +108,7 @@ export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
     summary: null,
     public: 'all',
     bind: {},
+    hide: [],
     idempotent: false,
     send: (_args, { client, person }) =>
       world.pass(daemon, {

@@ -98,6 +98,7 @@ export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
     summary: 'Change {order}',
     public: 'all',
     bind: {},
+    hide: [],
     idempotent,
     send: (args, { idempotency_key }) => {
       const label = String(args.order);

@@ -121,7 +121,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/claim-key.ts',
-        from: 'if (failed) await store.idempotency.release(claim);',
+        from: 'if (failed) await store.idempotency.release(claim, { counted: isCounted });',
         to: '',
       },
     ],

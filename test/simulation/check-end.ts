@@ -152,13 +152,15 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
     ({ stops, both, presses }) => stops !== null || both || presses !== null,
   );
   const waiting = [...state.streams.values()].filter(({ record }) => record.state === 'waiting');
+  // The repeat of a request that failed is not counted again, even if it begins another session. Each text is unique.
+  const first = new Map(record.commits.toReversed().map((commit) => [commit.record.text, commit]));
   for (const [tag, turns] of record.counted) {
     const counted = state.guard_turns.get(tag)?.turns ?? 0;
     if (!hasExceptions && counted !== turns)
       report(`the guard counts ${counted} turns of ${tag}, but allowed ${turns}`);
     // If the session of a waiting message gets a different owner, the message creates a new session, where it is not
     // counted.
-    const stored = record.commits.filter(
+    const stored = [...first.values()].filter(
       ({ session_tag, ranElsewhere }) => session_tag === tag && !ranElsewhere,
     ).length;
     const unopened = waiting.filter(({ record: { start } }) => start.counted_in === tag).length;

@@ -1,5 +1,5 @@
 import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
-import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { turnKey } from '../../src/daemon/message/turn-key.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
@@ -90,8 +90,9 @@ export class RunRecord {
     };
   }
 
-  judged(session_tag: string, verdict: GuardVerdict): void {
-    if (verdict.allowed && !verdict.repeated)
+  judged({ session_id: session_tag, text }: GuardedMessage, verdict: GuardVerdict): void {
+    // A message without a text, such as a press of a button, counts for nothing.
+    if (verdict.allowed && !verdict.repeated && text !== null)
       this.counted.set(session_tag, (this.counted.get(session_tag) ?? 0) + 1);
   }
 

@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
-import type { GuardVerdict } from '../../src/daemon/guard/verdict.ts';
+import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import type { RunClaims } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox.ts';
@@ -194,11 +194,11 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
     case 'inbox.screen': {
       const { verdicts } = result as Screened;
       for (const [index, { guarded }] of (first as Arrival[]).entries())
-        record.judged(guarded.session_id, verdicts[index] as GuardVerdict);
+        record.judged(guarded, verdicts[index] as GuardVerdict);
       return;
     }
     case 'guard.check':
-      record.judged((first as { session_id: string }).session_id, result as GuardVerdict);
+      record.judged(first as GuardedMessage, result as GuardVerdict);
       return;
     case 'guard.giveBackTurn':
       record.gaveBack(first);

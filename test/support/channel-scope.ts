@@ -44,6 +44,6 @@ export function recordingScope(
   return {
     ...scope,
     linked,
-    edit: members.edit ?? (async (message_id, text) => scope.edited.push({ message_id, text }) > 0),
+    edit: members.edit ?? (async (edited) => scope.edited.push(edited) > 0),
   };
 }

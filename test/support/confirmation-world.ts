@@ -7,7 +7,7 @@ import type {
   PressOutcome,
 } from '../../src/channel/index.ts';
 import type { AgentRuntime, AgentTurn } from '../../src/daemon/agent/agent.ts';
-import { enqueue } from '../../src/daemon/inbox/enqueue.ts';
+import { edit, enqueue } from '../../src/daemon/inbox/enqueue.ts';
 import { press } from '../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { converse } from '../../src/daemon/message/converse.ts';
@@ -64,6 +64,8 @@ export class ConfirmationWorld {
   readonly turns: AgentTurn[] = [];
   /** The answer of the API to each call. */
   answer: () => Promise<Sent> = async () => ({ outcome: 'answered', status: 200, result: { ok: true } });
+  /** Whether the agent fails. */
+  fails = false;
   /** Replaces the behavior of the agent after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
   /** Called for each reply to the platform. A test makes it throw if the platform should refuse the reply. */
@@ -166,6 +168,11 @@ export class ConfirmationWorld {
     return outcome;
   }
 
+  /** Edits a message of the platform. @returns whether its text was replaced */
+  edit(message_id: string, text: string, user = 'ada', thread_id = 'telex:room'): Promise<boolean> {
+    return edit(TELEX, this.services, { message_id, user_id: user, thread_id, text });
+  }
+
   /** Stores a message of the platform without processing it. */
   async post(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<void> {
     await enqueue(TELEX, this.services, this.worker, [this.#platformMessage(text, user, members)]);
@@ -209,6 +216,7 @@ export class ConfirmationWorld {
     this.turns.push(turn);
     // Each run takes time, so that a message that is sent during the run is earlier than its reply.
     this.clock.moveTo(this.clock.now() + 1);
+    if (this.fails) throw new Error('broken');
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;
     else if (turn.text.startsWith('cancel ')) yield* this.#cancel(turn);

@@ -25,6 +25,7 @@ export function toolOf(rest: Partial<Tool> = {}): Tool {
     summary: null,
     public: [],
     bind: {},
+    hide: [],
     idempotent: false,
     send: async () => ({ outcome: 'answered', status: 200, result: { n: 1 } }),
     ...rest,

@@ -34,7 +34,11 @@ test('a message has a session id and the destination of its reply', () => {
 
 test('an edit names the message that it changes', () => {
   const edit = { ...DELIVERY, type: 'edit', text: 'Who are you?' };
-  assert.deepEqual(parse(edit), { kind: 'edit', message_id: 'm1', text: 'Who are you?' });
+  const message = parse(DELIVERY);
+  assert.ok(message?.kind === 'message');
+  const { user_id, thread_id } = message.message;
+  const edited = { message_id: 'm1', user_id, thread_id, text: 'Who are you?' };
+  assert.deepEqual(parse(edit), { kind: 'edit', edited });
 });
 
 test('other deliveries are acknowledged, and malformed ones are refused', () => {

@@ -117,8 +117,10 @@ async function recognizesEdits(options: Parameters<Trial>[0]): Promise<void> {
     await open.take(bench.delivery({ kind: 'edit', text: 'Good evening.' }));
     const { enqueued, edited } = open.scope;
     assert.equal(enqueued.length, 1, 'an edit must not be enqueued as a new message');
-    for (const { message_id, text } of edited)
-      assert.deepEqual([message_id, text], [enqueued[0]?.message_id, 'Good evening.']);
+    for (const edit of edited) {
+      const { message_id, user_id, thread_id } = enqueued[0] ?? {};
+      assert.deepEqual({ ...edit }, { message_id, user_id, thread_id, text: 'Good evening.' });
+    }
   });
 }
 

@@ -1,5 +1,5 @@
 import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-message.ts';
-import type { ChannelPlugin, FieldError, IncomingMessage, JsonObject } from '../index.ts';
+import type { ChannelPlugin, EditedMessage, FieldError, IncomingMessage, JsonObject } from '../index.ts';
 import { leaks } from './secrets.ts';
 
 /** One sentence for each fault of a message: what the daemon would refuse, or what the contract forbids. */
@@ -31,8 +31,8 @@ export function faultsOfNotice(reply_to: JsonObject, text: string, message_id: s
   return faults;
 }
 
-/** One sentence for each argument of `edit` that the daemon would refuse. */
-export function faultsOfEdit(message_id: string, text: string): string[] {
+/** One sentence for each member of an edit that the daemon would refuse. */
+export function faultsOfEdit({ message_id, text }: EditedMessage): string[] {
   const faults: string[] = [];
   const wrong = (field: string) => (problem: string) => void faults.push(`${field} of scope.edit ${problem}`);
   checkMessageId(message_id, wrong('message_id'));

@@ -54,9 +54,9 @@ export class OpenChannel {
       this.faults.push(...faultsOfNotice(reply_to, text, options?.message_id));
       return notify(reply_to, text, options);
     };
-    scope.edit = (message_id, text) => {
-      this.faults.push(...faultsOfEdit(message_id, text));
-      return edit(message_id, text);
+    scope.edit = (edited) => {
+      this.faults.push(...faultsOfEdit(edited));
+      return edit(edited);
     };
     this.scope = scope;
     this.channel = plugin.create(scope);

@@ -1,4 +1,4 @@
-import type { ChannelScope, ChannelSettings, IncomingMessage, JsonObject } from '../index.ts';
+import type { ChannelScope, ChannelSettings, EditedMessage, IncomingMessage, JsonObject } from '../index.ts';
 import { readMessage, readToken } from '../read-message.ts';
 import { ReplyParts } from '../reply-parts.ts';
 import { fillIn } from '../text.ts';
@@ -11,7 +11,7 @@ export interface RecordingScope extends ChannelScope {
   /** Messages of `press`. */
   readonly pressed: IncomingMessage[];
   readonly notices: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
-  readonly edited: { message_id: string; text: string }[];
+  readonly edited: EditedMessage[];
   readonly logged: { level: string; message: string; fields: object }[];
 }
 
@@ -72,8 +72,8 @@ export function recordingScope(
       pressed.push(message);
       return { outcome: 'enqueued' };
     },
-    edit: async (message_id, text) => {
-      edited.push({ message_id, text });
+    edit: async (message) => {
+      edited.push(message);
       return false;
     },
     notify: async (reply_to, text, options) =>

@@ -90,6 +90,10 @@ export const AGENT_ADVICE: AdviceTable = {
   action_withdrawn: {
     happened: 'The pending action was withdrawn: the person signed out, or somebody else signed in.',
   },
+  arguments_changed: {
+    happened:
+      'The person confirmed a call, but their token now fills in other arguments than the question showed. The call was not made, and the person was asked again.',
+  },
   action_of_another: { happened: 'The message named an action that waits for somebody else.' },
   confirmation_needs_sign_in: {
     happened: 'The answer to the question came without a usable token. The action stays pending.',

@@ -48,6 +48,14 @@ export const MESSAGE_ADVICE: AdviceTable = {
 
   // The loop guard
   guard_off: { happened: 'LOOP_GUARD_ENABLED is false: the loop guard allows every message.' },
+  counted_before: {
+    happened:
+      'The loop guard has counted an earlier request with the same Idempotency-Key, which failed. This repeat does not count.',
+  },
+  not_counted: {
+    happened:
+      'The message answers a question, or is the press of a button, so the loop guard does not count it.',
+  },
   checked_on_arrival: { happened: 'The loop guard allowed the message when it arrived.' },
   rate_limit: {
     happened:

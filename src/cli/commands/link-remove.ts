@@ -1,6 +1,6 @@
 import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
 import { writingsOf } from '../../daemon/linking/link-ids.ts';
-import { unlink } from '../../daemon/linking/links.ts';
+import { removeLink } from '../../daemon/linking/links.ts';
 import { printable } from '../../daemon/printable.ts';
 import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
@@ -14,7 +14,7 @@ export const command: Command = {
   name: 'link remove',
   summary: 'Remove the link of a user of a channel.',
   description:
-    'From the next message on, messages of this user use the default credentials. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
+    'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending: an answer is told to sign in first. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
   args: [
     {
       name: 'channel',
@@ -35,7 +35,7 @@ export const command: Command = {
         const who = { platform: channel.name, user_id };
         await noteAudit(store, { command: 'link remove', about: channel.name, who });
         const { seal } = await openAdministratorSeal(settings);
-        return unlink({ store, seal, log: { info() {}, warn() {} } }, channel, user);
+        return removeLink({ store, seal, log: { info() {}, warn() {} } }, channel, user);
       },
       'links',
     );

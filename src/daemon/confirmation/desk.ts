@@ -50,7 +50,7 @@ export class Desk implements ConfirmationDesk {
     return this.#kept;
   }
 
-  async ask({ tool, args, complete }: CallToConfirm): Promise<Asked> {
+  async ask({ tool, args }: CallToConfirm): Promise<Asked> {
     const { confirmer, still_waits } = this.#turn;
     if (confirmer === null)
       return refused(
@@ -62,7 +62,7 @@ export class Desk implements ConfirmationDesk {
         'another_waits',
         'This was not done: another action waits for the person, and only one can wait. Ask again when it is settled.',
       );
-    const question = questionOf(tool, args, complete);
+    const question = questionOf(tool, args);
     if (question === null)
       return refused(
         'question_too_long',

@@ -7,6 +7,8 @@ export interface AnswerFacts {
   says: 'confirm' | 'decline' | 'other';
   /** The message names the action by its id, as a button does. False for a word or any other text. */
   names_action: boolean;
+  /** The sender has edited the message since it was accepted, so it answers nothing. */
+  is_edited: boolean;
   /** The channel user. */
   user_id: string;
   /**
@@ -51,6 +53,7 @@ export function judgeAnswer(
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
+  if (facts.is_edited) return 'left';
   // `>=`, because an answer that was accepted in the same millisecond may have come after the question.
   const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
   if (!isSeen) return 'left';

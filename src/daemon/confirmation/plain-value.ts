@@ -1,8 +1,22 @@
 import { domainToASCII } from 'node:url';
 
-/** Characters that are invisible or reorder the text around them, and spaces other than a single normal space. */
-const HIDDEN =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<= ) /gu;
+/** Characters without ink that Unicode counts as letters, marks or symbols. */
+const NO_INK = String.raw`\u2800\ufffc\u{1d159}\u{13441}\u{13442}\u{16fe4}\u2d7f\u{1107f}`;
+/** Marks that are seen only in the letter that follows them. */
+const STACKERS = String.raw`\u1039\u17d2\u1a60\u{10a3f}\u{11133}\u{1193e}\u{11a47}\u{11a99}\u{11d45}\u{11d97}\u{11f42}`;
+const HIDDEN = new RegExp(
+  [
+    // Characters that are invisible or reorder the text around them, and spaces other than a single normal space.
+    String.raw`[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}${NO_INK}]`,
+    String.raw`(?! )\p{Zs}|(?<= ) `,
+    String.raw`[${STACKERS}](?!\p{L})`,
+    // A mark without a letter changes the sign before it, and many marks cover the lines around them.
+    String.raw`(?<![\p{L}\p{N}\p{M}])\p{M}|(?<=\p{Default_Ignorable_Code_Point})\p{M}|(?<=\p{M}{4})\p{M}`,
+  ].join('|'),
+  'gu',
+);
+/** Characters that are written from right to left: all blocks that Unicode reserves for such scripts. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const NON_ASCII = /[^\x00-\x7f]/gu;
 
 /** A character that can occur in a host name, or that is normalized to such a character. */
@@ -19,11 +33,15 @@ const HOSTS: readonly RegExp[] = [
 ].map((source) => new RegExp(source, 'gu'));
 
 /**
- * A value as a person sees it in a question: quoted, on one line, with nothing hidden in it. Quotes and backslashes are
- * escaped, so that no value can end its own quotes. Nothing is shortened.
+ * A value as a person sees it in a question: on one line, with nothing hidden in it. Only texts are quoted, so that
+ * `"5"` and `5` differ; all other values are JSON. Nothing is shortened.
  */
-export function quoted(value: unknown): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
+export function shownValue(value: unknown): string {
+  return typeof value === 'string' ? quoted(value) : visible(JSON.stringify(value));
+}
+
+/** A text in quotes. Quotes and backslashes are escaped, so that no text can end its own quotes. */
+function quoted(text: string): string {
   return `"${visible(text.replace(/["\\]/g, '\\$&'))}"`;
 }
 
@@ -38,6 +56,19 @@ export function shownName(name: string): string {
  */
 export function visible(text: string): string {
   return HOSTS.reduce((shown, host) => shown.replace(host, asciiHost), text).replace(HIDDEN, escaped);
+}
+
+/** Whether something in the text is written from right to left. */
+export function isRightToLeft(text: string): boolean {
+  return RIGHT_TO_LEFT.test(text);
+}
+
+/**
+ * The text with its own direction, so that it and the text around it do not reorder each other. Only these two
+ * characters are ever added; those of a value are shown as escapes.
+ */
+export function isolated(text: string): string {
+  return `\u2068${text}\u2069`;
 }
 
 function asciiHost(host: string): string {

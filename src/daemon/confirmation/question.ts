@@ -1,5 +1,6 @@
+import { boundPath } from '../tools/bind-parameters.ts';
 import { escapeMarkdown } from './escape-markdown.ts';
-import { quoted, shownName, visible } from './plain-value.ts';
+import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
 export const QUESTION_MAX = 3_000;
@@ -19,11 +20,13 @@ export interface AskedTool {
   title: string | null;
   /** With placeholders such as `{parameter}`. Null: the title is shown. */
   summary: string | null;
+  /** The bound arguments that are not shown unless the summary names them, named as in `Tool.bind`. */
+  hide: readonly string[];
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** The action that a person is asked to confirm, as plain text. It contains every argument that the model chose. */
+/** The action that a person is asked to confirm, as plain text. It contains every argument that is not hidden. */
 export interface Question {
   /** The action, on one line. */
   readonly title: string;
@@ -32,30 +35,55 @@ export interface Question {
 }
 
 /**
- * The question about a call. Values are quoted, on one line, with nothing hidden in them.
- * @param args the arguments that the model chose
- * @param complete `args`, and the arguments from claims of the person, which are shown only if the summary names them
+ * The question about a call. Values are on one line, with nothing hidden in them.
+ * @param args all arguments that are sent, including those from claims of the person
  * @returns null if the question would be too long
  */
-export function questionOf(tool: AskedTool, args: Arguments, complete: Arguments = args): Question | null {
+export function questionOf(tool: AskedTool, args: Arguments): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
-  const shown = new Set<string>();
+  const plain = built(tool, args, { value: shownValue, name: shownName, text: visible });
+  const isMixed = isRightToLeft(plainQuestion(plain));
+  const question = isMixed ? built(tool, args, ISOLATED) : plain;
+  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+}
+
+/** How the parts of a question are written. */
+interface Writing {
+  value(value: unknown): string;
+  /** The name of an argument. */
+  name(name: string): string;
+  /** A part of the summary or the title. */
+  text(text: string): string;
+}
+
+/** If a part of a question is written from right to left, each part keeps its own direction. */
+const ISOLATED: Writing = {
+  value: (value) => isolated(shownValue(value)),
+  name: (name) => inOwnDirection(shownName(name)),
+  text: (text) => inOwnDirection(visible(text)),
+};
+
+function inOwnDirection(text: string): string {
+  return isRightToLeft(text) ? isolated(text) : text;
+}
+
+function built(tool: AskedTool, args: Arguments, write: Writing): Question {
+  const shown = new Set(tool.hide.map((parameter) => JSON.stringify(boundPath(parameter))));
   const fill = (name: string): string => {
     const path = pathIn(args, name);
-    if (path !== null) shown.add(JSON.stringify(path));
-    const value = path === null ? valueAt(complete, pathIn(complete, name)) : valueAt(args, path);
-    return value === undefined ? LEFT_OUT : quoted(value);
+    if (path === null) return LEFT_OUT;
+    shown.add(JSON.stringify(path));
+    return write.value(valueAt(args, path));
   };
   const title =
     tool.summary === null
-      ? visible(tool.title ?? wordsOf(tool.name))
+      ? write.text(tool.title ?? wordsOf(tool.name))
       : tool.summary
           .split(/\{([^{}]+)\}/)
-          .map((part, index) => (index % 2 === 0 ? visible(part) : fill(part)))
+          .map((part, index) => (index % 2 === 0 ? write.text(part) : fill(part)))
           .join('');
-  const details = leavesOf(args, [], (path) => shown.has(JSON.stringify(path)));
-  const question = { title, details };
-  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+  const details = leavesOf(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
+  return { title, details };
 }
 
 /** The whole question as plain text: the action, and one line for each further argument. */
@@ -96,8 +124,7 @@ function pathIn(args: Arguments, name: string): Path | null {
   return paths.find((path) => valueAt(args, path) !== undefined) ?? null;
 }
 
-function valueAt(args: Arguments, path: Path | null): unknown {
-  if (path === null) return undefined;
+function valueAt(args: Arguments, path: Path): unknown {
   let value: unknown = args;
   for (const name of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
@@ -107,14 +134,19 @@ function valueAt(args: Arguments, path: Path | null): unknown {
 }
 
 /** One line for each value; objects and lists are split into their members. */
-function leavesOf(value: unknown, path: Path, isShown: (path: Path) => boolean, label = ''): string[] {
-  if (isShown(path)) return [];
+function leavesOf(
+  value: unknown,
+  path: Path,
+  how: { write: Writing; isShown: (path: Path) => boolean },
+  label = '',
+): string[] {
+  if (how.isShown(path)) return [];
   const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;
   const members = isOpen ? Object.entries(value) : [];
-  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${quoted(value)}`];
+  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${how.write.value(value)}`];
   return members.flatMap(([name, member]) => {
     const dot = label === '' ? '' : '.';
-    const part = Array.isArray(value) ? `[${name}]` : `${dot}${shownName(name)}`;
-    return leavesOf(member, [...path, name], isShown, `${label}${part}`);
+    const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
+    return leavesOf(member, [...path, name], how, `${label}${part}`);
   });
 }

@@ -61,7 +61,8 @@ export interface Judgement {
  * order: an earlier verdict on the same message, an open circuit, a burst, repetition, the turns of the session.
  * Backends read the state, call this function and write the state in one atomic step. A message that passes, or is over
  * the turn limit, counts as a message of its user. A message that a circuit blocks counts in no window, and opening a
- * circuit empties the windows: a message after the cooldown passes, as `Retry-After` promises.
+ * circuit empties the windows: a message after the cooldown passes, as `Retry-After` promises. A message without a text,
+ * such as a press of a button, counts nowhere.
  * @param now the time by the store's clock.
  */
 export function judge(
@@ -75,7 +76,7 @@ export function judge(
     return { verdict: { ...state.verdict, repeated: true }, state, added: null, user_expires_at };
   }
   const { blocked, counts, user, added, user_expires_at } = judgeUser(state.user, message, limits, now);
-  const turn = blocked === null ? judgeTurn(state.turns, counts, limits, now) : null;
+  const turn = blocked === null ? judgeTurn(state.turns, counts, message, limits, now) : null;
   const verdict = { ...(blocked ?? turn?.verdict), repeated: false } as GuardVerdict;
   const turns = turn === null ? state.turns : turn.turns;
   return { verdict, state: { verdict, user, turns }, added, user_expires_at };
@@ -110,6 +111,10 @@ export function judgeUser(
     return block(blockedBy(counted, at, false), { ...user, circuit: counted });
   }
   const { max_messages, window_ms, repeat_threshold, repeat_window_ms } = limits;
+  if (message.text === null) {
+    const counts = { messages: countWith(messages, at, window_ms) - 1, equal_texts: 0 };
+    return { blocked: null, counts, user, added: null, user_expires_at };
+  }
   const burst = countWith(messages, at, window_ms);
   if (burst > max_messages) return open('rate_limit', burst, max_messages, window_ms);
   const equal_texts = countWith(messages, at, repeat_window_ms, ({ text }) => text === message.text);
@@ -183,15 +188,17 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
 }
 
 /**
- * The part of `judge` that depends on the session: counts a message that the user's windows do not block. The count
- * expires at most `session_ttl_ms` from now, like a session that is used now.
+ * The part of `judge` that depends on the session: counts a message that the user's windows do not block, unless it does
+ * not count. The count expires at most `session_ttl_ms` from now, like a session that is used now.
  */
 export function judgeTurn(
   found: SessionTurns | null,
   counts: Pick<Passed, 'messages' | 'equal_texts'>,
+  { text }: Pick<GuardedMessage, 'text'>,
   { max_turns: max, session_ttl_ms }: GuardLimits,
   now: number,
-): { turns: SessionTurns; verdict: Passed | BlockedByTurnLimit } {
+): { turns: SessionTurns | null; verdict: Passed | BlockedByTurnLimit } {
+  if (text === null) return { turns: found, verdict: { allowed: true, ...counts, turns: found?.turns ?? 0 } };
   const latest = now + session_ttl_ms;
   const { turns, blocked } = found ?? { turns: 0, blocked: 0 };
   const ends_at = Math.min(found?.ends_at ?? latest, latest);

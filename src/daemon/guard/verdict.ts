@@ -18,8 +18,11 @@ export interface GuardedMessage {
   user: GuardUser;
   /** The tag of the session: the id that it began with (`tagOf`). */
   session_id: string;
-  /** The hash of the text (`textHash`). The text itself is not stored. */
-  text: string;
+  /**
+   * The hash of the text (`textHash`). The text itself is not stored. Null: the message counts for nothing, and only an
+   * open circuit blocks it.
+   */
+  text: string | null;
   /**
    * The platform's id of the message. The first verdict on it is valid for 7 days. Null: each check counts as a new
    * message.

@@ -2,6 +2,7 @@ import type { Channel, ChannelPlugin, OutgoingReply } from '../../channel/index.
 import { backOff, LONGEST_MS, withinBudget } from '../back-off.ts';
 import { wait } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { sendersTexts } from '../linking/senders-texts.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
 import type { CompleteReply } from '../message/outlet.ts';
@@ -10,6 +11,7 @@ import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import type { Services } from '../services.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
+import type { LocalTexts } from '../texts/texts.ts';
 import { TimeLimit } from '../time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
 import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
@@ -60,7 +62,7 @@ export class Delivery {
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
   /** The outcome of the attempt after its run has failed; null until the run fails. */
-  #afterRun: AttemptOutcome | null = null;
+  #afterRun: Promise<AttemptOutcome> | null = null;
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
@@ -102,7 +104,8 @@ export class Delivery {
   async #run(lost: AbortController): Promise<void> {
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
       this.#services.observer.messageEnded(this.#message.platform, 'failed');
-      await this.#end({ ...failedForGood(this.#message, 'interrupted', this.#services), begun: false });
+      const outcome = failedForGood(this.#message, 'interrupted', await this.#texts());
+      await this.#end({ ...outcome, begun: false });
       return;
     }
     if (await isVoidPress(this.#message, this.#services)) {
@@ -115,7 +118,7 @@ export class Delivery {
     try {
       const end = await runTurn(runFromInbox, this.#arrival(lost), this.#services);
       if (!end.answered) {
-        const outcome = this.#outcomeOf(end.error);
+        const outcome = await this.#outcomeOf(end.error);
         if (end.isStored) this.#logOutcome(outcome);
         else await this.#end(outcome);
         return;
@@ -177,7 +180,7 @@ export class Delivery {
   #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
     const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
-    const { parent_span, ...message } = queued;
+    const { parent_span, edited = false, ...message } = queued;
     return {
       turn_id: id,
       request_id,
@@ -189,6 +192,7 @@ export class Delivery {
       validated: null,
       ticket: null,
       parent_span,
+      edited,
       outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
       stopped: null,
       accepted_at: received_at,
@@ -205,12 +209,23 @@ export class Delivery {
   /**
    * The outcome of the attempt after its run has failed. It is decided only once, because the wait is partly random.
    */
-  #outcomeOf(error: unknown): AttemptOutcome {
-    const { settings, clock, stopping } = this.#services;
-    this.#afterRun ??= stopping.aborted
-      ? { kind: 'given_back' }
-      : afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), this.#services);
+  #outcomeOf(error: unknown): Promise<AttemptOutcome> {
+    this.#afterRun ??= this.#judge(error);
     return this.#afterRun;
+  }
+
+  async #judge(error: unknown): Promise<AttemptOutcome> {
+    const { settings, clock, stopping } = this.#services;
+    if (stopping.aborted) return { kind: 'given_back' };
+    const texts = await this.#texts();
+    return afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), texts);
+  }
+
+  /** The daemon's texts in the language of the sender. */
+  async #texts(): Promise<LocalTexts> {
+    const { message } = this.#claim.message;
+    const { texts } = this.#services;
+    return message === null ? texts.in() : sendersTexts(this.#services, this.#later.plugin, message);
   }
 
   async #sendFailed(error: unknown, began: number): Promise<void> {

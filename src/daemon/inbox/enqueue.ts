@@ -1,5 +1,5 @@
 import { checkText } from '../../channel/check-message.ts';
-import type { ChannelPlugin, ChannelRequest, IncomingMessage } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelRequest, EditedMessage, IncomingMessage } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
@@ -62,22 +62,29 @@ export async function enqueue(
 
 /**
  * Replaces the text of a message that its sender edited, if the run of the message has not begun. Otherwise the edit is
- * ignored and logged.
+ * ignored and logged. The message is marked, because an edited message answers no question.
  * @returns whether the text was replaced.
  */
 export async function edit(
   plugin: ChannelPlugin,
   services: Services,
-  message_id: string,
-  text: string,
+  { message_id, user_id, thread_id, text }: EditedMessage,
 ): Promise<boolean> {
   checkText(text, (problem) => {
     throw new AgentdError('invalid_request', `The edit cannot be accepted: text ${problem}.`);
   });
-  const replaced = await services.store.inbox.edit(plugin.name, message_id, maskTokens(text.trim()));
+  const replaced = await services.store.inbox.edit({
+    platform: plugin.name,
+    message_id,
+    user_id,
+    session_id: thread_id,
+    text: maskTokens(text.trim()),
+  });
   services.log.info(
     { channel: plugin.name, message_id },
-    replaced ? 'message edited before its turn' : 'edit ignored: the turn of the message has begun',
+    replaced
+      ? 'message edited before its turn'
+      : 'edit ignored: the turn of the message has begun, or it is another user’s or of another thread',
   );
   return replaced;
 }

@@ -1,7 +1,7 @@
 import { backOff, LONGEST_MS, withinBudget } from '../back-off.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox.ts';
-import type { Texts } from '../texts/texts.ts';
+import type { LocalTexts } from '../texts/texts.ts';
 import type { RunFailure } from './failure.ts';
 
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
@@ -11,13 +11,14 @@ type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;
  * fail for a temporary reason are repeated until INBOX_RUN_SECONDS after the first run began. All others are repeated
  * until INBOX_MAX_ATTEMPTS of them have failed.
  * @param message the message as it was claimed, with the failed run counted.
+ * @param texts the texts for its sender.
  */
 export function afterFailedRun(
   message: InboxMessage,
   { failure, kind, askedSeconds }: RunFailure,
   { INBOX_MAX_ATTEMPTS, INBOX_RUN_SECONDS }: Budgets,
   now: number,
-  services: { texts: Texts },
+  texts: LocalTexts,
 ): AttemptOutcome {
   const { attempts, passing, first_run_at } = message;
   const wait_ms = backOff(attempts, LONGEST_MS.run, askedSeconds);
@@ -27,7 +28,7 @@ export function afterFailedRun(
   } else if (kind === 'counts' && attempts - passing < INBOX_MAX_ATTEMPTS) {
     return { kind: 'again', wait_ms, failure, counts: true };
   }
-  return failedForGood(message, failure, services);
+  return failedForGood(message, failure, texts);
 }
 
 /**
@@ -35,13 +36,13 @@ export function afterFailedRun(
  * it is a text that agentd itself sends, and has no sender.
  */
 export function failedForGood(
-  { session_id, message }: InboxMessage,
+  { session_id }: Pick<InboxMessage, 'session_id'>,
   failure: string,
-  { texts }: { texts: Texts },
+  texts: LocalTexts,
 ): FinalFailure {
   return session_id === null
     ? { kind: 'failed', failure }
-    : { kind: 'notify', notice: texts.in(message?.locale).say('failure_notice'), failure };
+    : { kind: 'notify', notice: texts.say('failure_notice'), failure };
 }
 
 /**

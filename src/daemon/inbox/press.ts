@@ -1,4 +1,5 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
+import { sendersTexts } from '../linking/senders-texts.ts';
 import { requireMessage } from '../message/require-message.ts';
 import type { Services } from '../services.ts';
 import { enqueue } from './enqueue.ts';
@@ -23,7 +24,8 @@ export async function press(
     return { outcome: 'enqueued' };
   }
   services.log.info({ request_id: request?.id, channel: plugin.name, reason }, 'press of a button refused');
-  return { outcome: 'refused', text: services.texts.in(message.locale).say(reason) };
+  const texts = await sendersTexts(services, plugin, message);
+  return { outcome: 'refused', text: texts.say(reason) };
 }
 
 async function refusalOf(

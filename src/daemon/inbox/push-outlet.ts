@@ -6,7 +6,10 @@ import type { AttemptOutcome, InboxClaim } from '../store/inbox.ts';
  * ended. Until then, the platform shows that an answer is being written.
  * @param afterFailure decides what happens after a failed run.
  */
-export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => AttemptOutcome): Outlet {
+export function pushOutlet(
+  claim: InboxClaim,
+  afterFailure: (error: unknown) => Promise<AttemptOutcome>,
+): Outlet {
   return {
     leaves: null,
     started: () => {},
@@ -17,7 +20,7 @@ export function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => 
         const { response, question } = end.reply;
         return { reply: { claim, text: response, question: question?.stored ?? null } };
       }
-      const outcome = afterFailure(end.error);
+      const outcome = await afterFailure(end.error);
       return outcome.kind === 'notify' || outcome.kind === 'failed'
         ? { failed: { claim, outcome } }
         : { runs_again: true };

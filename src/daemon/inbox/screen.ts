@@ -4,6 +4,7 @@ import { guardLimits } from '../guard/limits.ts';
 import { tell } from '../guard/tell.ts';
 import { guardUser } from '../guard/user.ts';
 import type { GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
+import { sendersTexts } from '../linking/senders-texts.ts';
 import { guardedText } from '../message/guarded-text.ts';
 import type { Services } from '../services.ts';
 import type { Arrival } from '../store/inbox.ts';
@@ -30,7 +31,7 @@ export async function screen(
     arrived.map(async (message) => ({
       message,
       guarded: await guardedOf(message, services),
-      notice: noticeTo(plugin, services, message.reply_to, noticeText(message, services)),
+      notice: noticeTo(plugin, services, message.reply_to, await noticeText(plugin, message, services)),
     })),
   );
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));
@@ -45,15 +46,19 @@ export async function screen(
 }
 
 async function guardedOf(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
-  const { id, message, session_id, platform, message_id, sent_at } = arrived;
+  const { message, session_id, platform, message_id, sent_at } = arrived;
   const user = guardUser({ platform, user_id: message.user_id, person: null, address: null });
-  const text = await guardedText(message, session_id, id, services);
+  const text = await guardedText(message, session_id, services);
   return { user, session_id, text, message_id, sent_at };
 }
 
 /** The notice that a session has reached its message limit. Its placeholders are filled in from the verdict. */
-function noticeText({ message }: ArrivedMessage, { texts }: Services): string {
-  return texts.in(message.locale).template('turn_limit_notice');
+async function noticeText(
+  plugin: ChannelPlugin,
+  { message }: ArrivedMessage,
+  services: Services,
+): Promise<string> {
+  return (await sendersTexts(services, plugin, message)).template('turn_limit_notice');
 }
 
 /** Rejects the delivery. Nothing was stored, and the platform delivers it again. */

@@ -4,8 +4,8 @@ import { maskTokens } from '../secret.ts';
 import type { JournaledCall } from '../tools/call-journal.ts';
 
 /** A description of a write on one line of plain text, as in the question that asks for its confirmation. */
-export function summaryOf({ tool, given, args }: JournaledCall): string {
-  const question = questionOf(tool, given, args);
+export function summaryOf({ tool, args }: JournaledCall): string {
+  const question = questionOf(tool, args);
   // Arguments that are too long for a question are left out here. The record of the action contains them.
   return maskTokens(question ? questionLine(question) : visible(tool.title ?? tool.name));
 }

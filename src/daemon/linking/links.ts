@@ -141,10 +141,25 @@ export async function link(
   throw changing();
 }
 
-/** Removes the link of a channel's user, whichever person it belongs to. True if there was one. */
+/**
+ * Signs a channel's user out: withdraws the user's pending actions, and removes the link, whichever person it belongs
+ * to. True if there was one.
+ */
 export async function unlink(services: Lookup, channel: LinkedChannel, user_id: string): Promise<boolean> {
-  const { links } = services.store;
   await withdrawActions(services, channel, user_id);
+  return removeLink(services, channel, user_id);
+}
+
+/**
+ * Removes the link of a channel's user without signing the user out: pending actions stay, and are answered after the
+ * next sign-in of the same person. True if there was a link.
+ */
+export async function removeLink(
+  services: Lookup,
+  channel: LinkedChannel,
+  user_id: string,
+): Promise<boolean> {
+  const { links } = services.store;
   let removed = false;
   // The link that lookups find first is removed last, so that no older link takes effect in between.
   for (const key of linkKeys(channel, user_id).toReversed()) {

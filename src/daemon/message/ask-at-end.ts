@@ -27,14 +27,14 @@ export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 
 }
 
 /** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
-export function askAtEnd(
+export async function askAtEnd(
   reply: ReplyText,
   { kept }: Pick<Desk, 'kept'>,
   { texts }: Runnable,
-): AskedQuestion | null {
+): Promise<AskedQuestion | null> {
   if (kept === null) return null;
   const question = questionText(kept.question, texts);
-  reply.add(question);
+  await reply.add(question);
   return {
     action: kept.action,
     summary: plainQuestion(kept.question),

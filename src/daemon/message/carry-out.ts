@@ -5,7 +5,7 @@ import type { Services } from '../services.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { openActionText, recordedSummary } from '../tools/action-texts.ts';
-import { executeConfirmed } from '../tools/bind-tools.ts';
+import { type ConfirmedCall, type Executed, executeConfirmed } from '../tools/bind-tools.ts';
 import type { ToolArguments } from '../tools/tool.ts';
 import type { ToolRun } from '../tools/tool-run.ts';
 import type { Answering, Deduplicated, Locked, Resolved, Settlement } from './turn.ts';
@@ -19,6 +19,18 @@ export interface CarriedOut {
   /** The call and its answer, as the agent gets them. */
   told: ConfirmedAction;
 }
+
+/** What became of a confirmed action. */
+export type CarryOut =
+  | ({ outcome: 'made' } & CarriedOut)
+  /** The action is no longer pending. */
+  | { outcome: 'gone' }
+  /**
+   * Nothing was made, because the call would have other arguments than those that the person saw. If the call can be
+   * made with these, the desk of the run keeps it, and the action is withdrawn when the new question is stored.
+   * Otherwise the action has been withdrawn. `summary`: what the person had confirmed.
+   */
+  | { outcome: 'changed'; summary: string };
 
 const UNKNOWN: ToolAnswer = {
   ok: false,
@@ -34,7 +46,6 @@ const UNREADABLE: ToolAnswer = {
  * Makes the call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
  * idempotent (agentd-agent(7), "Confirmation"). This function must be called within the request context, because the
  * call uses the credentials of that context.
- * @returns null if the action is no longer pending.
  * @throws ClaimLost
  */
 export async function carryOut(
@@ -43,26 +54,33 @@ export async function carryOut(
   services: Services,
   run: ToolRun,
   journal: Pick<TurnJournal, 'repeat' | 'finish'>,
-): Promise<CarriedOut | null> {
+): Promise<CarryOut> {
   const { action_id, tool } = action;
-  const answer = resumed
+  const summary = recordedSummary(services.seal, action);
+  const executed = resumed
     ? await resume(action, turn, services, run, journal)
-    : await begin(action, turn, services, run, journal);
-  if (answer === null) return null;
-  return { action_id, told: { tool, summary: recordedSummary(services.seal, action), answer } };
+    : await call(action, services, run, journal, {
+        again: false,
+        begin: () => settle(action, turn, 'started', services),
+      });
+  if (executed.outcome === 'made')
+    return { outcome: 'made', action_id, told: { tool, summary, answer: executed.answer } };
+  if (executed.outcome === 'gone') return executed;
+  const asked = executed.call === null ? null : await run.confirmation?.ask(executed.call);
+  const isPending = asked?.outcome === 'waits' || (await settle(action, turn, 'withdrawn', services));
+  return isPending ? { outcome: 'changed', summary } : { outcome: 'gone' };
 }
 
-async function begin(
-  action: Action,
+/** @returns whether the action was still pending. @throws ClaimLost */
+async function settle(
+  { action_id }: Action,
   turn: Answering & Deduplicated & Locked,
-  services: Services,
-  run: ToolRun,
-  journal: Pick<TurnJournal, 'finish'>,
-): Promise<ToolAnswer | null> {
-  const { actions } = services.store;
-  const outcome = await actions.settle(turn.claim, action.action_id, 'started', turnKey(turn));
+  to: 'started' | 'withdrawn',
+  { store: { actions } }: Services,
+): Promise<boolean> {
+  const outcome = await actions.settle(turn.claim, action_id, to, turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'gone' ? null : call(action, services, run, journal, { again: false });
+  return outcome === 'settled';
 }
 
 /**
@@ -75,19 +93,20 @@ async function resume(
   services: Services,
   run: ToolRun,
   journal: Pick<TurnJournal, 'repeat' | 'finish'>,
-): Promise<ToolAnswer> {
+): Promise<Executed> {
   const known = openActionText(services.seal, action, 'answer');
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
   if (known !== null && (action.state === 'done' || action.state === 'failed')) {
     // If the tool no longer exists, it is not known where its answer came from.
     if (tool?.source.foreign !== false) await requestContext()?.taint.mark();
-    return JSON.parse(known) as ToolAnswer;
+    return made(JSON.parse(known) as ToolAnswer);
   }
   // If somebody else has signed in since then, this person has not confirmed the action.
-  if (!tool?.idempotent || action.person !== principal.person) return UNKNOWN;
+  if (!tool?.idempotent || action.person !== principal.person) return made(UNKNOWN);
   const outcome = await journal.repeat(action.action_id);
   if (outcome === 'lost') throw new ClaimLost();
-  return outcome === 'gone' ? UNKNOWN : call(action, services, run, journal, { again: true });
+  if (outcome === 'gone') return made(UNKNOWN);
+  return call(action, services, run, journal, { again: true, begin: async () => true });
 }
 
 async function call(
@@ -95,15 +114,20 @@ async function call(
   { seal, tools }: Services,
   run: ToolRun,
   journal: Pick<TurnJournal, 'finish'>,
-  { again }: { again: boolean },
-): Promise<ToolAnswer> {
+  { again, begin }: Pick<ConfirmedCall, 'again' | 'begin'>,
+): Promise<Executed> {
   const { action_id, tool } = action;
   const stored = openActionText(seal, action, 'args');
   if (stored !== null) {
     const args = JSON.parse(stored) as ToolArguments;
-    return executeConfirmed(tools.tools(), { action_id, tool, args, again }, run);
+    return executeConfirmed(tools.tools(), { action_id, tool, args, again, begin }, run);
   }
+  if (!(await begin())) return { outcome: 'gone' };
   const state = again ? 'unknown' : 'failed';
   await journal.finish({ action_id, key: action_id }, { state, status: null, answer: null });
-  return again ? UNKNOWN : UNREADABLE;
+  return made(again ? UNKNOWN : UNREADABLE);
+}
+
+function made(answer: ToolAnswer): Executed {
+  return { outcome: 'made', answer };
 }

@@ -1,9 +1,12 @@
 import { AgentFailure } from '../agent/agent.ts';
 import { confirmationGone } from '../confirmation/confirmation-gone.ts';
+import type { Desk } from '../confirmation/desk.ts';
+import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
 import { ContextEnded } from '../context-ended.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { Services } from '../services.ts';
+import { mayNeedReport } from '../tools/bind-tools.ts';
 import type { ServerPage } from '../tools/show-pages.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { agentTurn, type Prepared, type Run } from './agent-turn.ts';
@@ -41,10 +44,13 @@ export async function composeReply(
   const tools = toolRunOf(turn, services, run, parts);
   let carriedOut: CarriedOut | null = null;
   if (settlement.kind === 'confirmed' && !isStopped(turn)) {
-    carriedOut = await carryOut(settlement, turn, services, tools, journal);
-    if (carriedOut === null) return noLongerWaits(turn);
+    const done = await carryOut(settlement, turn, services, tools, journal);
+    if (done.outcome === 'gone') return noLongerWaits(turn);
+    if (done.outcome === 'changed') return askAnew(turn, desk, done.summary, line);
+    carriedOut = done;
   }
-  const reply = new ReplyText(turn.outlet);
+  const mayContinue = carriedOut !== null || services.tools.tools().some(mayNeedReport);
+  const reply = new ReplyText(turn.outlet, mayContinue);
   if (settlement.kind === 'declined') reply.begin(settlement.text);
   let untold = false;
   const prepared = {
@@ -61,7 +67,7 @@ export async function composeReply(
     if (!reply.hasWords && !isStopped(turn) && desk.kept === null)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
     if (untold && carriedOut !== null) {
-      reply.add(await reportAction(carriedOut, turn, services));
+      await reply.add(await reportAction(carriedOut, turn, services));
       reported = carriedOut.action_id;
     }
   } catch (error) {
@@ -70,7 +76,7 @@ export async function composeReply(
     line.reason = runFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
-    reply.add(await reportAction(carriedOut, turn, services));
+    await reply.add(await reportAction(carriedOut, turn, services));
     reported = carriedOut.action_id;
   }
   const stopped = isStopped(turn);
@@ -79,10 +85,11 @@ export async function composeReply(
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(journal, turn, services);
   const writes = reportWrites(journal, turn.texts, { untold, reported });
-  if (writes !== '') reply.add(writes);
+  if (writes !== '') await reply.add(writes);
   const toOpen = pages.inWords(turn.texts);
-  if (toOpen !== '') reply.add(toOpen);
-  const asked = stopped ? null : askAtEnd(reply, desk, turn);
+  if (toOpen !== '') await reply.add(toOpen);
+  const asked = stopped ? null : await askAtEnd(reply, desk, turn);
+  reply.finish();
   return { reply: reply.text, stopped, asked };
 }
 
@@ -146,6 +153,18 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
   return { reply, stopped: false, asked: null };
+}
+
+/**
+ * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
+ * arguments, if there is a call that can be made.
+ */
+async function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Promise<Composed> {
+  line.reason = 'arguments_changed';
+  const reply = new ReplyText(turn.outlet, true);
+  await reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
+  const asked = await askAtEnd(reply, desk, turn);
+  return { reply: reply.text, stopped: false, asked };
 }
 
 /**

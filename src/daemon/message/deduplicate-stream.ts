@@ -25,7 +25,8 @@ export const deduplicateStream: Step<Starting & Identified, Numbered & Partial<N
     if (stream) return new Ended(sameStream(turn, stream, services));
     const known = await services.store.idempotency.look(key, fingerprint(turn.message));
     const session_id = sessionBesideKey(turn, key, services);
-    if (known.outcome === 'new') return { idempotency_key: key, session_id };
+    if (known.outcome === 'new')
+      return { idempotency_key: key, session_id, counted_before: known.counted ?? false };
     firstAnswer(known, turn, personOf(turn.credential), services);
     line.reason = 'replayed';
     const replaying = { ...turn, session_id };

@@ -24,7 +24,7 @@ export const deduplicate: Step<Answering & Identified, Deduplicated & Partial<Na
     const stream = await services.store.streams.findByKey(key);
     if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
     const session_id = sessionBesideKey(turn, key, services);
-    const claimed = await claimKey(key, { ...turn, session_id }, services, line);
+    const claimed = await claimKey(key, turn, session_id, services, line);
     return claimed instanceof Ended ? claimed : { ...claimed, session_id };
   },
 };

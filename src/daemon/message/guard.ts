@@ -8,16 +8,19 @@ import { guardedText } from './guarded-text.ts';
 import { returnUnusedTurn } from './return-unused-turn.ts';
 import { senderOf } from './sender-of.ts';
 import type { Step } from './sequence.ts';
-import type { Arrived, Authorized, Guarded, Identified } from './turn.ts';
+import type { Arrived, Authorized, Deduplicated, Guarded, Identified } from './turn.ts';
+
+type Turn = Arrived & Identified & Authorized & Pick<Deduplicated, 'counted_before'>;
 
 /**
  * The loop guard: open circuit, burst, repetition, turns of the session (agentd-message(7), "Loop guard"). It does not
  * wait for the session. Therefore it recognizes a burst even while answers are slow, and a blocked message does not
- * wait for other messages. Repeats of a message were recognized by an earlier step.
+ * wait for other messages. Repeats of a message were recognized by an earlier step. A repeat of a request that failed
+ * after it was counted passes without being counted again, and an answer to a question counts for nothing.
  *
  * Adds `counted_in`. Throws `loop_guard_blocked`; a blocked message has not changed its session.
  */
-export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
+export const guard: Step<Turn, Guarded> = {
   name: 'guard',
   async run(turn, services, line) {
     const { settings, store, log } = services;
@@ -25,11 +28,14 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
       line.reason = 'guard_off';
       return { counted_in: null };
     }
+    if (turn.counted_before) {
+      line.reason = 'counted_before';
+      return { counted_in: null };
+    }
     const guarded = {
       user: guardUser(senderOf(turn)),
       session_id: turn.session_tag,
-      text: await guardedText(turn.message, turn.session_tag, turn.turn_id, services),
-      // A failed request may be repeated with the same Idempotency-Key, and the guard must check the repeat again.
+      text: await guardedText(turn.message, turn.session_tag, services),
       message_id: null,
       sent_at: null,
     };
@@ -37,6 +43,10 @@ export const guard: Step<Arrived & Identified & Authorized, Guarded> = {
     tell(verdict, { ...guarded, session_id: turn.session_id }, turn.request_id, log);
     Object.assign(line, verdictLine(verdict));
     if (!verdict.allowed) throw blocked(verdict);
+    if (guarded.text === null) {
+      line.reason = 'not_counted';
+      return { counted_in: null };
+    }
     returnUnusedTurn(turn, turn.session_tag, services);
     return { counted_in: turn.session_tag };
   },

@@ -5,33 +5,29 @@ import type { Services } from '../services.ts';
 type Parts = Pick<Services, 'store' | 'texts'>;
 
 /**
- * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). An
- * answer to a question does not count as repetition, so it gets a unique hash.
- * @param turn_id an id that no other message has.
+ * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). Null
+ * for a message that counts for nothing: the press of a button, even of a question that is no longer open, and a word
+ * that answers a question.
  */
 export async function guardedText(
   message: IncomingMessage,
   session_tag: string,
-  turn_id: string,
   services: Parts,
-): Promise<string> {
-  const { text, confirm } = message;
-  if (await answersQuestion(message, session_tag, services)) return textHash(`answer ${turn_id}`);
-  return textHash(confirm === undefined ? text : `${confirm.id} ${confirm.approve} ${text}`);
+): Promise<string | null> {
+  if (message.confirm !== undefined || (await answersQuestion(message, session_tag, services))) return null;
+  return textHash(message.text);
 }
 
 /**
- * Whether the message answers a question, by a word of any language or by a button. This is a guess, because only the
- * turn decides which question the message answers.
+ * Whether the message answers a question by a word of any language. This is a guess, because only the turn decides
+ * which question the message answers.
  */
 async function answersQuestion(
-  { user_id, text, confirm }: IncomingMessage,
+  { user_id, text }: IncomingMessage,
   session_tag: string,
   { store, texts }: Parts,
 ): Promise<boolean> {
-  if (!confirm && !texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
+  if (!texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
   const waiting = await store.actions.pendingIn(session_tag);
-  return waiting.some(
-    (action) => action.user_id === user_id && (!confirm || action.action_id === confirm.id),
-  );
+  return waiting.some((action) => action.user_id === user_id);
 }

@@ -27,7 +27,7 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  * Checks whether the message answers the question of a pending action (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the action. Any other message of the same
- * principal declines the action. An action is withdrawn if its person has signed out, or if somebody else has signed
+ * principal declines the action, except for an edited message: nobody knows which of its texts the person meant. An action is withdrawn if its person has signed out, or if somebody else has signed
  * in.
  *
  * Adds `settlement`; if the action is confirmed, run-agent makes the call. Throws `confirmation_gone` if a web client
@@ -41,7 +41,7 @@ export const settlePending: Step<Turn, Settled> = {
       principal.person === null ? null : principal.claims.locale,
       message.locale,
     );
-    const says = answerIn(message, texts);
+    const says = turn.edited ? 'other' : answerIn(message, texts);
     const labelled = message.text === '' ? { ...message, text: labelOf(says, texts) } : message;
     const added = { message: labelled, texts };
     const earlier = says === 'other' ? undefined : settledBefore(turn);
@@ -136,6 +136,7 @@ function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'name
   const { principal, credential, message, accepted_at } = turn;
   return {
     says,
+    is_edited: turn.edited ?? false,
     user_id: message.user_id,
     confirmer: confirmerOf(turn),
     person: principal.person,

@@ -35,6 +35,8 @@ export interface Arrived {
   channel: ArrivedChannel;
   /** Client address; null if the message came from a platform. */
   address: string | null;
+  /** Whether the sender has changed the text since the message was accepted. Absent if the channel has no edits. */
+  edited?: boolean;
   /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
@@ -95,6 +97,8 @@ export interface Identified {
 export interface Deduplicated {
   /** Null if the message has no key. */
   key: KeyClaim | null;
+  /** Whether the loop guard has counted an earlier request with the key, which then failed. */
+  counted_before?: boolean;
 }
 
 /** Added by deduplicate and deduplicate-stream: the session of a message with a key. */
@@ -106,6 +110,8 @@ export interface NamedByKey {
 export interface Numbered {
   /** Null if the client sent none. */
   idempotency_key: string | null;
+  /** As in `Deduplicated`. */
+  counted_before?: boolean;
 }
 
 /** The session of a message (resolve-session.ts), by the id that the message names or that was generated for it. */
@@ -127,7 +133,7 @@ export interface Authorized extends NamedSession {
 
 /** Added by guard: the loop guard lets the message through. */
 export interface Guarded {
-  /** The tag of the session in which the guard counted the message; null if the guard did not count it. */
+  /** The tag of the session in which the guard counted the turn; null if the guard did not count it. */
   counted_in: string | null;
 }
 

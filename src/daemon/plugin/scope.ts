@@ -93,7 +93,7 @@ function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker):
   return {
     enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
     press: (message, request) => press(plugin, services, inbox, message, request),
-    edit: (message_id, text) => edit(plugin, services, message_id, text),
+    edit: (edited) => edit(plugin, services, edited),
     notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
   };
 }

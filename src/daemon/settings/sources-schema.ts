@@ -57,6 +57,11 @@ const TOOL = {
     anyOf: [{ const: 'all' }, { type: 'array', items: TEXT }],
   },
   bind: { ...TEXTS, description: "Parameters, and the claims of the person's token that fill them." },
+  hide: {
+    type: 'array',
+    items: TEXT,
+    description: 'Bound parameters that the question for confirmation does not show.',
+  },
   idempotent: { type: 'boolean', description: 'Whether repeating a call has no further effect.' },
 };
 

@@ -21,9 +21,9 @@ export interface IdempotencyStore {
     key: string,
     fingerprint: string,
     beside?: string,
-  ): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }>;
+  ): Promise<KeyState | (NewKey & { claim: KeyClaim })>;
   /** What `claim` would return now, without claiming the key. */
-  look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }>;
+  look(key: string, fingerprint: string): Promise<KeyState | NewKey>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: KeyClaim): Promise<boolean>;
   /**
@@ -35,7 +35,14 @@ export interface IdempotencyStore {
    * Ends a claim without an answer, so that the request can be repeated. No effect if the claim is lost or the key has
    * an answer.
    */
-  release(claim: KeyClaim): Promise<void>;
+  release(claim: KeyClaim, request?: { counted: boolean }): Promise<void>;
+}
+
+/** A key that nobody has claimed, or whose request failed. */
+export interface NewKey {
+  outcome: 'new';
+  /** True if the loop guard has counted a request with this key that was released. Otherwise absent. */
+  counted?: true;
 }
 
 export type KeyState =

@@ -25,10 +25,10 @@ export interface InboxStore {
    */
   screen(arrivals: readonly Arrival[], limits: GuardLimits): Promise<Screened>;
   /**
-   * Replaces the text of a message that its sender edited, if no attempt at the message has begun yet. False if there
-   * is no such message.
+   * Replaces the text of a message, and marks it as edited, if no attempt at it has begun yet. The user and the session
+   * must be those of the message; atomic. False if there is no such message.
    */
-  edit(platform: string, message_id: string, text: string): Promise<boolean>;
+  edit(edit: InboxEdit): Promise<boolean>;
   /**
    * Claims up to `limit` queues in which the first message is for one of these platforms and is due, beginning with the
    * queues that have been due the longest. Also begins an attempt at each of these messages: `waiting` becomes
@@ -164,8 +164,22 @@ export interface NewInboxMessage {
   request_id: string;
 }
 
-/** A message with the parent of its span (`Observer.parentOf`), if the request had one. */
-export type QueuedMessage = IncomingMessage & { parent_span?: string };
+/** A message with what the inbox knows about it. */
+export type QueuedMessage = IncomingMessage & {
+  /** The parent of its span (`Observer.parentOf`), if the request had one. */
+  parent_span?: string;
+  /** Whether its sender has changed its text since it was accepted. */
+  edited?: true;
+};
+
+/** A new text for a message, from the user who edited it. */
+export interface InboxEdit {
+  platform: string;
+  message_id: string;
+  user_id: string;
+  session_id: string;
+  text: string;
+}
 
 /** The question at the end of a reply, as its channel needs it. */
 export interface StoredQuestion {

@@ -53,6 +53,11 @@ export const TEXTS = {
     'confirm',
     'decline',
   ),
+  confirm_changed: prose(
+    'Says that a confirmed action was not carried out, because the sign-in of the person fills in other arguments than the question showed.',
+    'Nothing was done, because your sign-in has changed since this question: {action}',
+    'action',
+  ),
   confirm_not_done: prose('Says that an action was declined.', 'Not done: {action}', 'action'),
   confirm_sign_in: prose(
     'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',

@@ -27,6 +27,11 @@ export class Texts {
     this.#default = this.#inLanguage('');
   }
 
+  /** Whether there are texts in more than one language, or of another language than that of the defaults. */
+  get areTranslated(): boolean {
+    return this.#replaced.size > 0;
+  }
+
   /**
    * The texts for one person.
    * @param locales tags of the person's language, the most reliable first. Absent ones are skipped.

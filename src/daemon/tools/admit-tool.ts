@@ -9,8 +9,19 @@ const NAME = /^[A-Za-z0-9_-]{1,64}$/;
  * the tool cannot be used.
  */
 export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
-  const { name, title, description, parameters, effect, credentials, confirm, summary, bind, idempotent } =
-    tool;
+  const {
+    name,
+    title,
+    description,
+    parameters,
+    effect,
+    credentials,
+    confirm,
+    summary,
+    bind,
+    hide,
+    idempotent,
+  } = tool;
   if (tool.source !== source) throw new Error('it names a source that is not its own');
   if (!NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
   if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
@@ -30,6 +41,8 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     summary,
     public: shown === 'all' ? shown : Object.freeze([...shown]),
     bind: Object.freeze({ ...bind }),
+    // An argument that the model chose is always shown.
+    hide: Object.freeze(hide.filter((parameter) => Object.hasOwn(bind, parameter))),
     idempotent,
     ...(digest === undefined ? {} : { digest }),
     ...(timeout_ms === undefined ? {} : { timeout_ms }),

@@ -4,6 +4,12 @@ import type { PersonClaims, Tool, ToolArguments } from './tool.ts';
 /** A bound field of the body, as it is written under `bind`. */
 const BODY_FIELD = /^body\.(.+)$/;
 
+/** Where a bound parameter is in the arguments: the name of an argument, or `body` and the name of a field. */
+export function boundPath(parameter: string): readonly [string] | readonly ['body', string] {
+  const field = BODY_FIELD.exec(parameter)?.[1];
+  return field === undefined ? [parameter] : ['body', field];
+}
+
 type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal };
 
 /**
@@ -14,8 +20,8 @@ type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal }
 export function bindParameters(tool: Tool, given: ToolArguments, person: PersonClaims | null): Bound {
   let args = given;
   for (const [parameter, claim] of Object.entries(tool.bind)) {
-    const field = BODY_FIELD.exec(parameter)?.[1];
-    if (names(field === undefined ? given : given.body, field ?? parameter))
+    const [name, field] = boundPath(parameter);
+    if (names(field === undefined ? given : given.body, field ?? name))
       return {
         ok: false,
         refusal: refusal(
@@ -27,7 +33,7 @@ export function bindParameters(tool: Tool, given: ToolArguments, person: PersonC
     if (!isUsable(value))
       return { ok: false, refusal: signInNeeded(person ? 'claim_missing' : 'sign_in_needed') };
     if (field === undefined) {
-      args = { ...args, [parameter]: value };
+      args = { ...args, [name]: value };
       continue;
     }
     const body = args.body ?? {};
@@ -41,16 +47,22 @@ export function bindParameters(tool: Tool, given: ToolArguments, person: PersonC
   return { ok: true, args };
 }
 
-/** The arguments without the bound ones, which an agent must not give. */
-export function withoutBound(tool: Tool, args: ToolArguments): ToolArguments {
-  const left: Record<string, unknown> = { ...args };
-  for (const parameter of Object.keys(tool.bind)) {
-    const field = BODY_FIELD.exec(parameter)?.[1];
-    if (field === undefined) delete left[parameter];
-    else if (typeof left.body === 'object' && left.body !== null)
-      left.body = Object.fromEntries(Object.entries(left.body).filter(([name]) => name !== field));
-  }
-  return left;
+/**
+ * The arguments of a call without the bound ones, so that they can be bound again. A body that consisted only of bound
+ * fields becomes an empty object, as `bindParameters` would make it.
+ */
+export function unbindParameters({ bind }: Pick<Tool, 'bind'>, complete: ToolArguments): ToolArguments {
+  const paths = Object.keys(bind).map(boundPath);
+  const without = (value: ToolArguments, names: readonly string[]) =>
+    Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
+  const args = without(
+    complete,
+    paths.flatMap(([name, field]) => (field === undefined ? name : [])),
+  );
+  const fields = paths.flatMap(([, field]) => field ?? []);
+  const { body } = args;
+  if (fields.length === 0 || typeof body !== 'object' || body === null || Array.isArray(body)) return args;
+  return { ...args, body: without(body as ToolArguments, fields) };
 }
 
 function isUsable(claim: unknown): boolean {

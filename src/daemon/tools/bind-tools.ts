@@ -2,9 +2,10 @@ import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { requestContext, withRequestContext } from '../agent/context.ts';
 import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
-import { withoutBound } from './bind-parameters.ts';
+import { unbindParameters } from './bind-parameters.ts';
 import { CallCounter } from './call-counter.ts';
 import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
+import { canonicalJson } from './canonical-json.ts';
 import { checkArguments } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
@@ -45,34 +46,70 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
 export interface ConfirmedCall {
   action_id: string;
   tool: string;
+  /** All arguments as the person saw them, including the bound ones. */
   args: ToolArguments;
   /** Whether an earlier attempt may have been carried out. */
   again: boolean;
+  /**
+   * Records that the call is about to be sent, unless an earlier attempt was recorded. Called only if the call is still
+   * the one that the person saw. False if the action is no longer pending.
+   */
+  begin(): Promise<boolean>;
 }
 
+export type Executed =
+  | { outcome: 'made'; answer: ToolAnswer }
+  /** The action is no longer pending. Nothing was made. */
+  | { outcome: 'gone' }
+  /**
+   * The person's sign-in fills in other arguments than those that the person saw. Nothing was made. `call`: the call
+   * that would be made now; null if a claim is missing.
+   */
+  | { outcome: 'changed'; call: CallToConfirm | null };
+
 /**
- * Makes a confirmed call with the person's current credentials. Its record in the journal exists already, so only the
- * outcome is recorded here. Must be called within the request context.
+ * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
+ * the call is made only if all arguments are those that the person saw. Must be called within the request context.
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
-  { action_id, tool: name, args, again }: ConfirmedCall,
+  { action_id, tool: name, args, again, begin }: ConfirmedCall,
   run: ToolRun,
-): Promise<ToolAnswer> {
+): Promise<Executed> {
   const write = { action_id, key: action_id, again };
   const tool = tools.find((candidate) => candidate.name === name && isOffered(candidate, run));
   if (!tool) {
+    if (!(await begin())) return { outcome: 'gone' };
     const gone = refusal('tool_gone', 'Nothing was done: the tool no longer exists.');
-    return (await endAttempt(gone, write, run)).answer;
+    return { outcome: 'made', answer: (await endAttempt(gone, write, run)).answer };
   }
+  const unmade: Exclude<Executed, { outcome: 'made' }>[] = [];
   const answer = await reported(tool, run, async (within) => {
-    const prepared = await prepareCall(tool, args, within);
-    return 'credential' in prepared
-      ? sendAttempt(prepared, write, within)
-      : endAttempt(prepared, write, within);
+    const prepared = await prepareCall(tool, unbindParameters(tool, args), within);
+    const isPrepared = 'credential' in prepared;
+    const isChanged = isPrepared
+      ? canonicalJson(prepared.args) !== canonicalJson(args)
+      : prepared.reason === 'claim_missing';
+    if (isChanged) {
+      const changed = refusal(
+        'arguments_changed',
+        'Nothing was done: the sign-in of the person has changed.',
+      );
+      // An earlier attempt may have been carried out with the arguments that the person saw.
+      if (again) return endAttempt(changed, write, within);
+      unmade.push({ outcome: 'changed', call: isPrepared ? { tool, args: prepared.args } : null });
+      return changed;
+    }
+    if (!(await begin())) {
+      unmade.push({ outcome: 'gone' });
+      return refusal('confirmation_gone', 'Nothing was done: the action is no longer pending.');
+    }
+    return isPrepared ? sendAttempt(prepared, write, within) : endAttempt(prepared, write, within);
   });
-  run.record?.({ tool, args: withoutBound(tool, args), answer });
-  return answer;
+  const [notMade] = unmade;
+  if (notMade) return notMade;
+  run.record?.({ tool, args: unbindParameters(tool, args), answer });
+  return { outcome: 'made', answer };
 }
 
 /** Applies the rules of the policy in their order, and makes the call if they allow it. */
@@ -86,21 +123,19 @@ async function callOnce(
   if (tooMany) return tooMany;
   const checked = checkArguments(tool.parameters, given);
   if (!checked.ok) return invalidArguments(checked.message);
-  const { args } = checked;
-  const prepared = await prepareCall(tool, args, run);
+  const prepared = await prepareCall(tool, checked.args, run);
   if (!('credential' in prepared)) return prepared;
 
   const problem = tool.effect === 'write' ? tool.unusable?.(prepared.args) : null;
   if (problem) return invalidArguments(problem);
 
-  const call = { tool, args: prepared.args, given: args };
+  const call = { tool, args: prepared.args };
   const known = isJournaled(tool) && run.journal ? await run.journal.known(call) : null;
   if (known?.state === 'ended') return { answer: known.answer, reason: 'made_before' };
   if (known?.state === 'unknown' && !tool.idempotent) return refusal('outcome_unknown', UNKNOWN);
 
   const isFurther = known?.state === 'new' && known.further;
-  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther))
-    return ask({ tool, args, complete: prepared.args }, run);
+  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther)) return ask(call, run);
 
   if (!run.journal || !known) return sendAttempt(prepared, null, run);
   const write = { ...known.write, again: known.state === 'unknown' };
@@ -112,6 +147,11 @@ async function callOnce(
     run.signal.throwIfAborted();
   }
   return sendAttempt(prepared, write, run);
+}
+
+/** Whether the daemon may have to ask about a call of the tool, or to report it, at the end of a reply. */
+export function mayNeedReport(tool: Tool): boolean {
+  return tool.confirm === 'always' || isJournaled(tool);
 }
 
 /**

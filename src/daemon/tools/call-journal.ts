@@ -13,8 +13,6 @@ export interface JournaledCall {
   readonly tool: Tool;
   /** The arguments that are sent, including the bound ones. */
   readonly args: ToolArguments;
-  /** The arguments as the model filled them in. */
-  readonly given: ToolArguments;
 }
 
 /** What the journal knows about a write before it is made (agentd-agent(7), "Journal"). */

@@ -11,10 +11,8 @@ export interface ConfirmationDesk {
 
 export interface CallToConfirm {
   tool: Tool;
-  /** The arguments as the model filled them in, without the bound ones. */
+  /** All arguments, including the bound ones. */
   args: ToolArguments;
-  /** The arguments including the bound ones. */
-  complete: ToolArguments;
 }
 
 export type Asked =

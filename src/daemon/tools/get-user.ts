@@ -41,6 +41,7 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
     // The tool itself reduces its results to the public fields.
     public: 'all',
     bind: {},
+    hide: [],
     idempotent: false,
     async send(args, { client, person }) {
       const asked = typeof args.email === 'string' ? args.email.trim() : '';

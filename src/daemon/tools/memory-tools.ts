@@ -71,6 +71,7 @@ function memoryTool(source: ToolSourceInfo, { name, effect, description, argumen
     summary: null,
     public: 'all',
     bind: {},
+    hide: [],
     idempotent: true,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
     async send(args) {

@@ -36,6 +36,7 @@ export function moduleTool(definition: ToolDefinition, source: ToolSourceInfo): 
     summary,
     public: definition.public ?? [],
     bind: {},
+    hide: [],
     idempotent,
     send: (args, call) => callModule(definition, args, call),
   };

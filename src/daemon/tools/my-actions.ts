@@ -17,6 +17,7 @@ export function createMyActions(source: ToolSourceInfo): Tool {
     summary: null,
     public: 'all',
     bind: {},
+    hide: [],
     idempotent: false,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
     send: listOwn,

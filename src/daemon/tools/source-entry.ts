@@ -91,6 +91,8 @@ export interface ToolEntry {
   readonly summary?: string;
   readonly public?: readonly string[] | 'all';
   readonly bind?: Readonly<Record<string, string>>;
+  /** Bound parameters that the question for confirmation does not show. */
+  readonly hide?: readonly string[];
   readonly idempotency_header?: string;
   readonly idempotent?: boolean;
   /** What the values of parameters may be. The keys are names of path parameters of an operation. */

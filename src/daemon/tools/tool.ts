@@ -48,6 +48,8 @@ export interface Tool {
    * field of the body; the values are the names of claims.
    */
   readonly bind: Readonly<Record<string, string>>;
+  /** The bound arguments that the question for confirmation does not show, named as in `bind`. */
+  readonly hide: readonly string[];
   /** Whether a call with an unknown outcome may be repeated with the same idempotency key. */
   readonly idempotent: boolean;
   /** Digest of the definition as a server sent it. Absent if the tool is not defined by a server. */

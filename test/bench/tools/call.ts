@@ -206,6 +206,7 @@ function orderTool(source: Tool['source'], effect: Tool['effect']): Tool {
     summary: null,
     public: [],
     bind: {},
+    hide: [],
     idempotent: false,
     async send({ id, body }, { client }) {
       const response = await client.request({

@@ -180,7 +180,17 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   ],
   [
     'changes the text of an edit',
-    inScope((scope) => ({ edit: (message_id, text) => scope.edit(message_id, `${text}!`) })),
+    inScope((scope) => ({ edit: (edited) => scope.edit({ ...edited, text: `${edited.text}!` }) })),
+    ['does not enqueue an edit as a new message'],
+  ],
+  [
+    'says that somebody else edited a message',
+    inScope((scope) => ({ edit: (edited) => scope.edit({ ...edited, user_id: 'somebody' }) })),
+    ['does not enqueue an edit as a new message'],
+  ],
+  [
+    'names another thread in an edit',
+    inScope((scope) => ({ edit: (edited) => scope.edit({ ...edited, thread_id: 'courier:else' }) })),
     ['does not enqueue an edit as a new message'],
   ],
   [
@@ -231,7 +241,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
   [
     'enqueues an edit as a new message',
     inScope((scope) => ({
-      async edit(message_id, text) {
+      async edit({ message_id, text }) {
         const place = { channel_id: 'ada', thread_id: 'courier:home:ada', reply_to: { to: 'home:ada' } };
         await scope.enqueue([
           { platform: 'courier', user_id: 'ada', ...place, text, metadata: {}, message_id },

@@ -216,7 +216,7 @@ tools:
 
   tools[0].operations.listOrders.publik (agentd.yaml, line 5)
     wrong: is not a known key
-    right: public? one of as, effect, credentials, confirm, summary, public, bind, idempotent, idempotency_header, parameters
+    right: public? one of as, effect, credentials, confirm, summary, public, bind, hide, idempotent, idempotency_header, parameters
 
   tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
     wrong: is not one of the known values
@@ -316,6 +316,15 @@ tools:
     ['operations: { a: { bind: { customer: 1 } } }', 'bind.customer is a number; put it in quotes'],
     ['operations: { a: { bind: { body: sub } } }', 'bind.body is not the name of a parameter'],
     ['operations: { a: { bind: { body.: sub } } }', 'bind["body."] is not the name of a parameter'],
+    ['operations: { a: { hide: customer } }', 'hide is not a list'],
+    [
+      'operations: { a: { hide: [customer] } }',
+      'hide[0] is not a parameter that `bind` names, so the person must see it',
+    ],
+    [
+      'operations: { a: { bind: { a: sub }, hide: [b] } }',
+      'hide[0] is not a parameter that `bind` names, so the person must see it',
+    ],
     ['operations: { a: { idempotent: always } }', 'idempotent is not a boolean'],
     [
       'operations: { a: { idempotency_header: "a b" } }',

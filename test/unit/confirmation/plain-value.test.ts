@@ -1,6 +1,8 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { quoted, visible } from '../../../src/daemon/confirmation/plain-value.ts';
+import { shownValue, visible } from '../../../src/daemon/confirmation/plain-value.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
+import { effort } from '../../support/effort.ts';
 
 describe('a value in a question', () => {
   it.each([
@@ -10,7 +12,22 @@ describe('a value in a question', () => {
     ['back\\slash', String.raw`"back\\slash"`],
     ['', '""'],
   ])('is quoted on one line: %j', (value, shown) => {
-    expect(quoted(value)).toBe(shown);
+    expect(shownValue(value)).toBe(shown);
+  });
+
+  it.each([
+    ['5', '"5"'],
+    [5, '5'],
+    [-0.5, '-0.5'],
+    [true, 'true'],
+    ['true', '"true"'],
+    [null, 'null'],
+    [[], '[]'],
+    ['[]', '"[]"'],
+    [{ a: 'x\u200b"' }, String.raw`{"a":"x\u200b\""}`],
+    ['{"a":"x"}', String.raw`"{\"a\":\"x\"}"`],
+  ])('shows its type, because only texts are in quotes: %j', (value, shown) => {
+    expect(shownValue(value)).toBe(shown);
   });
 
   it.each([
@@ -30,12 +47,34 @@ describe('a value in a question', () => {
     ['half of a surrogate pair', '\ud83d', String.raw`\ud83d`],
     ['a noncharacter', '\ufdd0', String.raw`\ufdd0`],
     ['a private-use character', '\ue000', String.raw`\ue000`],
+    ['a half-width Hangul filler', '\uffa0', String.raw`\uffa0`],
+    ['a Hangul filler of a first consonant', '\u115f', String.raw`\u115f`],
+    ['a Hangul filler of a vowel', '\u1160', String.raw`\u1160`],
+    ['an empty braille pattern', '\u2800', String.raw`\u2800`],
+    ['an object replacement character', '\ufffc', String.raw`\ufffc`],
+    ['a musical null notehead', '\u{1d159}', String.raw`\u{1d159}`],
+    ['a blank hieroglyph', '\u{13441}', String.raw`\u{13441}`],
+    ['a Khitan filler', '\u{16fe4}', String.raw`\u{16fe4}`],
+    ['an invisible joiner of Tifinagh', '\u2d7f', String.raw`\u2d7f`],
+    ['an ideographic space', '\u3000', String.raw`\u3000`],
+    ['an Arabic letter mark', '\u061c', String.raw`\u061c`],
+    ['an interlinear annotation', '\ufff9', String.raw`\ufff9`],
+    ['a Mongolian vowel separator', '\u180e', String.raw`\u180e`],
+    ['a Khmer stacker that stacks nothing', '\u17d2 ', String.raw`\u17d2 `],
+    ['a mark on a space', ' \u0338', String.raw` \u0338`],
   ])('shows %s as an escape', (_, character, shown) => {
-    expect(quoted(`a${character}b`)).toBe(`"a${shown}b"`);
+    expect(shownValue(`a${character}b`)).toBe(`"a${shown}b"`);
+  });
+
+  it('shows as an escape a mark that would change the quotes or the line above', () => {
+    expect(shownValue('\u0338x')).toBe(String.raw`"\u0338x"`);
+    expect(shownValue(`a${'\u0301'.repeat(6)}`)).toBe(
+      String.raw`"a\u0301\u0301"`.replace('a', `a${'\u0301'.repeat(4)}`),
+    );
   });
 
   it('shows as escapes the spaces that a reader would not see', () => {
-    expect(quoted('a   b')).toBe(String.raw`"a \u0020\u0020b"`);
+    expect(shownValue('a   b')).toBe(String.raw`"a \u0020\u0020b"`);
   });
 
   it.each([
@@ -72,8 +111,46 @@ describe('a value in a question', () => {
     expect(cpuTime(() => visible(text))).toBeLessThan(200);
   });
 
+  const NO_INK = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\ufffc\u{1d159}]/u;
+  const anyText = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({
+      unit: fc.constantFrom('a', '"', '\\', ' ', '\n', '\u05d0', '\u202e', '\u2800', '\ud83d', 'u{41}'),
+    }),
+  );
+
+  it('is shown with nothing in it that cannot be seen, on one line, and can be read back', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const shown = shownValue(text);
+        expect(shown.replaceAll(' ', '')).not.toMatch(NO_INK);
+        // A host name is shown in another form.
+        if (!/[@/.\u3002\uff0e\uff61]/u.test(text)) expect(readBack(shown)).toBe(text);
+      }),
+      { numRuns: effort(500, 50_000) },
+    );
+  });
+
+  it('differs from every value of another type', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
+        const same = JSON.stringify(one) === JSON.stringify(other);
+        expect(shownValue(one) === shownValue(other)).toBe(same);
+        if (typeof one !== 'string') expect(shownValue(one)).not.toBe(shownValue(JSON.stringify(one)));
+      }),
+      { numRuns: effort(500, 50_000) },
+    );
+  });
+
   it('shows sentences in any language unchanged', () => {
     for (const text of [
+      'שלום עולם, 5 פעמים',
+      'مرحبا بالعالم',
+      'ក្រុមហ៊ុន',
+      'မြန်မာစာ',
+      'น้ำใจ ก็ได้',
+      'Tiếng Việt đẹp',
+      '日本語 한국어',
       'Grüße aus Köln. Bis bald!',
       '今天很好。明天见。',
       'C’est déjà fait',
@@ -83,3 +160,13 @@ describe('a value in a question', () => {
       expect(visible(text)).toBe(text);
   });
 });
+
+/** The text that is shown, without its quotes and escapes. */
+function readBack(shown: string): string {
+  return shown
+    .slice(1, -1)
+    .replace(/\\(?:u\{([0-9a-f]+)\}|u([0-9a-f]{4})|([nrt])|(["\\]))/g, (_, long, short, letter, sign) => {
+      if (letter !== undefined) return { n: '\n', r: '\r', t: '\t' }[letter as 'n'] ?? '';
+      return sign ?? String.fromCodePoint(Number.parseInt(long ?? short, 16));
+    });
+}

@@ -31,7 +31,7 @@ const HOSTILE = [
 const MARKS = /(?<![\p{L}\p{N}])([*_~`])\S.*\1(?![\p{L}\p{N}])/mu;
 
 const ARGS = Object.fromEntries(HOSTILE.map((value, index) => [`arg_${index}`, value]));
-const TOOL = { name: 'shop_send', title: '- Send *this* [now](x) <b>', summary: null };
+const TOOL = { name: 'shop_send', title: '- Send *this* [now](x) <b>', summary: null, hide: [] };
 const question = questionOf(TOOL, ARGS);
 if (question === null) throw new Error('the question is too long');
 const { action, list } = markdownQuestion(question);

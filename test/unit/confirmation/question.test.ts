@@ -12,10 +12,11 @@ const CANCEL: AskedTool = {
   name: 'shop_cancelOrder',
   title: 'Cancel an order',
   summary: 'Cancel order {id}',
+  hide: [],
 };
 
-function plain(tool: AskedTool, args: Record<string, unknown>, bound = {}): string {
-  const question = questionOf(tool, args, bound);
+function plain(tool: AskedTool, args: Record<string, unknown>): string {
+  const question = questionOf(tool, args);
   if (question === null) throw new Error('the question is too long');
   return plainQuestion(question);
 }
@@ -32,7 +33,7 @@ describe('the question about a call', () => {
 
   it('shows every argument that the summary does not name', () => {
     expect(plain(CANCEL, { id: 1004, reason: 'too late', notify: false })).toBe(
-      'Cancel order "1004"\nreason: "too late"\nnotify: "false"',
+      'Cancel order 1004\nreason: "too late"\nnotify: false',
     );
     expect(plain({ ...CANCEL, summary: null }, { id: '1004' })).toBe('Cancel an order\nid: "1004"');
   });
@@ -43,9 +44,9 @@ describe('the question about a call', () => {
       'body.reason: "late"',
       'body.items[0].sku: "A"',
       'body.items[1].sku: "B"',
-      'body.note: "null"',
-      'body.tags: "[]"',
-      'body.extra: "{}"',
+      'body.note: null',
+      'body.tags: []',
+      'body.extra: {}',
     ]);
   });
 
@@ -59,14 +60,16 @@ describe('the question about a call', () => {
   });
 
   it('shows an object as JSON if the summary names it', () => {
-    expect(plain({ ...CANCEL, summary: 'Send {body}' }, { body: { a: 'x' } })).toBe(
-      String.raw`Send "{\"a\":\"x\"}"`,
-    );
+    expect(plain({ ...CANCEL, summary: 'Send {body}' }, { body: { a: 'x' } })).toBe('Send {"a":"x"}');
   });
 
-  it('fills in bound arguments that the summary names, and shows no other bound arguments', () => {
-    const tool = { ...CANCEL, summary: 'Cancel order {id} of {customer}' };
-    expect(plain(tool, { id: '1' }, { customer: 'anna', tenant: 't' })).toBe('Cancel order "1" of "anna"');
+  it('does not show a hidden argument, unless the summary names it', () => {
+    const tool = { ...CANCEL, hide: ['tenant', 'body.by'] };
+    const args = { id: '1', tenant: 't', body: { by: 'anna', tenant: 'u' } };
+    expect(plain(tool, args)).toBe('Cancel order "1"\nbody.tenant: "u"');
+    expect(plain({ ...tool, summary: 'Cancel {id} as {body.by}' }, args)).toBe(
+      'Cancel "1" as "anna"\nbody.tenant: "u"',
+    );
   });
 
   it('does not fill in placeholders that are in a value or a title', () => {
@@ -85,6 +88,22 @@ describe('the question about a call', () => {
   it('quotes names of members that the model could choose', () => {
     const shown = plain(CANCEL, { id: '1', body: { 'a: "x"\nb': 'y' } });
     expect(shown.split('\n')).toEqual(['Cancel order "1"', String.raw`body."a: \"x\"\nb": "y"`]);
+  });
+
+  it('isolates values in other scripts, so that none of them reorders what is around it', () => {
+    const [FSI, PDI] = ['\u2068', '\u2069'];
+    const args = { id: '1004', note: 'שלום 5', amount: 5, מטבע: 'EUR' };
+    expect(plain(CANCEL, args).split('\n')).toEqual([
+      `Cancel order ${FSI}"1004"${PDI}`,
+      `note: ${FSI}"שלום 5"${PDI}`,
+      `amount: ${FSI}5${PDI}`,
+      `${FSI}"מטבע"${PDI}: ${FSI}"EUR"${PDI}`,
+    ]);
+    expect(plain({ ...CANCEL, summary: null, title: 'ביטול' }, { id: '1' })).toBe(
+      `${FSI}ביטול${PDI}\nid: ${FSI}"1"${PDI}`,
+    );
+    // A value cannot end its own isolation.
+    expect(plain(CANCEL, { id: `ש${PDI}1` })).toBe(`Cancel order ${FSI}"ש\\u20691"${PDI}`);
   });
 
   it('is one line in the journal', () => {

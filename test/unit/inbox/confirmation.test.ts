@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { link, unlink } from '../../../src/daemon/linking/links.ts';
+import { link, removeLink, unlink } from '../../../src/daemon/linking/links.ts';
 import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
@@ -85,6 +85,137 @@ describe('a question that is sent on a platform', () => {
     expect(await world.write('yes')).toEqual(['You said: yes']);
     expect(world.calls).toEqual([]);
   });
+});
+
+describe('a link that an operator removed since the question', () => {
+  it('leaves the action pending: the answer asks for sign-in, and counts after it', async () => {
+    await signIn('ada');
+    const id = await ask();
+    expect(await removeLink(world.services, TELEX, 'ada')).toBe(true);
+    expect(await world.write('yes')).toEqual([SIGN_IN]);
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
+    expect(world.sent.at(-1)?.text).toBe(SIGN_IN);
+    expect([world.calls, await stateOf(id)]).toEqual([[], 'pending']);
+    await signIn('ada');
+    expect(await world.write('yes')).toEqual([DONE]);
+    expect(world.calls).toMatchObject([{ sub: 'ada' }]);
+  });
+
+  it('withdraws the action if another person signs in afterwards', async () => {
+    await signIn('ada');
+    const id = await ask();
+    await removeLink(world.services, TELEX, 'ada');
+    await signIn('ada', 'bert');
+    expect(await stateOf(id)).toBe('withdrawn');
+  });
+});
+
+describe('the language of the texts of the daemon', () => {
+  const GERMAN = {
+    failure_notice: 'Leider nicht.',
+    turn_limit_notice: 'Genug: {max}, bis {time}.',
+    confirm_gone: 'Vorbei.',
+    confirm_not_yours: 'Nicht deine.',
+  };
+  const texts = new Texts(
+    new Map<string, Record<string, string>>([
+      ['de', GERMAN],
+      ['fr', { failure_notice: 'Non.', turn_limit_notice: 'Assez : {max}, {time}.', confirm_gone: 'Fini.' }],
+    ]),
+  );
+  const inFrench = { locale: 'fr' };
+  const env = { INBOX_MAX_ATTEMPTS: '1', LOOP_GUARD_ENABLED: 'true', LOOP_GUARD_MAX_TURNS_PER_SESSION: '1' };
+  const german = async (options: object = {}) =>
+    link(world.services, TELEX, 'ada', await token({ sub: 'ada', claims: { locale: 'de-AT' }, ...options }));
+  beforeEach(async () => {
+    world = await ConfirmationWorld.open({ texts, env });
+  });
+
+  it('is that of the token of the link, before that of the platform, also for notices', async () => {
+    await german();
+    world.fails = true;
+    expect(await world.write('hello', 'ada', inFrench)).toEqual(['Leider nicht.']);
+    expect((await world.write('hello again', 'ada', inFrench))[0]).toMatch(/^Genug: 1, bis /);
+    expect(await world.press({ id: 'unknown', approve: true }, 'ada', inFrench)).toEqual({
+      outcome: 'refused',
+      text: 'Vorbei.',
+    });
+  });
+
+  it('is that of the platform if the sender has no link, or its token has expired', async () => {
+    world.fails = true;
+    expect(await world.write('hello', 'bob', inFrench)).toEqual(['Non.']);
+    expect((await world.write('hello again', 'bob', inFrench))[0]).toMatch(/^Assez : 1, /);
+    await german({ ttl: 60 });
+    world.clock.moveTo(world.clock.now() + 2 * MINUTE);
+    const pressed = await world.press({ id: 'unknown', approve: true }, 'ada', inFrench);
+    expect(pressed).toMatchObject({ text: 'Fini.' });
+  });
+
+  it('is not that of a person whose number the platform gave to somebody else', async () => {
+    await german();
+    await world.write('hello', 'ada', { alias_id: 'first' });
+    const press = (alias_id: string) =>
+      world.press({ id: 'unknown', approve: true }, 'ada', { ...inFrench, alias_id });
+    expect(await press('first')).toMatchObject({ text: 'Vorbei.' });
+    expect(await press('second')).toMatchObject({ text: 'Fini.' });
+  });
+});
+
+describe('a link that was renewed since the question', () => {
+  const inOrg = async (org: string) =>
+    link(world.services, TELEX, 'ada', await token({ sub: 'ada', claims: { org } }));
+
+  it.each(['a word', 'a button'])(
+    'makes nothing with other claims, but asks about them again, if %s confirms',
+    async (how) => {
+      const properties = { id: { type: 'string' } };
+      const parameters = { type: 'object', properties, required: ['id'], additionalProperties: false };
+      world = await ConfirmationWorld.open({ tool: { parameters, bind: { account: 'org' } } });
+      await inOrg('ORG-1');
+      const id = await ask();
+      expect(world.sent.at(-1)?.text).toContain('- account: "ORG-1"');
+      await inOrg('ORG-2');
+      if (how === 'a word') await world.write('yes');
+      else expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
+      expect(world.calls).toEqual([]);
+      const { text, confirmation } = world.sent.at(-1) ?? {};
+      expect(text).toContain('Nothing was done, because your sign-in has changed');
+      expect(confirmation?.question).toContain('- account: "ORG-2"');
+      expect(await stateOf(id)).toBe('withdrawn');
+      // The old button has no effect, even after the old claims are back.
+      await inOrg('ORG-1');
+      expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+      await inOrg('ORG-2');
+      expect(await world.press({ id: world.asked, approve: true })).toEqual({ outcome: 'enqueued' });
+      expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-2' }, sub: 'ada' }]);
+    },
+  );
+});
+
+describe('an edit of a message that waits', () => {
+  it('is ignored if somebody else made it, so that nobody can confirm for another', async () => {
+    const id = await ask();
+    await world.post('what else?', 'ada', { message_id: 'hers' });
+    expect(await world.edit('hers', 'yes', 'bob')).toBe(false);
+    expect(await world.edit('hers', 'yes', 'ada', 'telex:elsewhere')).toBe(false);
+    await world.settle();
+    expect(world.calls).toEqual([]);
+    expect(await stateOf(id)).toBe('declined');
+  });
+
+  it.each(['yes', 'no', 'what else?'])(
+    'leaves the action pending: %j is an ordinary message then',
+    async (text) => {
+      const id = await ask();
+      await world.post('hm', 'ada', { message_id: 'hers' });
+      expect(await world.edit('hers', text)).toBe(true);
+      await world.settle();
+      expect(world.sent.at(-1)?.text).toBe(`You said: ${text}`);
+      expect(await stateOf(id)).toBe('pending');
+      expect(await world.write('yes')).toEqual([DONE]);
+    },
+  );
 });
 
 describe('a press of a button', () => {

@@ -192,11 +192,16 @@ describe('enqueue', () => {
 
 describe('edit', () => {
   it('replaces the text of a waiting message with tokens masked, and logs an edit that is too late', async () => {
+    const { user_id, thread_id } = aMessage();
+    const change = (text: string) =>
+      edit(TELEX, services, { message_id: 'm1', user_id, thread_id: thread_id ?? '', text });
     await take(aMessage({ message_id: 'm1' }));
-    expect(await edit(TELEX, services, 'm1', `new ${await token()} `)).toBe(true);
+    expect(await change(`new ${await token()} `)).toBe(true);
     expect((await kept())[0]?.message?.text).toBe('new [token]');
     await services.store.inbox.claim('run', ['telex'], 1);
-    expect(await edit(TELEX, services, 'm1', 'too late')).toBe(false);
-    expect(lines.at(-1)?.msg).toBe('edit ignored: the turn of the message has begun');
+    expect(await change('too late')).toBe(false);
+    expect(lines.at(-1)?.msg).toBe(
+      'edit ignored: the turn of the message has begun, or it is another user’s or of another thread',
+    );
   });
 });

@@ -37,7 +37,9 @@ it('a message keeps its parent span until it runs, even in another process and a
   });
   const request = { id: 'r1', headers: { traceparent: PARENT } } as unknown as ChannelRequest;
   await enqueue(TELEX, first.services, first.worker, [MESSAGE], request);
-  expect(await edit(TELEX, first.services, 'm1', 'hello again')).toBe(true);
+  const { user_id, thread_id } = MESSAGE;
+  const edited = { message_id: 'm1', user_id, thread_id: thread_id ?? '', text: 'hello again' };
+  expect(await edit(TELEX, first.services, edited)).toBe(true);
   await first.worker.stop();
   await first.services.store.close();
 

@@ -126,7 +126,7 @@ describe('a write', () => {
     const { call, journal } = await begin({}, tool, { signal: run.signal });
     await expect(call({ id: 7 })).rejects.toThrow('the deadline');
     expect(await listed()).toMatchObject([{ state: 'unknown' }]);
-    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
+    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order 7' }]);
   });
 
   test('has an unknown outcome if it is still running when the reply ends', async () => {
@@ -246,7 +246,7 @@ describe('a write', () => {
     const texts = [action?.args, action?.summary, action?.answer];
     for (const text of texts) expect(text).toMatch(new RegExp(`^${SEALED}`));
     expect((await begin()).journal.alreadyDone).toMatchObject([
-      { summary: 'Cancel order "7" (why: "[token]")' },
+      { summary: 'Cancel order 7 (why: "[token]")' },
     ]);
   });
 
@@ -270,11 +270,11 @@ describe('a repeated run', () => {
     const tool = 'shop_cancelOrder';
     const { journal } = await begin();
     expect(journal.alreadyDone).toEqual([
-      { tool, summary: 'Cancel order "1"', outcome: 'done', status: 200 },
-      { tool, summary: 'Cancel order "2"', outcome: 'failed', status: 404 },
-      { tool, summary: 'Cancel order "3"', outcome: 'unknown', status: null },
+      { tool, summary: 'Cancel order 1', outcome: 'done', status: 200 },
+      { tool, summary: 'Cancel order 2', outcome: 'failed', status: 404 },
+      { tool, summary: 'Cancel order 3', outcome: 'unknown', status: null },
     ]);
-    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "3"' }]);
+    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order 3' }]);
     expect(first.journal.alreadyDone).toEqual([]);
   });
 
@@ -308,29 +308,28 @@ describe('a repeated run', () => {
       },
     };
     const { journal } = await begin();
-    const known = (args: Record<string, unknown>) => journal.known({ tool, args, given: { id: 7 } });
+    const known = (args: Record<string, unknown>) => journal.known({ tool, args });
     const first = await known({ id: 7, customer: 'ada' });
     if (first.state !== 'new') throw new Error('the write is known');
     await journal.start(first.write, {
       tool,
       args: { id: 7, customer: 'ada' },
-      given: { id: 7 },
       again: false,
     });
     const next = (await begin()).journal;
-    expect(await next.known({ tool, args: { id: 7, customer: 'bob' }, given: { id: 7 } })).toMatchObject({
+    expect(await next.known({ tool, args: { id: 7, customer: 'bob' } })).toMatchObject({
       state: 'new',
     });
-    expect(await next.known({ tool, args: { customer: 'ada', id: 7 }, given: { id: 7 } })).toMatchObject({
+    expect(await next.known({ tool, args: { customer: 'ada', id: 7 } })).toMatchObject({
       state: 'unknown',
     });
   });
 
   test('records an unknown outcome for a write whose run has died', async () => {
     const { journal } = await begin();
-    const write = await journal.known({ tool: cancel, args: { id: 7 }, given: { id: 7 } });
+    const write = await journal.known({ tool: cancel, args: { id: 7 } });
     if (write.state !== 'new') throw new Error('the write is known');
-    await journal.start(write.write, { tool: cancel, args: { id: 7 }, given: { id: 7 }, again: false });
+    await journal.start(write.write, { tool: cancel, args: { id: 7 }, again: false });
     expect(await listed()).toMatchObject([{ state: 'started' }]);
     await (await begin()).journal.recordAgain();
     expect(await listed()).toMatchObject([{ state: 'unknown', attempt: 1 }]);
@@ -347,7 +346,7 @@ describe('a repeated run', () => {
       expect(await call({ id: 7 })).toMatchObject({ ok: false, message: expect.stringMatching('not known') });
     expect(sent).toHaveLength(1);
     expect(lines()[0]).toEqual(['failed', 'outcome_unknown']);
-    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order "7"' }]);
+    expect(journal.unknown).toMatchObject([{ summary: 'Cancel order 7' }]);
   });
 
   test('repeats a write with an unknown outcome if the tool allows it, under the same key', async () => {

@@ -50,6 +50,22 @@ describe('a call that needs confirmation', () => {
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
 
+  it('is asked about in plain view, even if the agent ends its text with a comment or open code', async () => {
+    await ask();
+    world.afterwards = async function* (turn) {
+      await turn.tools.find(({ name }) => name === 'cancel_order')?.call({ id: '1005' });
+      yield 'All done. ';
+      yield '```\n<!-- ';
+    };
+    const { response, confirmation } = await world.say('yes', { token: ada });
+    expect(confirmation?.summary).toBe('Cancel order "1005"');
+    expect(response).toMatch(/^All done\. ```\n&lt;!-- \n\nPlease confirm: Cancel order "1005"\n\n/);
+    world.afterwards = async function* () {
+      yield 'a <b> c';
+    };
+    expect((await world.say('yes', { token: ada })).response).toBe('a <b> c');
+  });
+
   it('is stored sealed until it is confirmed', async () => {
     const sealKey = Buffer.alloc(32, 7).toString('base64');
     world = await ConfirmationWorld.open({ sealKey });
@@ -324,6 +340,96 @@ describe('the confirmation of an action', () => {
   });
 });
 
+describe('arguments that come from the sign-in', () => {
+  const PARAMETERS = {
+    type: 'object',
+    properties: { id: { type: 'string' } },
+    required: ['id'],
+    additionalProperties: false,
+  };
+  const CHANGED = 'Nothing was done, because your sign-in has changed since this question: ';
+  const inOrg = (org: unknown) => token({ sub: 'ada', claims: { org } });
+  const bound = { parameters: PARAMETERS, bind: { account: 'org' } };
+
+  beforeEach(async () => {
+    world = await ConfirmationWorld.open({ tool: bound });
+    ada = await inOrg('ORG-1');
+  });
+
+  it('are shown in the question, and are sent and recorded as they were shown', async () => {
+    const { id, summary } = await ask();
+    expect(summary).toBe('Cancel order "1004"\naccount: "ORG-1"');
+    expect((await world.say('yes', { token: await inOrg('ORG-1') })).response).toBe(DONE);
+    expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-1' } }]);
+    const action = await world.store.actions.find(id);
+    expect(JSON.parse(action?.args ?? '')).toEqual({ id: '1004', account: 'ORG-1' });
+  });
+
+  it.each([
+    ['a word', (id: string) => ({ text: 'yes', confirm: undefined, id })],
+    ['a button', (id: string) => ({ text: '', confirm: { id, approve: true }, id })],
+  ])('are asked about again if the token has others when %s confirms them', async (_, answerTo) => {
+    const { id } = await ask();
+    const { text, confirm } = answerTo(id);
+    const other = await inOrg('ORG-2');
+    const answer = await world.say(text, { token: other, ...(confirm ? { confirm } : {}) });
+    expect(world.calls).toEqual([]);
+    expect(answer.response).toMatch(
+      /^Nothing was done.*Cancel order "1004" \(account: "ORG-1"\)\n\nPlease confirm: Cancel order "1004"\n\n- account: "ORG-2"\n\nAnswer/s,
+    );
+    expect(answer.response).toContain(CHANGED);
+    expect(answer.confirmation).toMatchObject({ summary: 'Cancel order "1004"\naccount: "ORG-2"' });
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'withdrawn', started_at: null });
+    expect(await codeOf(world.say('', { token: ada, confirm: { id, approve: true } }))).toBe(
+      'confirmation_gone',
+    );
+    expect((await world.say('yes', { token: other })).response).toBe(DONE);
+    expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-2' } }]);
+  });
+
+  it('withdraw the action if the token no longer has them', async () => {
+    const { id } = await ask();
+    const { response, confirmation } = await world.say('yes', { token: await inOrg(undefined) });
+    expect(response).toBe(`${CHANGED}Cancel order "1004" (account: "ORG-1")`);
+    expect(confirmation).toBeNull();
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'withdrawn', started_at: null });
+    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('differ if their type differs', async () => {
+    ada = await inOrg(5);
+    expect((await ask()).summary).toBe('Cancel order "1004"\naccount: 5');
+    const { confirmation } = await world.say('yes', { token: await inOrg('5') });
+    expect(confirmation?.summary).toBe('Cancel order "1004"\naccount: "5"');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('are compared in the body, too', async () => {
+    const body = { type: 'object', properties: { note: { type: 'string' } }, additionalProperties: false };
+    const parameters = { ...PARAMETERS, properties: { ...PARAMETERS.properties, body } };
+    world = await ConfirmationWorld.open({ tool: { parameters, bind: { 'body.account': 'org' } } });
+    expect((await ask()).summary).toBe('Cancel order "1004"\nbody.account: "ORG-1"');
+    expect((await world.say('yes', { token: await inOrg('ORG-2') })).response).toContain(CHANGED);
+    expect(world.calls).toEqual([]);
+    expect((await world.say('yes', { token: await inOrg('ORG-2') })).response).toBe(DONE);
+    expect(world.calls).toMatchObject([{ args: { id: '1004', body: { account: 'ORG-2' } } }]);
+  });
+
+  it('are compared even if the entry hides them', async () => {
+    world = await ConfirmationWorld.open({ tool: { ...bound, hide: ['account'] } });
+    expect((await ask()).summary).toBe('Cancel order "1004"');
+    expect((await world.say('yes', { token: await inOrg('ORG-2') })).response).toContain(CHANGED);
+    expect(world.calls).toEqual([]);
+  });
+
+  it('cannot be hidden if the model chose them', async () => {
+    world = await ConfirmationWorld.open({ tool: { hide: ['reason'] } });
+    const { summary } = await ask('cancel 1004 because late');
+    expect(summary).toBe('Cancel order "1004"\nreason: "late"');
+  });
+});
+
 describe('after a confirmation', () => {
   it('the agent runs and gets the result, so that its reply can report the result', async () => {
     await ask('cancel 1004 because late');
@@ -390,6 +496,47 @@ describe('the loop guard', () => {
       expect((await world.say('yes', { token: ada })).response).toBe(DONE);
     }
     expect(world.calls).toHaveLength(4);
+  });
+
+  it('counts no answer and no press, valid or not, as a message or as a turn', async () => {
+    const env = {
+      LOOP_GUARD_ENABLED: 'true',
+      LOOP_GUARD_MAX_MESSAGES: '2',
+      LOOP_GUARD_MAX_TURNS_PER_SESSION: '2',
+    };
+    world = await ConfirmationWorld.open({ env });
+    const press = (id: string) => codeOf(world.say('', { token: ada, confirm: { id, approve: true } }));
+    const { id } = await ask();
+    for (let n = 0; n < 10; n++) expect(await press('unknown')).toBe('confirmation_gone');
+    for (let n = 0; n < 10; n++) expect((await world.say('yes')).response).toContain('Please sign in');
+    expect(await press(id)).toBe('answered');
+    expect(await press(id)).toBe('confirmation_gone');
+    await ask('cancel 1005');
+    expect((await world.say('no', { token: ada })).response).toContain('Not done');
+    expect(await codeOf(world.say('hello', { token: ada }))).toBe('loop_guard_blocked');
+  });
+
+  it('counts the tries of a request under one Idempotency-Key once', async () => {
+    const env = {
+      LOOP_GUARD_ENABLED: 'true',
+      LOOP_GUARD_MAX_MESSAGES: '3',
+      LOOP_GUARD_REPEAT_THRESHOLD: '2',
+      LOOP_GUARD_MAX_TURNS_PER_SESSION: '3',
+    };
+    world = await ConfirmationWorld.open({ env });
+    const say = (text: string, key?: string) =>
+      codeOf(world.say(text, { token: ada, ...(key === undefined ? {} : { key }) }));
+    await ask();
+    world.fails = true;
+    for (let n = 0; n < 5; n++) expect(await say('hello', 'k')).toBe('agent_failed');
+    world.fails = false;
+    expect(await say('hello', 'k')).toBe('answered');
+    expect(await say('another')).toBe('answered');
+    // Two messages and the request were counted.
+    expect(await say('a fourth message')).toBe('loop_guard_blocked');
+    // A request that was blocked is judged again, so that its key does not lead past the guard.
+    expect(await say('a fifth message', 'l')).toBe('loop_guard_blocked');
+    expect(await say('a fifth message', 'l')).toBe('loop_guard_blocked');
   });
 
   it('counts equal texts as repetition if no call waits for confirmation', async () => {

@@ -352,11 +352,11 @@ describe('a run that has ended', () => {
 
 describe('the writes of a run', () => {
   it.each([
-    ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* "7"'],
+    ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* 7'],
     [
       'failed',
       { outcome: 'answered', status: 409, result: {} },
-      'This could not be done: Cancel \\*order\\* "7"',
+      'This could not be done: Cancel \\*order\\* 7',
     ],
   ] as const)('are all listed in the reply if the agent cannot report them (%s)', async (_, sent, words) => {
     const { reply } = await runWith(sent, {}, (turn) => turn.reportWrites());
@@ -366,7 +366,7 @@ describe('the writes of a run', () => {
   it('are listed if their outcome is unknown, even if the person stopped the run before any text', async () => {
     const stop = new AbortController();
     const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
-    expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* "7"', true]);
+    expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* 7', true]);
   });
 
   const write = (sent: Sent) =>
@@ -412,13 +412,13 @@ describe('the writes of a run', () => {
     await runWith(DONE);
     expect(seen?.already_done).toEqual([]);
     await runWith(DONE);
-    expect(seen?.already_done).toMatchObject([{ summary: 'Cancel *order* "7"', outcome: 'done' }]);
+    expect(seen?.already_done).toMatchObject([{ summary: 'Cancel *order* 7', outcome: 'done' }]);
     expect(await world.store.actions.list({ limit: 10 })).toHaveLength(1);
   });
 
   it('with an unknown outcome are listed at the end of the reply, whatever the agent says', async () => {
     const turn = await runWith(UNKNOWN);
-    const end = 'It is not known whether this was done: Cancel \\*order\\* "7"';
+    const end = 'It is not known whether this was done: Cancel \\*order\\* 7';
     expect(turn.reply).toBe(`Cancelled!\n\n${end}`);
     expect(turn.outlet.told.at(-1)).toBe(`text \n\n${end}`);
     run = async function* () {

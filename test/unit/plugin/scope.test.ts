@@ -26,7 +26,9 @@ it('the scope of a channel that answers in the response refuses calls to the inb
     `the channel telex has capabilities.delivery 'response': ${member} needs 'push'`;
   await expect(scope.enqueue([])).rejects.toThrow(problem('enqueue'));
   await expect(scope.notify({}, 'text')).rejects.toThrow(problem('notify'));
-  await expect(scope.edit('m1', 'text')).rejects.toThrow(problem('edit'));
+  await expect(scope.edit({ message_id: 'm1', user_id: 'u', thread_id: 't', text: 'text' })).rejects.toThrow(
+    problem('edit'),
+  );
 });
 
 it('the scope of a channel whose platform identifies the sender refuses calls to the entry points for web clients', async () => {

@@ -256,14 +256,17 @@ describe('a journal that fails', () => {
 
 describe('a confirmed call', () => {
   const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' }, again: false };
-  const execute = ({ tool, journal, confirmation, trace, logged }: ReturnType<typeof scene>) => {
-    return executeConfirmed([tool], confirmed, aToolRun({ trace, log: logged.log, journal, confirmation }));
+  const execute = ({ tool, events, journal, confirmation, trace, logged }: ReturnType<typeof scene>) => {
+    const begin = async () => events.push(['begin']) > 0;
+    const run = aToolRun({ trace, log: logged.log, journal, confirmation });
+    return executeConfirmed([tool], { ...confirmed, begin }, run);
   };
 
   test('is made as it was stored, once, under the id of its action, and its outcome is recorded', async () => {
     const made = scene({ tool: { confirm: 'always' } });
-    expect(await execute(made)).toEqual({ ok: true, result: { n: 1 } });
+    expect(await execute(made)).toEqual({ outcome: 'made', answer: { ok: true, result: { n: 1 } } });
     expect(made.events).toEqual([
+      ['begin'],
       ['send', { id: 'A' }, 'action-9'],
       ['finish', 'action-9', 'done', 200, true],
     ]);
@@ -272,16 +275,16 @@ describe('a confirmed call', () => {
   test('uses the credentials that the person has when confirming, and fails without being sent if there are none', async () => {
     const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
     const context = contextOf(sessionOf('s', 'u', null));
-    expect(await withRequestContext(context, () => execute(made))).toMatchObject({ ok: false });
-    expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
+    expect(await withRequestContext(context, () => execute(made))).toMatchObject({ answer: { ok: false } });
+    expect(made.events).toEqual([['begin'], ['finish', 'action-9', 'failed', null, false]]);
   });
 
   test('is not made if its tool no longer exists', async () => {
     const made = scene({ tool: { name: 'other' } });
     expect(await execute(made)).toEqual({
-      ok: false,
-      message: expect.stringContaining('the tool no longer exists'),
+      outcome: 'made',
+      answer: { ok: false, message: expect.stringContaining('the tool no longer exists') },
     });
-    expect(made.events).toEqual([['finish', 'action-9', 'failed', null, false]]);
+    expect(made.events).toEqual([['begin'], ['finish', 'action-9', 'failed', null, false]]);
   });
 });

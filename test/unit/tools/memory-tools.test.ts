@@ -152,7 +152,11 @@ describe('a result of another origin', () => {
   it('marks the memories of the run as tainted even if the call was confirmed', async () => {
     const tool = toolFrom('https://docs.example.com', answered, { confirm: 'always', effect: 'write' });
     await withRequestContext(contextOf(null, { memory, taint }), () =>
-      executeConfirmed([tool], { action_id: 'a', tool: 'look', args: {}, again: false }, runOf(KNOWN)),
+      executeConfirmed(
+        [tool],
+        { action_id: 'a', tool: 'look', args: {}, again: false, begin: async () => true },
+        runOf(KNOWN),
+      ),
     );
     await call('remember', { text: 'after' });
     expect(await tainted()).toEqual([true]);

@@ -7,7 +7,8 @@ const MAX_CHARACTERS = 200_000;
 const MAX_DEPTH = 6;
 const MAX_COLUMNS = 20;
 
-const FENCE = /^ {0,3}(`{3,}|~{3,})([^`]*)$/;
+const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/;
+const FENCE_END = /^ {0,3}(`{3,}|~{3,}) *$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
@@ -101,8 +102,7 @@ function takeFence(lines: readonly string[], at: number): [Element, number] | nu
 }
 
 function closes(line: string, fence: string): boolean {
-  const mark = line.trim();
-  return mark.length >= fence.length && mark === fence.charAt(0).repeat(mark.length);
+  return FENCE_END.exec(line)?.[1]?.startsWith(fence) ?? false;
 }
 
 function takeHeading(lines: readonly string[], at: number): [Element, number] | null {

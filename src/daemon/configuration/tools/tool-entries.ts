@@ -18,7 +18,17 @@ const RIGHT_PARAMETERS =
 const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
 
 /** Keys that entries of all kinds can have for one operation or tool. */
-const SHARED_KEYS = ['as', 'effect', 'credentials', 'confirm', 'summary', 'public', 'bind', 'idempotent'];
+const SHARED_KEYS = [
+  'as',
+  'effect',
+  'credentials',
+  'confirm',
+  'summary',
+  'public',
+  'bind',
+  'hide',
+  'idempotent',
+];
 const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
   openapi: [...SHARED_KEYS, 'idempotency_header', 'parameters'],
   mcp: SHARED_KEYS,
@@ -49,6 +59,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
     ),
     public: given(node.child('public'), readPublic),
     bind: given(node.child('bind'), readBind),
+    hide: given(node.child('hide'), (child) => readHide(child, node.child('bind'))),
     idempotency_header: given(node.child('idempotency_header'), readHeaderName),
     idempotent: given(node.child('idempotent'), readBoolean),
     parameters: given(node.child('parameters'), readParameters),
@@ -81,6 +92,16 @@ function readBind(node: ConfigNode): Record<string, string> {
     return name === undefined ? [] : [[parameter, name] as const];
   });
   return Object.fromEntries(bound);
+}
+
+function readHide(node: ConfigNode, bind: ConfigNode): readonly string[] {
+  const bound = bind.isAbsent ? [] : Object.keys((bind.value ?? {}) as object);
+  const right = 'parameters that `bind` names, such as [customer]';
+  return node.items(right).flatMap((item) => {
+    const parameter = item.text(right);
+    if (parameter === undefined || bound.includes(parameter)) return parameter ?? [];
+    return item.refuseValue('is not a parameter that `bind` names, so the person must see it', right) ?? [];
+  });
 }
 
 function readHeaderName(node: ConfigNode): string | undefined {

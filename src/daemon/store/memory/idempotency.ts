@@ -1,12 +1,18 @@
 import type { KeyClaim } from '../claims.ts';
-import { type IdempotencyStore, KEY_MEMORY_MS, type KeyState, type StoredAnswer } from '../idempotency.ts';
+import {
+  type IdempotencyStore,
+  KEY_MEMORY_MS,
+  type KeyState,
+  type NewKey,
+  type StoredAnswer,
+} from '../idempotency.ts';
 import type { Steps } from './as-port.ts';
 import type { MemoryContext } from './context.ts';
 
 export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore> {
   const { state, clock } = context;
   const claims = context.claims.keys;
-  const look = (key: string, fingerprint: string): KeyState | { outcome: 'new' } => {
+  const look = (key: string, fingerprint: string): KeyState | NewKey => {
     const known = state.fingerprints.get(key);
     if (claims.isValid(key))
       return { outcome: known?.fingerprint === fingerprint ? 'running' : 'other_body' };
@@ -18,7 +24,8 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
     const isKnown = known !== undefined && until > now;
     const first = isDone ? done.fingerprint : isKnown ? known.fingerprint : fingerprint;
     if (first !== fingerprint) return { outcome: 'other_body' };
-    return isDone ? { outcome: 'done', answer: done.answer } : { outcome: 'new' };
+    if (isDone) return { outcome: 'done', answer: done.answer };
+    return isKnown && known.counted ? { outcome: 'new', counted: true } : { outcome: 'new' };
   };
   return {
     look,
@@ -27,8 +34,8 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
       if (found.outcome !== 'new') return found;
       const owner = claims.take(key);
       if (owner === null) throw new Error('a key without a valid claim cannot be claimed');
-      state.fingerprints.set(key, { fingerprint, expires_at: 0 });
-      return { outcome: 'new', claim: { key, fingerprint, owner } };
+      state.fingerprints.set(key, { fingerprint, expires_at: 0, counted: false });
+      return { ...found, claim: { key, fingerprint, owner } };
     },
     renew: ({ key, owner }) => claims.renew(key, owner),
     finish(claim, answer, ttl_ms) {
@@ -36,10 +43,10 @@ export function idempotencySteps(context: MemoryContext): Steps<IdempotencyStore
       storeAnswer(context, claim, answer, ttl_ms);
       return true;
     },
-    release({ key, owner, fingerprint }) {
+    release({ key, owner, fingerprint }, { counted } = { counted: false }) {
       if (!claims.isHeld(key, owner)) return;
       claims.release(key, owner);
-      state.fingerprints.set(key, { fingerprint, expires_at: clock.now() + KEY_MEMORY_MS });
+      state.fingerprints.set(key, { fingerprint, expires_at: clock.now() + KEY_MEMORY_MS, counted });
     },
   };
 }

@@ -100,12 +100,13 @@ export function inboxSteps(context: MemoryContext): Steps<InboxStore> {
         outcomes: outcomes && after.map(({ message }) => (message && outcomes.shift()) ?? null),
       };
     },
-    edit(platform, message_id, text) {
+    edit({ platform, message_id, user_id, session_id, text }) {
       const { id } = seenMessage(context, platform, message_id);
       const found = id === null ? undefined : state.inbox.get(id);
       if (found?.message.state !== 'waiting' || found.message.attempts > 0) return false;
-      if (found.message.message === null) return false;
-      found.message.message.text = text;
+      const { message } = found.message;
+      if (message?.user_id !== user_id || found.message.session_id !== session_id) return false;
+      Object.assign(message, { text, edited: true });
       return true;
     },
     claim,

@@ -106,7 +106,7 @@ export interface MemoryState {
   readonly tool_digests: Map<string, ToolDigest>;
   readonly claims: Record<'sessions' | 'keys' | 'streams' | 'inbox', Map<string, StoredClaim>>;
   /** The fingerprints of keys without an answer: keys that are claimed, and released keys, known until `expires_at`. */
-  readonly fingerprints: Map<string, { fingerprint: string; expires_at: number }>;
+  readonly fingerprints: Map<string, { fingerprint: string; expires_at: number; counted: boolean }>;
   /** Notifies the subscribers of all daemons about changes to streams. */
   readonly changes: EventEmitter;
 }

@@ -1,6 +1,6 @@
 import { randomSuffix } from '../../clock.ts';
 import type { KeyClaim } from '../claims.ts';
-import type { IdempotencyStore, KeyState, StoredAnswer } from '../idempotency.ts';
+import type { IdempotencyStore, KeyState, NewKey, StoredAnswer } from '../idempotency.ts';
 import { Bindings } from './bindings.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 
@@ -17,16 +17,16 @@ export class RedisIdempotency implements IdempotencyStore {
     key: string,
     fingerprint: string,
     beside = key,
-  ): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }> {
+  ): Promise<KeyState | (NewKey & { claim: KeyClaim })> {
     const owner = randomSuffix();
     const elsewhere = this.#redis.isSharded ? await this.#bind(key, fingerprint, beside) : null;
     const found = elsewhere ?? (await this.#look(this.#redis.at(beside), key, fingerprint, owner));
     if (found.outcome !== 'new') return found;
     const place = this.#redis.lieTogether(key, beside) ? {} : { beside };
-    return { outcome: 'new', claim: { key, fingerprint, owner, ...place } };
+    return { ...found, claim: { key, fingerprint, owner, ...place } };
   }
 
-  async look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }> {
+  async look(key: string, fingerprint: string): Promise<KeyState | NewKey> {
     const bound = this.#redis.isSharded ? await this.#bindings.find(key) : null;
     return this.#look(bound ?? this.#redis.at(key), key, fingerprint, '');
   }
@@ -41,8 +41,8 @@ export class RedisIdempotency implements IdempotencyStore {
     return (await this.#run('finish-key', claim, ...args)) === 1;
   }
 
-  async release(claim: KeyClaim): Promise<void> {
-    await this.#run('release-key', claim, claim.owner);
+  async release(claim: KeyClaim, { counted } = { counted: false }): Promise<void> {
+    await this.#run('release-key', claim, claim.owner, counted ? 1 : 0);
   }
 
   /** What another shard has stored about the key; null if the key is now bound to the shard of `beside`. */
@@ -58,13 +58,14 @@ export class RedisIdempotency implements IdempotencyStore {
     key: string,
     fingerprint: string,
     owner: string,
-  ): Promise<KeyState | { outcome: 'new' }> {
+  ): Promise<KeyState | NewKey> {
     const claim = shard.names.key('key', key, 'claim');
-    const [outcome, answer] = (await shard.run('claim-key', [claim], ...[key, fingerprint, owner])) as [
+    const [outcome, more] = (await shard.run('claim-key', [claim], ...[key, fingerprint, owner])) as [
       KeyState['outcome'] | 'new',
       string?,
     ];
-    return outcome === 'done' ? { outcome, answer: JSON.parse(answer as string) } : { outcome };
+    if (outcome === 'done') return { outcome, answer: JSON.parse(more as string) };
+    return outcome === 'new' && more === 'counted' ? { outcome, counted: true } : { outcome };
   }
 
   #run(script: string, claim: KeyClaim, ...args: (string | number)[]) {

@@ -30,7 +30,8 @@ export function messageOf(flat: readonly string[]): InboxMessage {
     fields.set(flat[place] as string, flat[place + 1] as string);
   const doc: NewInboxMessage = JSON.parse(fields.get('doc') ?? '');
   const edited = fields.get('text');
-  if (edited !== undefined && doc.message !== null) doc.message.text = edited;
+  if (edited !== undefined && doc.message !== null)
+    Object.assign(doc.message, { text: edited, edited: true });
   const numbers = NUMBERS.map((name) => [name, fields.has(name) ? Number(fields.get(name)) : null]);
   return {
     ...doc,

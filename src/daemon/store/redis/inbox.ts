@@ -7,6 +7,7 @@ import type {
   AttemptOutcome,
   InboxClaim,
   InboxCount,
+  InboxEdit,
   InboxMessage,
   InboxState,
   InboxStore,
@@ -82,9 +83,9 @@ export class RedisInbox implements InboxStore, CommittedInbox {
     return this.#desk.judge({ guarded: arrivals.map(({ guarded }) => guarded), limits, follow: arrivals });
   }
 
-  async edit(platform: string, message_id: string, text: string): Promise<boolean> {
+  async edit({ platform, message_id, user_id, session_id, text }: InboxEdit): Promise<boolean> {
     const key = this.#redis.names.key('seen', seenName(platform, message_id), 'facts');
-    return (await this.#redis.run('edit-message', [key], text)) === 1;
+    return (await this.#redis.run('edit-message', [key], user_id, session_id, text)) === 1;
   }
 
   async claim(

@@ -14,7 +14,8 @@ local function store_answer(name, fingerprint, answer, ttl_ms)
   call('DEL', key_claim(name))
 end
 
--- Looks up a key. Returns `new`, `running`, `other_body`, or `done` with the answer.
+-- Looks up a key. Returns `new`, and `counted` if a released request was counted; `running`; `other_body`; or `done`
+-- with the answer.
 local function look_key(name, fingerprint)
   local claim = key_claim(name)
   if claim_valid(claim) then
@@ -22,8 +23,11 @@ local function look_key(name, fingerprint)
   end
   local at = key('key', name, 'answer')
   if not alive(at) then
-    local known = alive(claim) and call('HGET', claim, 'fingerprint') or fingerprint
-    return { known == fingerprint and 'new' or 'other_body' }
+    local known = alive(claim) and call('HMGET', claim, 'fingerprint', 'counted') or {}
+    if (known[1] or fingerprint) ~= fingerprint then
+      return { 'other_body' }
+    end
+    return { 'new', known[2] and 'counted' or nil }
   end
   local done = call('HMGET', at, 'fingerprint', 'answer')
   if done[1] ~= fingerprint then

@@ -142,14 +142,14 @@ async function judgeBySession(
 ): Promise<Judged[] | null> {
   const names = asked.map(({ message, tag }) => ({ user: '', tag, verdict: verdictName(message) ?? '' }));
   const read = await readGuard(shard, names);
-  const judged = asked.map(({ limits, counts, tag }, place): Judged => {
+  const judged = asked.map(({ message, limits, counts, tag }, place): Judged => {
     const name = names[place]?.verdict ?? '';
     const known = read.verdicts.get(name);
     if (known) return { verdict: { ...JSON.parse(known.verdict), repeated: true }, now: read.now };
     const count = read.counts.get(tag)?.count ?? null;
-    const { turns, verdict: given } = judgeTurn(count, counts, limits, read.now);
+    const { turns, verdict: given } = judgeTurn(count, counts, message, limits, read.now);
     const verdict: GuardVerdict = { ...given, repeated: false };
-    noteTurns(read, tag, turns);
+    if (turns !== null && turns !== count) noteTurns(read, tag, turns);
     if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(verdict), isNew: true });
     return { verdict, now: read.now };
   });

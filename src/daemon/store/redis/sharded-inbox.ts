@@ -7,6 +7,7 @@ import type {
   AttemptOutcome,
   InboxClaim,
   InboxCount,
+  InboxEdit,
   InboxMessage,
   InboxState,
   InboxStore,
@@ -68,9 +69,9 @@ export class ShardedInbox implements InboxStore, CommittedInbox {
     return this.#screened.inOrder(queues, () => this.#desk.judge({ guarded, limits, follow: arrivals }));
   }
 
-  async edit(platform: string, message_id: string, text: string): Promise<boolean> {
-    const shard = await this.#arrivals.shardOf(platform, message_id);
-    return shard !== null && this.#in(shard).edit(platform, message_id, text);
+  async edit(edit: InboxEdit): Promise<boolean> {
+    const shard = await this.#arrivals.shardOf(edit.platform, edit.message_id);
+    return shard !== null && this.#in(shard).edit(edit);
   }
 
   async claim(

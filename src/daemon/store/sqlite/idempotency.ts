@@ -1,11 +1,16 @@
 import type Database from 'better-sqlite3';
 import type { Clock } from '../../clock.ts';
 import type { KeyClaim } from '../claims.ts';
-import { type IdempotencyStore, KEY_MEMORY_MS, type KeyState, type StoredAnswer } from '../idempotency.ts';
+import {
+  type IdempotencyStore,
+  KEY_MEMORY_MS,
+  type KeyState,
+  type NewKey,
+  type StoredAnswer,
+} from '../idempotency.ts';
 import { Claims } from './claims.ts';
 import { type GroupCommit, read } from './writer.ts';
 
-const NEW = { outcome: 'new' } as const;
 /** Stored instead of an answer if a write was started under the key and there is no answer yet. */
 const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
 /** Maximum number of released keys that are remembered. */
@@ -16,7 +21,7 @@ export class SqliteIdempotency implements IdempotencyStore {
   /** The claims of keys, with the fingerprints of their requests. */
   readonly #claims: Claims<string>;
   /** Released keys, oldest first. */
-  readonly #released = new Map<string, { fingerprint: string; until: number }>();
+  readonly #released = new Map<string, { fingerprint: string; until: number; counted: boolean }>();
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #find;
@@ -38,7 +43,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     );
   }
 
-  claim(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new'; claim: KeyClaim }> {
+  claim(key: string, fingerprint: string): Promise<KeyState | (NewKey & { claim: KeyClaim })> {
     // Lookup and claim are atomic: nothing else runs between them.
     return read(() => {
       const found = this.#look(key, fingerprint);
@@ -50,7 +55,7 @@ export class SqliteIdempotency implements IdempotencyStore {
     });
   }
 
-  look(key: string, fingerprint: string): Promise<KeyState | { outcome: 'new' }> {
+  look(key: string, fingerprint: string): Promise<KeyState | NewKey> {
     return read(() => this.#look(key, fingerprint));
   }
 
@@ -58,11 +63,11 @@ export class SqliteIdempotency implements IdempotencyStore {
     return this.#claims.renew(key, owner);
   }
 
-  async release({ key, owner, fingerprint }: KeyClaim): Promise<void> {
+  async release({ key, owner, fingerprint }: KeyClaim, { counted } = { counted: false }): Promise<void> {
     if (!this.#claims.holds(key, owner)) return;
     this.#claims.release(key, owner);
     this.#released.delete(key);
-    this.#released.set(key, { fingerprint, until: this.#clock.now() + KEY_MEMORY_MS });
+    this.#released.set(key, { fingerprint, until: this.#clock.now() + KEY_MEMORY_MS, counted });
     const [oldest] = this.#released.keys();
     if (this.#released.size > RELEASED_MAX && oldest !== undefined) this.#released.delete(oldest);
   }
@@ -96,19 +101,19 @@ export class SqliteIdempotency implements IdempotencyStore {
     return this.#deleteExpired.run(this.#clock.now(), bite).changes;
   }
 
-  #look(key: string, fingerprint: string): KeyState | typeof NEW {
+  #look(key: string, fingerprint: string): KeyState | NewKey {
     if (this.#claims.isValid(key)) {
       return { outcome: this.#claims.detailOf(key) === fingerprint ? 'running' : 'other_body' };
     }
     const now = this.#clock.now();
     const done = this.#find.get(key, now);
-    const released = this.#released.get(key);
+    const remembered = this.#released.get(key);
+    const released = remembered && remembered.until > now ? remembered : null;
     const known =
-      done?.fingerprint ??
-      this.#claims.detailFor(key, KEY_MEMORY_MS) ??
-      (released && released.until > now ? released.fingerprint : fingerprint);
+      done?.fingerprint ?? this.#claims.detailFor(key, KEY_MEMORY_MS) ?? released?.fingerprint ?? fingerprint;
     if (known !== fingerprint) return { outcome: 'other_body' };
-    if (!done || done.answer === UNANSWERED) return NEW;
+    if (!done || done.answer === UNANSWERED)
+      return released?.counted ? { outcome: 'new', counted: true } : { outcome: 'new' };
     return { outcome: 'done', answer: JSON.parse(done.answer) as StoredAnswer };
   }
 }

@@ -9,6 +9,7 @@ import type {
   AttemptOutcome,
   InboxClaim,
   InboxCount,
+  InboxEdit,
   InboxMessage,
   InboxState,
   InboxStore,
@@ -117,9 +118,10 @@ export class SqliteInbox implements InboxStore {
          attempts, sends, sent_at, received_at, next_attempt_at, text_stored_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`,
     );
-    this.#edit = db.prepare<[string, string]>(
-      `UPDATE inbox SET message = json_set(message, '$.text', ?)
-       WHERE id = ? AND state = 'waiting' AND attempts = 0`,
+    this.#edit = db.prepare<[string, string, string, string]>(
+      `UPDATE inbox SET message = json_set(message, '$.text', ?, '$.edited', json('true'))
+       WHERE id = ? AND state = 'waiting' AND attempts = 0
+         AND json_extract(message, '$.user_id') = ? AND session_id = ?`,
     );
     this.#begin = db.prepare<[string, number, number], InboxRow>(
       `UPDATE inbox SET
@@ -192,10 +194,10 @@ export class SqliteInbox implements InboxStore {
     });
   }
 
-  edit(platform: string, message_id: string, text: string): Promise<boolean> {
+  edit({ platform, message_id, user_id, session_id, text }: InboxEdit): Promise<boolean> {
     return this.#commit.write(() => {
       const { id } = this.#neighbours.known.find(platform, message_id, this.#bounds.clock.now());
-      return id !== null && this.#edit.run(text, id).changes > 0;
+      return id !== null && this.#edit.run(text, id, user_id, session_id).changes > 0;
     });
   }
 

@@ -249,6 +249,7 @@ export class McpSource implements ToolSource {
       summary: entry.summary ?? null,
       public: entry.public ?? [],
       bind: entry.bind ?? {},
+      hide: entry.hide ?? [],
       idempotent: entry.idempotent ?? false,
       digest,
       ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),

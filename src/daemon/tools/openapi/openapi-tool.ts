@@ -40,6 +40,7 @@ export function openApiTool(
     summary: told.summary ?? null,
     public: told.public ?? [],
     bind: told.bind ?? {},
+    hide: told.hide ?? [],
     idempotent: told.idempotent === true || header !== null,
     unusable(args) {
       const built = buildRequest(operation, args);

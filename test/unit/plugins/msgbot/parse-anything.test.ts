@@ -63,8 +63,8 @@ function refusals(update: unknown, username: string | null): string[] {
   if (parsed.kind === 'message')
     return checkMessage(parsed.message, msgbot, 'message').map(({ field, message }) => `${field} ${message}`);
   if (parsed.kind === 'edit') {
-    checkText(parsed.text, note);
-    checkMessageId(parsed.message_id, note);
+    checkText(parsed.edited.text, note);
+    checkMessageId(parsed.edited.message_id, note);
   }
   if (parsed.kind === 'command' || parsed.kind === 'no-words') {
     checkReplyTo(parsed.place.reply_to, note);

@@ -8,6 +8,11 @@ const message = (text: string, thread_id: string, members: object = {}) => ({
   message: { platform: 'msgbot', text, thread_id, ...members },
 });
 
+const edit = (chat: string, id: string, text: string) => ({
+  kind: 'edit',
+  edited: { message_id: `${chat}:${id}`, user_id: '5550111', thread_id: `msgbot:${chat}`, text },
+});
+
 /** The expected result for each sample. */
 const EXPECTED: Readonly<Record<string, object>> = {
   'private-text': {
@@ -60,8 +65,8 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'private-voice': { kind: 'no-words', about: 'content' },
   'private-location': { kind: 'no-words', about: 'content' },
   'private-live-location-moved': nothing('an edit without text'),
-  'private-edited': { kind: 'edit', message_id: '5550111:101', text: 'Where is my order A-1002?' },
-  'private-edited-caption': { kind: 'edit', message_id: '5550111:107', text: 'And this one?' },
+  'private-edited': edit('5550111', '101', 'Where is my order A-1002?'),
+  'private-edited-caption': edit('5550111', '107', 'And this one?'),
   'private-via-bot': message('found by an inline bot', 'msgbot:5550111'),
   'private-service-auto-delete-timer': nothing('no content for the bot'),
   'private-blocked': nothing('no message: my_chat_member'),
@@ -101,7 +106,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'group-new-members': nothing('not addressed to the bot'),
   'group-migrated': nothing('not addressed to the bot'),
   'supergroup-pinned': nothing('not addressed to the bot'),
-  'supergroup-edited-mention': { kind: 'edit', message_id: '-1005550200:202', text: 'what is Y?' },
+  'supergroup-edited-mention': edit('-1005550200', '202', 'what is Y?'),
   'channel-post': nothing('no message: channel_post'),
   'channel-post-edited': nothing('no message: edited_channel_post'),
   'channel-direct-messages': nothing('a chat of type supergroup'),

@@ -33,7 +33,7 @@ function outcome(name: string): Record<string, unknown> {
   const found = {
     texts: messages.map(({ text }) => text),
     hints: hints.map(saidBy),
-    edits: edits.map(({ text }) => text),
+    edits: edits.map(({ user_id, thread_id, text }) => [user_id, thread_id, text]),
     statuses: statuses.map(({ status, error }) => (error ? { status, ...error } : status)),
     elsewhere: [...elsewhere],
     ignored: [...ignored],
@@ -42,6 +42,7 @@ function outcome(name: string): Record<string, unknown> {
   return Object.fromEntries(Object.entries(found).filter(([, list]) => list.length > 0));
 }
 
+const EDITOR = ['+16505551234', 'phonechat:106540352242922:+16505551234'];
 const NOTHING = { ignored: [['nothing to answer', 1]] };
 const ANOTHER_FIELD = { ignored: [['another field', 1]] };
 const cannotRead = (what: string) => ({
@@ -88,8 +89,8 @@ const EXPECTED: Record<string, Record<string, unknown>> = {
   unknown: NOTHING,
   'welcome-requested': NOTHING,
   revoke: NOTHING,
-  edit: { edits: ['Does it come in blue?'] },
-  'edit-of-a-caption': { edits: ['The Taj Mahal'] },
+  edit: { edits: [[...EDITOR, 'Does it come in blue?']] },
+  'edit-of-a-caption': { edits: [[...EDITOR, 'The Taj Mahal']] },
   'group-text': { texts: ['What do you all think about this?'] },
   'group-image': { ignored: [['no text to read, in a group', 1]] },
   'status-sent': { statuses: ['sent'] },

@@ -62,7 +62,10 @@ describe('a simulated delivery', () => {
   it('has a message id that depends only on its number, and an edit has the id of its message', () => {
     const ids = [{}, {}, { number: 2 }].map((event) => parsed(event).messages[0]?.message_id);
     expect([ids[0] === ids[1], ids[0] === ids[2]]).toEqual([true, false]);
-    expect(parsed({ kind: 'edit', text: 'new' }).edits).toEqual([{ message_id: ids[0], text: 'new' }]);
+    const { user_id, thread_id } = parsed({}).messages[0] ?? {};
+    expect(parsed({ kind: 'edit', text: 'new' }).edits).toEqual([
+      { message_id: ids[0], user_id, thread_id, text: 'new' },
+    ]);
   });
 
   it('has a phone number as its sender, even if the event names the person by a word', () => {

@@ -4,7 +4,7 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
 import { TEXTS } from '../../../../plugins/teamchat/texts.ts';
 import { checkMessage, checkReplyTo, checkText } from '../../../../src/channel/check-message.ts';
-import type { IncomingMessage } from '../../../../src/channel/index.ts';
+import type { EditedMessage, IncomingMessage } from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
 
 const TEAM = 'T061EG9R6';
@@ -15,7 +15,7 @@ interface Expected {
   kind: Parsed['kind'];
   message?: Partial<IncomingMessage>;
   message_id?: string;
-  text?: string;
+  edited?: EditedMessage;
   notice?: { default: string };
   challenge?: string;
 }
@@ -129,10 +129,22 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
 
   'message-changed': {
     kind: 'edit',
-    message_id: `${DIRECT}:1663966382.046509`,
-    text: 'hello @U061F7AUR',
+    edited: {
+      message_id: `${DIRECT}:1663966382.046509`,
+      user_id: 'U2147483697',
+      thread_id: `teamchat:${TEAM}:${DIRECT}`,
+      text: 'hello @U061F7AUR',
+    },
   },
-  'message-changed-channel': { kind: 'edit', message_id: `${CHANNEL}:1515449522.000016`, text: 'what now?' },
+  'message-changed-channel': {
+    kind: 'edit',
+    edited: {
+      message_id: `${CHANNEL}:1515449522.000016`,
+      user_id: 'U2147483697',
+      thread_id: `teamchat:${TEAM}:${CHANNEL}:1515449522.000016`,
+      text: 'what now?',
+    },
+  },
   'message-changed-unfurl': ignored,
   'message-changed-unfurl-of-edited': ignored,
   'message-changed-of-bot': ignored,
@@ -295,7 +307,7 @@ describe('any input', () => {
       throw new Error(`${problem}: ${JSON.stringify(parsed)}`);
     };
     if (parsed.kind === 'message') expect(checkMessage(parsed.message, teamchat, 'm')).toEqual([]);
-    if (parsed.kind === 'edit') checkText(parsed.text, wrong);
+    if (parsed.kind === 'edit') checkText(parsed.edited.text, wrong);
     if (parsed.kind === 'unreadable') {
       checkText(parsed.notice.default, wrong);
       checkReplyTo(parsed.reply_to, wrong);

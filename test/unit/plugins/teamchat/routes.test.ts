@@ -47,7 +47,9 @@ it('a route passes on messages and edits, and sends each hint with the id of the
   for (const name of ['message-im', 'message-changed', 'file-share-wordless', 'own-message'])
     expect((await deliver(scope, 'events', event(name)))?.status).toBe(200);
   expect(scope.enqueued.map(({ message_id }) => message_id)).toEqual(['D024BE91L:1663966382.046509']);
-  expect(scope.edited).toEqual([{ message_id: 'D024BE91L:1663966382.046509', text: 'hello @U061F7AUR' }]);
+  const [{ message_id, thread_id, user_id } = {}] = scope.enqueued;
+  expect([message_id, thread_id]).toEqual(['D024BE91L:1663966382.046509', 'teamchat:T061EG9R6:D024BE91L']);
+  expect(scope.edited).toEqual([{ message_id, thread_id, user_id, text: 'hello @U061F7AUR' }]);
   expect(scope.notices).toMatchObject([
     { message_id: 'D024BE91L:1531420618.000202', reply_to: { channel: 'D024BE91L' } },
   ]);

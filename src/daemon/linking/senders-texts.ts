@@ -1,0 +1,41 @@
+import { StoreUnavailable } from '../errors.ts';
+import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import type { LocalTexts, Texts } from '../texts/texts.ts';
+import { aliasKey, type LinkedChannel } from './link-ids.ts';
+import { effectiveExpiry, type FoundLink, findLink, type LinkServices } from './links.ts';
+
+/** The parts of a platform's message that tell who sent it, and in which language. */
+interface Sent {
+  user_id: string;
+  alias_id?: string;
+  locale?: string;
+}
+
+type Parts = Pick<LinkServices, 'store' | 'seal' | 'clock' | 'log'> & { texts: Texts };
+
+/**
+ * The daemon's texts for the sender of a platform's message that no turn answers: in the language of the token in their
+ * link, or else in the language that the platform reports.
+ */
+export async function sendersTexts(services: Parts, channel: LinkedChannel, sent: Sent): Promise<LocalTexts> {
+  const { texts } = services;
+  // Without translations, the language makes no difference, and the link need not be read.
+  const locale = texts.areTranslated ? await linkedLocale(services, channel, sent) : null;
+  return texts.in(locale, sent.locale);
+}
+
+/** Null if there is no link of this sender with a token that has not expired, or if the store cannot be reached. */
+async function linkedLocale(services: Parts, channel: LinkedChannel, sent: Sent): Promise<string | null> {
+  const found = await findLink(services, channel, sent.user_id).catch((error: unknown) => {
+    if (error instanceof StoreUnavailable) return null;
+    throw error;
+  });
+  if (found === null || effectiveExpiry(found) <= services.clock.now()) return null;
+  return isSenders(found, channel, sent) ? (claimsOfStoredToken(found.token).locale ?? null) : null;
+}
+
+/** False if the platform has given the user id to somebody else since the link was made. */
+function isSenders({ alias }: FoundLink, { name }: LinkedChannel, { user_id, alias_id }: Sent): boolean {
+  if (alias === null || alias_id === undefined || alias_id === user_id) return true;
+  return alias === aliasKey(name, alias_id);
+}
