@@ -7,8 +7,8 @@ import { ErasedIds } from '../../../src/daemon/store/sqlite/erased-ids.ts';
 import { GUARD_USER_PACKING, SqliteGuard } from '../../../src/daemon/store/sqlite/guard.ts';
 import { GuardTurns } from '../../../src/daemon/store/sqlite/guard-turns.ts';
 import { KnownMessages } from '../../../src/daemon/store/sqlite/known-messages.ts';
+import { prepareLayout } from '../../../src/daemon/store/sqlite/layout.ts';
 import { LIMIT_PACKING, SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
-import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { PendingActions } from '../../../src/daemon/store/sqlite/pending-actions.ts';
 import { SqliteSessions } from '../../../src/daemon/store/sqlite/sessions.ts';
 import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
@@ -191,7 +191,7 @@ it('after every command, the state in memory equals the state that a new process
     return db;
   };
   const [first, second, reader] = [connect(), connect(), connect()];
-  migrate(reader, readMigrations());
+  prepareLayout(reader);
   const random = seededRandom(7);
   const fresh = processOn(reader, clock);
   const both = [processOn(first, clock), processOn(second, clock)];
