@@ -12,7 +12,13 @@ import { TEXTS } from './texts.ts';
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
   /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
-  | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: ChannelText }
+  | {
+      kind: 'unreadable';
+      message_id: string;
+      user_id: string;
+      reply_to: JsonObject;
+      notice: ChannelText;
+    }
   | { kind: 'edit'; message_id: string; text: string }
   | { kind: 'challenge'; challenge: string }
   /** The platform drops events, or no longer delivers any. `words` is for the log. */
@@ -78,7 +84,14 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   const message_id = `${channel}:${ts}`;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
   const text = wordsFor(event, us);
-  const unreadable = (notice: ChannelText): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
+  const user_id = userIdOf(payload, event, user);
+  const unreadable = (notice: ChannelText): Parsed => ({
+    kind: 'unreadable',
+    message_id,
+    user_id,
+    reply_to,
+    notice,
+  });
   if (text === '') return unreadable(event.text && !hasFiles(event) ? TEXTS.nothing_said : TEXTS.text_only);
   if (isTooLong(text)) return unreadable(TEXTS.too_long);
   const user_name = nameOf(event);
@@ -86,7 +99,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
     kind: 'message',
     message: {
       platform: 'teamchat',
-      user_id: userIdOf(payload, event, user),
+      user_id,
       channel_id: channel,
       thread_id: `teamchat:${team}:${channel}${thread === null ? '' : `:${thread}`}`,
       text,

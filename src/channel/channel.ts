@@ -345,6 +345,11 @@ export interface NotifyOptions {
   /** Id of the message that this text answers. A repeated message is answered once. */
   message_id?: string;
   /**
+   * The platform's user who wrote that message, as in `IncomingMessage.user_id`. It is needed with `message_id`: an
+   * erasure finds the text by its user, even if the agent has never answered this user.
+   */
+  user_id?: string;
+  /**
    * Set this for a hint, such as "I can only read text", to the id of the person or room that sees the hint. The loop
    * guard does not count hints, so the daemon limits them per key: ten a minute, thirty an hour, and the same text once
    * in 3 s. It drops further hints.

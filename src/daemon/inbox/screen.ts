@@ -30,7 +30,7 @@ export async function screen(
     arrived.map(async (message) => ({
       message,
       guarded: await guardedOf(message, services),
-      notice: noticeTo(plugin, services, message.reply_to, noticeText(message, services)),
+      notice: noticeTo(plugin, services, message.reply_to, noticeText(message, services), message.user_id),
     })),
   );
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));

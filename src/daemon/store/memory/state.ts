@@ -39,6 +39,8 @@ export interface SeenMessage {
   verdict: GuardVerdict | null;
   /** The id of the message in the inbox; null if the message was judged but not stored. */
   id: string | null;
+  /** The user who wrote the message, so that an erasure finds it. */
+  user_id: string | null;
   expires_at: number;
 }
 

@@ -158,6 +158,7 @@ CREATE TABLE inbox (
   queue           TEXT    NOT NULL,
   session_id      TEXT,
   message_id      TEXT,
+  user_id         TEXT,
   message         TEXT,
   reply_to        TEXT    NOT NULL,
   reply           TEXT,
@@ -187,10 +188,11 @@ CREATE INDEX inbox_unfinished ON inbox (seq) WHERE ended_at IS NULL;
 
 -- The facts that are recorded about a message of a platform: the verdict of the guard, and the id of the message in the
 -- inbox. Both are in one row because one commit writes both. The row outlives the message, so that late repeats are
--- recognized.
+-- recognized. An erasure finds it by `user_id`.
 CREATE TABLE known_messages (
   platform   TEXT    NOT NULL,
   message_id TEXT    NOT NULL,
+  user_id    TEXT,
   verdict    TEXT,
   id         TEXT,
   expires_at INTEGER NOT NULL,

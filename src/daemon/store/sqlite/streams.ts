@@ -54,6 +54,7 @@ export class SqliteStreams implements StreamStore, Resident {
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
   readonly #findLive;
+  readonly #isLive;
   readonly #findByKey;
   readonly #dropKey;
   readonly #insert;
@@ -74,6 +75,9 @@ export class SqliteStreams implements StreamStore, Resident {
     const alive = `(expires_at IS NULL OR expires_at > @now)`;
     this.#findLive = db.prepare<{ stream_id: string; now: number }, StreamRow>(
       `SELECT ${COLUMNS} FROM streams WHERE stream_id = @stream_id AND ${alive}`,
+    );
+    this.#isLive = db.prepare<{ stream_id: string; now: number }>(
+      `SELECT 1 FROM streams WHERE stream_id = @stream_id AND ${alive}`,
     );
     this.#findByKey = db.prepare<{ key: string; now: number }, StreamRow>(
       `SELECT ${COLUMNS} FROM streams WHERE idempotency_key = @key AND ${alive}`,
@@ -187,8 +191,12 @@ export class SqliteStreams implements StreamStore, Resident {
     return added;
   }
 
-  read(stream_id: string, after: number): Promise<StreamEvent[]> {
-    return read(() => this.#read.all({ stream_id, after, now: this.#clock.now() }));
+  read(stream_id: string, after: number): Promise<StreamEvent[] | null> {
+    return read(() => {
+      const now = this.#clock.now();
+      const events = this.#read.all({ stream_id, after, now });
+      return events.length === 0 && !this.#isLive.get({ stream_id, now }) ? null : events;
+    });
   }
 
   subscribe(stream_id: string, listener: StreamListener): () => void {
