@@ -32,6 +32,8 @@ export interface StoredSession {
 
 export interface StoredTrace {
   kept_at: number;
+  /** The tag of the anonymous client for whom it counts; null if it counts with its session, or for nobody. */
+  client: string | null;
   trace: TraceRecord;
 }
 

@@ -87,7 +87,7 @@ export class RedisStreams implements StreamStore {
 
   async read(stream_id: string, after: number): Promise<StreamEvent[] | null> {
     const found = (await this.#run('read-events', stream_id, after)) as string[] | null;
-    return found && found.map((event) => JSON.parse(event));
+    return found?.map((event) => JSON.parse(event)) ?? null;
   }
 
   subscribe(stream_id: string, listener: StreamListener): () => void {

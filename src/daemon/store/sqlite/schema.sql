@@ -69,10 +69,12 @@ CREATE TABLE summarizing (
 
 -- Traces outlive their session. Ids rise with time and the lowest are deleted first. So the oldest rows are found
 -- without an index, and the number of rows is the difference of two ids. The first column of each index is the number of
--- a block of 256 traces, so that new entries are next to each other.
+-- a block of 256 traces, so that new entries are next to each other. `client` is as in `sessions`, for a trace that was
+-- stored without a turn.
 CREATE TABLE traces (
   id         INTEGER PRIMARY KEY,
   kept_at    INTEGER NOT NULL,
+  client     TEXT,
   turn_id    TEXT    NOT NULL,
   request_id TEXT    NOT NULL,
   session_id TEXT,
@@ -80,6 +82,7 @@ CREATE TABLE traces (
   trace      TEXT    NOT NULL
 ) STRICT;
 
+CREATE INDEX traces_by_client  ON traces (client) WHERE client IS NOT NULL;
 CREATE INDEX traces_by_turn    ON traces (id / 256, turn_id);
 CREATE INDEX traces_by_request ON traces (id / 256, request_id);
 CREATE INDEX traces_by_session ON traces (id / 256, session_id) WHERE session_id IS NOT NULL;
@@ -90,6 +93,7 @@ CREATE INDEX traces_by_message ON traces (id / 256, message_id) WHERE message_id
 CREATE TABLE refused_traces (
   id         INTEGER PRIMARY KEY,
   kept_at    INTEGER NOT NULL,
+  client     TEXT,
   turn_id    TEXT    NOT NULL,
   request_id TEXT    NOT NULL,
   session_id TEXT,
@@ -97,6 +101,7 @@ CREATE TABLE refused_traces (
   trace      TEXT    NOT NULL
 ) STRICT;
 
+CREATE INDEX refused_traces_by_client  ON refused_traces (client) WHERE client IS NOT NULL;
 CREATE INDEX refused_traces_by_turn    ON refused_traces (id / 256, turn_id);
 CREATE INDEX refused_traces_by_request ON refused_traces (id / 256, request_id);
 CREATE INDEX refused_traces_by_session ON refused_traces (id / 256, session_id) WHERE session_id IS NOT NULL;
@@ -138,15 +143,17 @@ CREATE TABLE budgets (
 
 CREATE INDEX budgets_by_expiry ON budgets (expires_at);
 
--- The answers of Idempotency-Keys.
+-- The answers of Idempotency-Keys. `client` is as in `sessions`.
 CREATE TABLE answers (
   key         TEXT    PRIMARY KEY,
   fingerprint TEXT    NOT NULL,
+  client      TEXT,
   expires_at  INTEGER NOT NULL,
   answer      TEXT    NOT NULL
 ) STRICT;
 
 CREATE INDEX answers_by_expiry ON answers (expires_at);
+CREATE INDEX answers_by_client ON answers (client) WHERE client IS NOT NULL;
 
 -- Messages that are answered later. The queues are built in memory from the messages that have not ended. `claim` names
 -- the worker that processes a message. `wait_ms`: how long the next attempt was postponed; if the clock is set back, no
@@ -230,7 +237,8 @@ CREATE UNIQUE INDEX links_by_alias ON links (found_by) WHERE found_by IS NOT NUL
 
 -- A message that is answered on an event stream, and the events of its answer. `start` is JSON: everything that arrived
 -- with the message except for the token. Only `reader` may read the stream: the token in the stream's address was this
--- person's. `expires_at` is null during the run.
+-- person's. `expires_at` is null during the run. `client` is as in `sessions`; `bytes` is the size of the stream with
+-- the events of a run that has ended.
 CREATE TABLE streams (
   id              INTEGER PRIMARY KEY,
   stream_id       TEXT    NOT NULL UNIQUE,
@@ -239,14 +247,17 @@ CREATE TABLE streams (
   fingerprint     TEXT    NOT NULL,
   owner           TEXT,
   reader          TEXT,
+  client          TEXT,
   token           TEXT,
   start           TEXT    NOT NULL,
+  bytes           INTEGER NOT NULL,
   ttl_ms          INTEGER NOT NULL,
   expires_at      INTEGER
 ) STRICT;
 
 CREATE UNIQUE INDEX streams_by_key    ON streams (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX        streams_by_expiry ON streams (expires_at)      WHERE expires_at IS NOT NULL;
+CREATE INDEX        streams_by_client ON streams (client)         WHERE client IS NOT NULL;
 CREATE INDEX        streams_running   ON streams (state)           WHERE state = 'running';
 
 CREATE TABLE stream_events (

@@ -15,6 +15,7 @@ import { Reserve } from '../reserve.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { SqliteActions } from './actions.ts';
+import { AnonymousBytes } from './anonymous-bytes.ts';
 import { SqliteAudit } from './audit.ts';
 import { copyTo } from './backup.ts';
 import { SqliteBudgets } from './budgets.ts';
@@ -145,23 +146,25 @@ function assemble(
   const space = new DiskSpace(db, volume, reserve);
   const commit = new GroupCommit(db, space);
   const erased = new ErasedIds(db, clock);
+  const anonymous = new AnonymousBytes(anonymousMaxOf(options));
   const traces = new SqliteTraces(db, commit, erased, {
     clock,
     retentionMs: traceRetentionMs,
     max: tracesMax,
     refusedMax,
+    anonymous,
   });
-  const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
   const counts = new GuardTurns(db, commit, GUARD_LISTED_MAX);
   const pending = new PendingActions(db, clock);
-  const sessions = new SqliteSessions(db, commit, clock, { counts, pending, erased }, anonymousMax);
+  commit.keep(anonymous);
+  const sessions = new SqliteSessions(db, commit, clock, { counts, pending, erased, anonymous });
   const limits = new SqliteLimits(db, commit, clock);
   const budgets = new SqliteBudgets(db, commit, clock);
   const summaries = new SqliteSummaries(db, commit, clock, sessions);
   const known = new KnownMessages(db);
   commit.keep(known);
   const guard = new SqliteGuard(db, commit, clock, known, counts);
-  const idempotency = new SqliteIdempotency(db, commit, clock);
+  const idempotency = new SqliteIdempotency(db, commit, clock, anonymous);
   const outages = new SqliteOutages(db, commit, clock);
   const inbox = new SqliteInbox(
     db,
@@ -177,7 +180,7 @@ function assemble(
   );
   const links = new SqliteLinks(db, commit, clock);
   const memories = new SqliteMemories(db, commit, clock, options.memoriesMax ?? MEMORIES_MAX);
-  const streams = new SqliteStreams(db, commit, clock);
+  const streams = new SqliteStreams(db, commit, clock, anonymous);
   const actions = new SqliteActions(db, commit, {
     clock,
     retentionMs: actionsRetentionMs,
@@ -256,6 +259,11 @@ function assemble(
       unlock();
     },
   };
+}
+
+/** Only the daemon makes room: an administrator's command must not delete data that nobody told it to delete. */
+function anonymousMaxOf({ role, anonymousMax }: SqliteOptions): number {
+  return role === 'daemon' ? (anonymousMax ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
 }
 
 function damagesOf(db: Database.Database): string[] {
