@@ -160,7 +160,7 @@ export interface Route {
   contentType?: string;
   /**
    * Largest body in bytes, at most 4 MiB. Set it if the platform sends webhooks that are larger than
-   * `BODY_LIMIT_BYTES`. A value below that setting has no effect. Only a few of these large bodies are processed at the
+   * `BODY_LIMIT_BYTES`. A value below that setting has no effect, but with any value the limit is at most 4 MiB. Only a few of these large bodies are processed at the
    * same time. Further requests get `unavailable`, so that the platform sends them again, and a slow sender is
    * disconnected to make room for the next request. Default: `BODY_LIMIT_BYTES`.
    */
