@@ -18,7 +18,7 @@ const NEW = { outcome: 'new' } as const;
 const UNANSWERED = JSON.stringify({ session_id: '', response: '' });
 /** Approximate size of a row and its index entries without its texts, bytes. */
 const ANSWER_BYTES = 250;
-const SIZE = `${ANSWER_BYTES} + 2 * octet_length(key) + octet_length(answer)`;
+const SIZE = `iif(client IS NULL, 0, ${ANSWER_BYTES} + 2 * octet_length(key) + octet_length(answer))`;
 
 /** Maximum number of released keys that are remembered. */
 const RELEASED_MAX = 10_000;

@@ -8,12 +8,11 @@ import { asStoreFailure } from './unavailable.ts';
 const NAMED_MAX = 3;
 
 /**
- * Every table, index and trigger with its definition. SQLite itself defines the tables in which FTS5 stores an index, and
- * a later version of SQLite may define them differently.
+ * Every table, index and trigger with its definition. SQLite itself defines the tables in which FTS5 stores the index
+ * `memory_terms`, and a later version of SQLite may define them differently.
  */
-const PARTS = `SELECT type || ' ' || name AS name, tbl_name || ' ' || CASE
-    WHEN name IN (SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow') THEN ''
-    ELSE coalesce(sql, '') END AS definition
+const PARTS = `SELECT type || ' ' || name AS name,
+    tbl_name || iif(type = 'table' AND name GLOB 'memory_terms_*', '', coalesce(sql, '')) AS definition
   FROM sqlite_schema`;
 
 /**

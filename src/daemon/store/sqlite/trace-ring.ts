@@ -4,7 +4,7 @@ import type { AnonymousBytes, AnonymousRows, ClientSize, IdleRow } from './anony
 
 /** Approximate size of a row and its index entries without its JSON, bytes. */
 const TRACE_BYTES = 250;
-const SIZE = `${TRACE_BYTES} + octet_length(trace)`;
+const SIZE = `iif(client IS NULL, 0, ${TRACE_BYTES} + octet_length(trace))`;
 
 /** A trace that was found. */
 export interface KeptTrace {
