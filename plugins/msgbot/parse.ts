@@ -15,7 +15,15 @@ export type Parsed =
   | { kind: 'message'; message: IncomingMessage; album: string | null }
   | { kind: 'edit'; edited: EditedMessage }
   | ParsedCommand
-  | { kind: 'no-words'; place: Place; about: 'content' | 'empty' | 'too-long'; album: string | null };
+  | NoWords;
+
+export interface NoWords {
+  kind: 'no-words';
+  about: 'content' | 'empty' | 'too-long';
+  place: Place;
+  user_id: string;
+  album: string | null;
+}
 
 export interface ParsedCommand {
   kind: 'command';
@@ -55,7 +63,8 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
   if (about === null) return { kind: 'message', message: messageOf(written, text), album: albumOf(written) };
   if (about === 'nothing' || (about === 'content' && written.place === 'group'))
     return { kind: 'nothing', why: 'no content for the bot' };
-  return { kind: 'no-words', place: placeOf(written), about, album: albumOf(written) };
+  const [place, user_id] = [placeOf(written), String(written.user)];
+  return { kind: 'no-words', about, place, user_id, album: albumOf(written) };
 }
 
 function ownCommand(written: Written, command: Command): Parsed {

@@ -3,7 +3,7 @@ import { answerCommand } from './answer-command.ts';
 import type { PlatformApi } from './api.ts';
 import type { Bot } from './bot.ts';
 import { PlatformFailure } from './failures.ts';
-import { type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
+import { type NoWords, type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
 import { type Press, readPress } from './read-press.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, SECRET_HEADER } from './verify.ts';
@@ -96,32 +96,38 @@ export class Receiver {
   }
 
   async #answer(parsed: ParsedCommand): Promise<void> {
+    const { place, user_id } = parsed;
     if (parsed.command.name !== 'service_auth') {
       const { text } = await answerCommand(parsed, this.#scope);
       // A person can send these commands any number of times, and the loop guard does not count the answers. So the
       // answers are limited for each person and command.
-      return this.#giveHint(parsed.place, text, `${parsed.user_id} ${parsed.command.name}`);
+      return this.#giveHint({ ...place, user_id }, text, `${user_id} ${parsed.command.name}`);
     }
     const { text, hidesMessage } = await answerCommand(parsed, this.#scope);
     // The inbox retries the deletion together with the answer: when people read the answer, the token is deleted, or
     // the answer says that it is not.
     const reply_to: JsonObject = hidesMessage
-      ? { ...parsed.place.reply_to, deletes: parsed.message, locale: parsed.place.locale }
-      : parsed.place.reply_to;
-    await this.#scope.notify(reply_to, text, { message_id: parsed.place.message_id });
+      ? { ...place.reply_to, deletes: parsed.message, locale: place.locale }
+      : place.reply_to;
+    await this.#scope.notify(reply_to, text, { message_id: place.message_id, user_id });
   }
 
-  async #hint({ place, about, album }: Extract<Parsed, { kind: 'no-words' }>): Promise<void> {
+  async #hint({ place, user_id, about, album }: NoWords): Promise<void> {
     if (album !== null && this.#albumsWithWords.has(album)) return;
     await this.#giveHint(
-      { ...place, message_id: album ?? place.message_id },
+      { ...place, user_id, message_id: album ?? place.message_id },
       this.#scope.say(HINTS[about], {}, place.locale),
     );
   }
 
-  async #giveHint({ reply_to, message_id }: Place, text: string, about = ''): Promise<void> {
+  async #giveHint(
+    { reply_to, message_id, user_id }: Place & { user_id: string },
+    text: string,
+    about = '',
+  ): Promise<void> {
     await this.#scope.notify(reply_to, text, {
       message_id,
+      user_id,
       throttle_key: `${reply_to.chat} ${about}`.trim(),
     });
   }

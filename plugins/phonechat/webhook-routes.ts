@@ -87,6 +87,7 @@ class Webhook {
       // The caption of a message is enqueued with the id of the message, so the hint needs another id.
       await this.#scope.notify(place, this.#scope.say(text, values), {
         message_id: `hint:${message_id}`,
+        user_id,
         throttle_key: user_id,
       });
     }
@@ -100,10 +101,11 @@ class Webhook {
   async #take(press: IncomingMessage, request: ChannelRequest): Promise<void> {
     const outcome = await this.#scope.press(press, request);
     if (outcome.outcome === 'enqueued' || press.shared) return;
-    const { message_id = '', reply_to = {} } = press;
+    const { message_id = '', user_id, reply_to = {} } = press;
     await this.#scope.notify(reply_to, outcome.text, {
       message_id: `hint:${message_id}`,
-      throttle_key: press.user_id,
+      user_id,
+      throttle_key: user_id,
     });
   }
 

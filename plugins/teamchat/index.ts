@@ -108,6 +108,7 @@ function createTeamchat(scope: ChannelScope): Channel {
           scope.say(parsed.notice, { max: TEXT_MAX.toLocaleString('en') }),
           {
             message_id: parsed.message_id,
+            user_id: parsed.user_id,
             throttle_key: String(parsed.reply_to.channel),
           },
         );

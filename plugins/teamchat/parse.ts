@@ -13,8 +13,14 @@ import { TEXTS } from './texts.ts';
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
   /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
-  | { kind: 'unreadable'; message_id: string; reply_to: JsonObject; notice: ChannelText }
   | { kind: 'edit'; edited: EditedMessage }
+  | {
+      kind: 'unreadable';
+      message_id: string;
+      user_id: string;
+      reply_to: JsonObject;
+      notice: ChannelText;
+    }
   | { kind: 'challenge'; challenge: string }
   /** The platform drops events, or no longer delivers any. `words` is for the log. */
   | { kind: 'trouble'; words: string }
@@ -73,7 +79,13 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   const { channel, thread, ts, message_id, user_id, thread_id } = ids;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
   const text = wordsFor(event, us);
-  const unreadable = (notice: ChannelText): Parsed => ({ kind: 'unreadable', message_id, reply_to, notice });
+  const unreadable = (notice: ChannelText): Parsed => ({
+    kind: 'unreadable',
+    message_id,
+    user_id,
+    reply_to,
+    notice,
+  });
   if (text === '') return unreadable(event.text && !hasFiles(event) ? TEXTS.nothing_said : TEXTS.text_only);
   if (isTooLong(text)) return unreadable(TEXTS.too_long);
   const user_name = nameOf(event);

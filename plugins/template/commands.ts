@@ -25,7 +25,8 @@ export function parseCommand(form: URLSearchParams): Command | null {
 export async function carryOut(command: Command, scope: ChannelScope): Promise<void> {
   const { id, user_id } = command;
   // With the message id, a command that the platform delivers twice is run and answered only once.
-  await scope.notify({ room: user_id }, await outcomeOf(command, scope), { message_id: id });
+  const text = await outcomeOf(command, scope);
+  await scope.notify({ room: user_id }, text, { message_id: id, user_id });
 }
 
 async function outcomeOf(

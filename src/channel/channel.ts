@@ -161,7 +161,7 @@ export interface Route {
   contentType?: string;
   /**
    * Largest body in bytes, at most 4 MiB. Set it if the platform sends webhooks that are larger than
-   * `BODY_LIMIT_BYTES`. A value below that setting has no effect. Only a few of these large bodies are processed at the
+   * `BODY_LIMIT_BYTES`. A value below that setting has no effect, but with any value the limit is at most 4 MiB. Only a few of these large bodies are processed at the
    * same time. Further requests get `unavailable`, so that the platform sends them again, and a slow sender is
    * disconnected to make room for the next request. Default: `BODY_LIMIT_BYTES`.
    */
@@ -345,6 +345,11 @@ export interface DeliveryFailure {
 export interface NotifyOptions {
   /** Id of the message that this text answers. A repeated message is answered once. */
   message_id?: string;
+  /**
+   * The platform's user who wrote that message, as in `IncomingMessage.user_id`. It is needed with `message_id`: an
+   * erasure finds the text by its user, even if the agent has never answered this user.
+   */
+  user_id?: string;
   /**
    * Set this for a hint, such as "I can only read text", to the id of the person or room that sees the hint. The loop
    * guard does not count hints, so the daemon limits them per key: ten a minute, thirty an hour, and the same text once

@@ -57,18 +57,13 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: 'Stop it, or run this one in another directory.',
     exitCode: EXIT.unavailable,
   },
-  StoreTooNew: {
+  StoreOfAnotherLayout: {
     advice:
-      'Run the version of agentd that wrote the store, or a later one. To go back to this version, restore the copy from before the migration: agentd-deploy(7), "Upgrades and downgrades".',
+      'Run the version of agentd that wrote the store, or begin with an empty one: set STATE_DIR or REDIS_URL to another place, or delete the old data. Before the first release, no data is converted: agentd-store(7), "Layout".',
     exitCode: EXIT.unavailable,
   },
   StoreTooOld: {
     advice: 'Update the server that REDIS_URL names, or name another server.',
-    exitCode: EXIT.unavailable,
-  },
-  StoreUnsharded: {
-    advice:
-      'Go back to the previous version until its messages are processed. Then delete the keys that begin with `agentd:{agentd}:` (links have other keys and are kept), or name another Cluster: agentd-store(7), "Redis".',
     exitCode: EXIT.unavailable,
   },
   BackupFailed: {
@@ -78,10 +73,6 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   RestoreRefused: {
     advice: 'Name a file that `agentd backup` has written.',
     exitCode: EXIT.no,
-  },
-  MigrationBackupFailed: {
-    advice: 'Free space on the volume of STATE_DIR, or set STATE_DIR to a copy on a larger volume.',
-    exitCode: EXIT.unavailable,
   },
   StoreDamaged: {
     message: (error) => `the store is damaged: ${causeOf(error)}`,

@@ -90,6 +90,7 @@ export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: stri
     queue: session_id,
     session_id,
     message_id: null,
+    user_id: rest.message === null ? null : (rest.message?.user_id ?? 'u1'),
     message: {
       platform: 'chat',
       user_id: 'u1',

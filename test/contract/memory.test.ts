@@ -5,5 +5,5 @@ import { describeStore } from './store-contract.ts';
 
 describeStore('memory', async (wanted) => {
   const state = emptyState();
-  return storeUnderTest(async (now) => openMemoryStore(state, { ...wanted, clock: { now } }));
+  return storeUnderTest(async (now) => openMemoryStore(state, { ...wanted, clock: { now } }), true);
 });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../src/channel/index.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { countRecords, type PersonSelector, type PersonStore } from '../../src/daemon/store/persons.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -23,8 +24,8 @@ const EVERY_OTHER = {
   streams: 1,
   answers: 1,
   seen_messages: 0,
-  guard: 2,
-  limits: 1,
+  guard: 3,
+  limits: 2,
   budgets: 1,
 };
 
@@ -72,7 +73,7 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(actions).toHaveLength(2);
       expect(inbox).toEqual([]);
       // The guard also counts for the linked user.
-      expect(others).toEqual({ ...EVERY_OTHER, guard: 3 });
+      expect(others).toEqual({ ...EVERY_OTHER, guard: 4 });
     });
 
     it("shows the stored data of every kind about a platform's user", async () => {
@@ -86,8 +87,8 @@ export function describePersons(current: () => StoreUnderTest): void {
       ]);
       expect(links).toHaveLength(1);
       expect(actions).toHaveLength(1);
-      expect(inbox).toHaveLength(2);
-      expect(others).toEqual({ ...EVERY_OTHER, streams: 0, limits: 0, seen_messages: 1 });
+      expect(inbox).toHaveLength(3);
+      expect(others).toEqual({ ...EVERY_OTHER, streams: 0, limits: 0, seen_messages: 2, guard: 2 });
     });
 
     it.each([
@@ -266,8 +267,80 @@ export function describePersons(current: () => StoreUnderTest): void {
       const counted = { user, session_id, text: 'hash', message_id: null, sent_at: null };
       await store.guard.check(counted, GUARD_LIMITS);
       await store.streams.create(stream);
-      expect((await persons.erase(asPerson(ada))).others.guard).toBe(4);
+      expect((await persons.erase(asPerson(ada))).others.guard).toBe(5);
       expect((await persons.show(asPerson(ada))).others.guard).toBe(0);
+    });
+
+    it('erases a hint for a user whom the agent has never answered, whatever its address', async () => {
+      if (store.persons === null) return;
+      const hint = (user_id: string | null, message_id: string, reply_to: JsonObject) =>
+        anInboxMessage({
+          ...{ platform: PLATFORM, message: null, session_id: null, reply: 'I only read text.' },
+          ...{ message_id, user_id, reply_to },
+        });
+      await store.inbox.enqueue([
+        hint('+4915550001', 'room-1', { channel: 'D1' }),
+        hint(null, 'number-1', { number_id: '1', to: '4915550001' }),
+        hint('+4915550002', 'room-2', { channel: 'D1' }),
+        hint(null, 'number-2', { number_id: '1', to: '4915550002' }),
+        hint(null, 'chat-1', { chat: 777 }),
+        hint(null, 'chat-2', { chat: 7777 }),
+      ]);
+      const { persons } = await test.beside();
+      const erase = async (user_id: string) => {
+        const { inbox, others } = (await persons?.erase({ platform: PLATFORM, user_id })) ?? {};
+        return [inbox?.map(({ message_id }) => message_id).sort(), others?.seen_messages];
+      };
+      expect(await erase('+4915550001')).toEqual([['number-1', 'room-1'], 2]);
+      expect(await erase('777')).toEqual([['chat-1'], 1]);
+      const left = await store.inbox.list({ states: ['replied'], limit: 9 });
+      expect(left.map(({ message_id }) => message_id).sort()).toEqual(['chat-2', 'number-2', 'room-2']);
+    });
+
+    it('erases what is known of messages that were discarded or blocked, and have no trace', async () => {
+      if (store.persons === null) return;
+      const user = guardUser({ platform: PLATFORM, user_id: '+4915550001', person: null, address: null });
+      const judged = { user, session_id: 'blocked', text: 'hash', message_id: 'blocked-1', sent_at: null };
+      await store.guard.check(judged, GUARD_LIMITS);
+      const { user_id } = user;
+      const waiting = anInboxMessage({ platform: PLATFORM, message_id: 'discarded-1', user_id });
+      await store.inbox.enqueue([waiting]);
+      await store.inbox.discard(waiting.id);
+      const erased = await (await test.beside()).persons?.erase({ platform: PLATFORM, user_id });
+      expect(erased?.others.seen_messages).toBe(2);
+      expect(await store.inbox.enqueue([waiting])).toEqual(['kept']);
+    });
+
+    it('erases the counters of the anonymous web user who later signed in, and of nobody else', async () => {
+      if (store.persons === null) return;
+      const { persons } = await test.beside();
+      const visit = async (user_id: string, address: string) => {
+        const user = guardUser({ platform: 'webchat', user_id, person: null, address });
+        const message = { user, session_id: `s-${address}`, text: 'hash', message_id: null, sent_at: null };
+        await store.guard.check(message, GUARD_LIMITS);
+        await store.limits.hit(`http:address:${address}`, { max: 5, window_ms: HOUR });
+      };
+      await visit('cleo-web', '192.0.2.1');
+      await visit('dora-web', '192.0.2.2');
+      const session = aSession(test.now(), { session_id: 'cleo', user_id: 'cleo-web', owner: cleo.person });
+      await saveSession(store, session);
+      const { others } = (await persons?.erase({ person: cleo.person, link_keys: [] })) ?? {};
+      expect([others?.guard, others?.limits]).toEqual([1, 1]);
+      const max = { max: 5, window_ms: HOUR };
+      expect(await store.limits.hit('http:address:192.0.2.1', max)).toMatchObject({ remaining: 4 });
+      expect(await store.limits.hit('http:address:192.0.2.2', max)).toMatchObject({ remaining: 3 });
+    });
+
+    it('ends the streams of an erased person for their readers', async () => {
+      if (store.persons === null) return;
+      const stream = aStream({ owner: cleo.person });
+      await store.streams.create(stream);
+      const claim = await store.streams.claim(stream.stream_id, { owner: cleo.person, reader: null });
+      if (claim === null) throw new Error('the stream was already claimed');
+      expect(await store.streams.read(stream.stream_id, 0)).toEqual([]);
+      await (await test.beside()).persons?.erase({ person: cleo.person, link_keys: [] });
+      expect(await store.streams.read(stream.stream_id, 0)).toBeNull();
+      expect(await store.streams.append(claim, [{ id: 1, event: 'text_chunk', data: '{}' }])).toBe(false);
     });
 
     it('erases the traces of refused messages, which have no turn and no session', async () => {

@@ -75,7 +75,7 @@ describe.skipIf(withoutPostgres)('the store of memories on a Postgres server', (
       .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreUnavailable);
     expect(String((failure as StoreUnavailable).cause)).toContain(
-      'later version of agentd: its schema version is 99',
+      'another version of agentd: its layout differs (schema 99 instead of schema',
     );
   });
 

@@ -72,6 +72,25 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     expect(await store.sessions.claim('b')).not.toBeNull();
   });
 
+  it('records its layout again after the server has lost all keys, so that the next daemon starts', async () => {
+    await server.flush();
+    const daemon = {
+      replica_id: 'r',
+      host: 'h',
+      pid: 1,
+      version: '1',
+      uptime_ms: 1,
+      runs: 0,
+      waiting: 0,
+      digests: {},
+    };
+    await store.replicas?.record(daemon, 1000);
+    await saveSession(store, aSession(Date.now(), { session_id: 'after' }));
+    const next = await openRedisStore({ url: server.url, traceRetentionMs });
+    await next.check();
+    await next.close();
+  });
+
   it('refuses every write under claims that it has lost', async () => {
     const claim = await store.sessions.claim('s');
     if (!claim) throw new Error('the session was already claimed');
@@ -121,7 +140,7 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       const forever: string[] = [];
       for (const key of keys) if ((await server.client.pttl(key)) === -1) forever.push(key);
       // The keys of the inbox do not expire, but the number of its messages is limited.
-      expect(forever.filter((key) => !/^agentd:\{(inbox|session:chat:.*)\}:/.test(key))).toEqual([]);
+      expect(forever.filter((key) => !/^agentd:\{(inbox|layout|session:chat:.*)\}:/.test(key))).toEqual([]);
       expect(await server.client.get('chat:jwt:u1')).toBe('a.b.c');
       expect(await server.client.pttl('chat:jwt:u1')).toBeGreaterThan(59_000);
       // Another program writes a link.

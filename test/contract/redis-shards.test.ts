@@ -6,7 +6,7 @@ import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
-import { StoreUnsharded } from '../../src/daemon/store/failures.ts';
+import { StoreOfAnotherLayout } from '../../src/daemon/store/failures.ts';
 import { idBeside } from '../../src/daemon/store/id-beside.ts';
 import type { Arrival, QueuedMessage } from '../../src/daemon/store/inbox.ts';
 import { clientOf } from '../../src/daemon/store/redis/client.ts';
@@ -328,10 +328,10 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
     expect(bound.join()).not.toContain('canary');
   });
 
-  it('does not open if it finds keys of an earlier version, which kept all keys on one node', async () => {
+  it('does not open if it finds keys of an earlier layout, which kept all keys on one node', async () => {
     const slot = await cluster.masterOf('agentd:{agentd}:inbox:clock');
     await nodes[slot]?.set('agentd:{agentd}:inbox:clock', 1);
-    await expect(open()).rejects.toThrow(StoreUnsharded);
+    await expect(open()).rejects.toThrow(StoreOfAnotherLayout);
   });
 
   /** Finds a sender whose messages are counted on a node that `fits` accepts. */

@@ -6,21 +6,21 @@ import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeStore } from './store-contract.ts';
 
-/** The folder of a migrated database. Each test gets a copy, because migrations take longer than most tests. */
-const migrated = mkdtempSync(join(tmpdir(), 'agentd-migrated-'));
+/** The folder of an empty store. Each test gets a copy, because making the tables takes longer than most tests. */
+const empty = mkdtempSync(join(tmpdir(), 'agentd-empty-'));
 beforeAll(async () => {
-  await openSqliteStore(join(migrated, 'agentd.db'), {
+  await openSqliteStore(join(empty, 'agentd.db'), {
     role: 'daemon',
     clock: { now: () => Date.now() },
     traceRetentionMs: 1,
   }).close();
 });
-afterAll(() => rmSync(migrated, { recursive: true }));
+afterAll(() => rmSync(empty, { recursive: true }));
 
 describeStore('sqlite', async (wanted) => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-store-'));
   const path = join(directory, 'agentd.db');
-  copyFileSync(join(migrated, 'agentd.db'), path);
+  copyFileSync(join(empty, 'agentd.db'), path);
   let time = Date.UTC(2030, 0, 1);
   const clock = { now: () => time };
   const instances: Store[] = [openSqliteStore(path, { role: 'daemon', clock, ...wanted })];

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeActions } from './actions-contract.ts';
+import { describeAnonymous } from './anonymous-contract.ts';
 import { describeAudit } from './audit-contract.ts';
 import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
@@ -81,6 +82,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeSessions(() => test);
     describeActions(() => test);
+    describeAnonymous(() => test);
     describeAudit(() => test);
     describeBeginTurn(() => test);
     describeTurns(() => test);

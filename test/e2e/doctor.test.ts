@@ -277,15 +277,15 @@ describe('agentd doctor', () => {
     });
   });
 
-  it('finds a store of a later version, and a file that is not a store', async () => {
+  it('finds a store of another layout, and a file that is not a store', async () => {
     const path = join(stateOfStopped(), 'agentd.db');
     const db = new Database(path);
-    db.pragma('user_version = 999');
+    db.exec('DROP TABLE last_check');
     db.close();
     const later = await doctor();
     expect(later.code).toBe(1);
     expect(later.of('store')).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('a later version') },
+      { outcome: 'failed', detail: expect.stringContaining('its layout differs (table last_check)') },
     ]);
     await writeFile(path, 'nothing of that kind');
     expect((await doctor()).of('store')).toMatchObject([

@@ -7,7 +7,9 @@ import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { Dictation } from '../support/dictation.ts';
 import { FakeApi } from '../support/fake-api.ts';
+import { inParallel } from '../support/pool.ts';
 import { showSession } from '../support/session-view.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
 import { token } from '../support/tokens.ts';
@@ -218,6 +220,33 @@ it('when anonymous clients have stored too much, the daemon deletes only their s
   expect(left.length).toBeGreaterThan(10);
   expect(left.length).toBeLessThan(60);
   expect(left).toEqual(anonymous.slice(-left.length));
+});
+
+it('400 keyed requests of an anonymous client leave no more than ANONYMOUS_STORE_BYTES', async () => {
+  const bound = 2 * 1024 * 1024;
+  // An agent whose replies are long.
+  const dictation = await Dictation.start();
+  onTestFinished(() => dictation.close());
+  const daemon = await started({ ANONYMOUS_STORE_BYTES: String(bound), ...dictation.env });
+  await inParallel(
+    Array.from({ length: 400 }, (_, n) => n),
+    8,
+    async (n) => {
+      const headers = { 'Idempotency-Key': `key-${n}` };
+      const { status } = await post(daemon.url, { user_id: 'ada', message: 'count 2000' }, { headers });
+      expect(status).toBe(200);
+    },
+  );
+  const db = new Database(join(daemon.directory, 'state/agentd.db'), { readonly: true });
+  const stored = (sql: string) => db.prepare(sql).pluck().get() as number;
+  const answers = stored('SELECT sum(octet_length(key) + octet_length(answer)) FROM answers');
+  const turns = stored('SELECT sum(octet_length(turn)) FROM turns');
+  const traces = stored('SELECT sum(octet_length(trace)) FROM traces');
+  const soon = stored('SELECT max(expires_at) FROM answers') - Date.now();
+  db.close();
+  expect(answers + turns + traces).toBeLessThan(bound);
+  expect(answers).toBeGreaterThan(bound / 8);
+  expect(soon).toBeLessThanOrEqual(60 * 60 * 1000);
 });
 
 it('the daemon does not start if its state cannot be stored, and says so with exit code 69', async () => {

@@ -237,11 +237,16 @@ export class Checker {
     return this.#state.calls;
   }
 
-  /** Lets an hour pass. Sessions live for a day, links for a month, streams for five minutes. */
+  /**
+   * Lets an hour pass. Sessions live for a day, links for a month, streams for five minutes, the answers of anonymous
+   * clients for an hour.
+   */
   passHour(): void {
+    const { answers } = this.#state;
     this.#state.hour += 1;
     this.#state.streams = [];
     this.#state.tried.clear();
+    for (const key of answers.keys()) if (isOfAnonymous(key)) answers.delete(key);
   }
 
   /** Checks a message that is answered in its response. */
@@ -727,6 +732,11 @@ function keyOf({ key, presented, address, user }: WebMessage): string | null {
   if (key === null) return null;
   const sender = presented.kind === 'person' ? ['person', presented.person] : ['client', address, user];
   return JSON.stringify([...sender, key]);
+}
+
+/** Whether the key belongs to an anonymous client (`keyOf`). */
+function isOfAnonymous(key: string): boolean {
+  return JSON.parse(key)[0] === 'client';
 }
 
 /** Two messages with equal fingerprints are the same message. Tokens do not count. */

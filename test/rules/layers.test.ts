@@ -29,6 +29,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'source-location.ts',
     'tickets.ts',
     'time-limit.ts',
+    'tree-fault.ts',
     'version.ts',
     'unless-aborted.ts',
     'yaml-lines.ts',

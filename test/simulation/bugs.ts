@@ -80,13 +80,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: STORE_REPLY,
-        from: '...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),',
+        from: '...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),',
         to: '',
       },
       {
         file: STORE_REPLY,
         from: "if (outcome === 'session_ended') line",
-        to: "if (key !== null) await services.store.idempotency.finish(key, answer, ANSWER_TTL_MS);\n    if (outcome === 'session_ended') line",
+        to: "if (key !== null) await services.store.idempotency.finish(key, answer, answerTtlOf(key.key));\n    if (outcome === 'session_ended') line",
       },
     ],
   },

@@ -82,6 +82,11 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
   await store.guard.check(message, GUARD_LIMITS);
   await store.limits.hit(`http:person:${person}`, { max: 5, window_ms: HOUR });
+  // The same client, before it signed in.
+  const address = `address-${canary}`;
+  const nobody = guardUser({ platform: 'webchat', user_id: `web${canary}`, person: null, address });
+  await store.guard.check({ ...message, user: nobody }, GUARD_LIMITS);
+  await store.limits.hit(`http:address:${address}`, { max: 5, window_ms: HOUR });
   await store.budgets.reserve(person, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
   await store.memories?.add(
     { key: person, alias: null },
@@ -107,6 +112,11 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
       message: null,
       reply: `${canary} is told`,
       reply_to: { to: user_id },
+    }),
+    // A hint for a message that the agent never got. Only its user ties it to the person.
+    anInboxMessage({
+      ...{ platform: PLATFORM, session_id: null, message: null, message_id: `hint-${canary}`, user_id },
+      ...{ reply: `${canary} hint`, reply_to: { channel: `D-${canary}` } },
     }),
   ]);
   await store.actions.start(null, anAction({ platform: PLATFORM, user_id, summary: `${canary} did` }));
@@ -161,7 +171,7 @@ function callsOf(canary: string): { calls: string; calls_bytes: number; state: s
 }
 
 function messageOf({ user_id, canary }: Resident, text: string) {
-  const message = anInboxMessage({ platform: PLATFORM, message_id: `m-${canary}`, text });
+  const message = anInboxMessage({ platform: PLATFORM, message_id: `m-${canary}`, user_id, text });
   const metadata = { user_name: canary };
   return {
     ...message,

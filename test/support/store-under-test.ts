@@ -7,6 +7,7 @@ import type { StoreUnderTest } from '../contract/store-contract.ts';
  */
 export async function storeUnderTest(
   openStore: (now: () => number) => Promise<Store>,
+  boundsAnonymous = false,
 ): Promise<StoreUnderTest> {
   let time = Date.UTC(2030, 0, 1);
   const instances: Store[] = [];
@@ -24,7 +25,7 @@ export async function storeUnderTest(
       await store.close();
       return open();
     },
-    boundsAnonymous: false,
+    boundsAnonymous,
     now: () => time,
     advance(ms) {
       time += ms;

@@ -1,5 +1,12 @@
 import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-message.ts';
-import type { ChannelPlugin, EditedMessage, FieldError, IncomingMessage, JsonObject } from '../index.ts';
+import type {
+  ChannelPlugin,
+  EditedMessage,
+  FieldError,
+  IncomingMessage,
+  JsonObject,
+  NotifyOptions,
+} from '../index.ts';
 import { leaks } from './secrets.ts';
 
 /** One sentence for each fault of a message: what the daemon would refuse, or what the contract forbids. */
@@ -21,13 +28,19 @@ export function faultsOfMessage(
 }
 
 /** One sentence for each argument of `notify` that the daemon would refuse. */
-export function faultsOfNotice(reply_to: JsonObject, text: string, message_id: string | undefined): string[] {
+export function faultsOfNotice(
+  reply_to: JsonObject,
+  text: string,
+  { message_id, user_id }: NotifyOptions = {},
+): string[] {
   const faults: string[] = [];
   const wrong = (field: string) => (problem: string) =>
     void faults.push(`${field} of scope.notify ${problem}`);
   checkReplyTo(reply_to, wrong('reply_to'));
   checkText(text, wrong('text'));
-  if (message_id !== undefined) checkMessageId(message_id, wrong('message_id'));
+  if (message_id === undefined) return faults;
+  checkMessageId(message_id, wrong('message_id'));
+  if (user_id === undefined) wrong('user_id')('must be set with message_id: an erasure finds the text by it');
   return faults;
 }
 

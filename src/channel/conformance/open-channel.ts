@@ -51,7 +51,7 @@ export class OpenChannel {
       return enqueue(messages, request);
     };
     scope.notify = (reply_to, text, options) => {
-      this.faults.push(...faultsOfNotice(reply_to, text, options?.message_id));
+      this.faults.push(...faultsOfNotice(reply_to, text, options));
       return notify(reply_to, text, options);
     };
     scope.edit = (edited) => {

@@ -22,10 +22,10 @@ export const command: Command = {
   name: 'person erase',
   summary: 'Delete everything that is stored about a person.',
   description: [
-    'Deletes everything that `agentd person show` shows, for good. Prints how many records of each kind there were, or that nothing was stored. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
+    'Deletes everything that `agentd person show` shows, for good. Prints how many records of each kind there were. If nothing was stored, it says so, and the exit code is 1, because the id may be misspelled. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
     "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform while not signed in belong to the platform's user: erase that user as well.",
-    'Links, sessions and everything else are deleted in one step, so that a message that is being answered at that time cannot store its turn, its trace or the answer for its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1. With Redis there are several steps: messages in the erased sessions wait until the last one. If the command is interrupted, run it again: it finds what is left.',
-    'Then the file of the store is written again, so that neither its free space nor its write-ahead log contains the data. This also removes the backups that were made before a migration, and the stores that `agentd restore` replaced. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server rewrites its append-only file (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) instead. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
+    'Links, sessions and everything else are deleted in one step, so that a message that is being answered at that time cannot store its turn, its trace or the answer for its Idempotency-Key. For this purpose, the store keeps hashes of the erased sessions and messages for an hour. Open event streams of the person end within a second. If a message of the person arrives meanwhile, the command starts over; if that does not help, the exit code is 1. With Redis there are several steps: messages in the erased sessions wait until the last one. If the command is interrupted, run it again: it finds what is left.',
+    'Then the file of the store is written again, so that neither its free space nor its write-ahead log contains the data. This also removes the stores that `agentd restore` replaced. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server rewrites its append-only file (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) instead. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
     'Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, and data that platforms, agent runtimes and APIs store.',
   ].join('\n\n'),
   args: [WHO_ARGUMENT],
@@ -49,7 +49,7 @@ export const command: Command = {
     });
     out.data({ erased, not_covered: NOT_COVERED }, () => inWords(erased, who));
     out.note(`Not covered: ${NOT_COVERED.join(' and ')}. Delete the existing ones yourself.`);
-    return EXIT.ok;
+    return Object.values(erased).some((count) => count > 0) ? EXIT.ok : EXIT.no;
   },
 };
 
@@ -64,10 +64,7 @@ async function expectConsent(who: Who, isGiven: boolean): Promise<void> {
   if (!answer) throw failed('nothing was deleted');
 }
 
-/**
- * The result in words. If there was nothing to erase, it says so, because the id may be misspelled; this is not a
- * failure.
- */
+/** The result in words. If there was nothing to erase, it says so, because the id may be misspelled. */
 function inWords(erased: Readonly<Record<string, number>>, who: Who): string {
   const kinds = Object.entries(erased).filter(([, count]) => count > 0);
   if (kinds.length === 0) return `nothing was stored about ${whoInWords(who)}`;

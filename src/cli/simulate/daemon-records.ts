@@ -5,7 +5,7 @@ import {
   configureCore,
 } from '../../daemon/configuration/configure.ts';
 import { StoreUnavailable } from '../../daemon/errors.ts';
-import { MigrationBackupFailed, StoreMissing, StoreTooNew } from '../../daemon/store/failures.ts';
+import { StoreMissing, StoreOfAnotherLayout } from '../../daemon/store/failures.ts';
 import { openStore } from '../../daemon/store/open.ts';
 
 /** How a message ended, according to the daemon's store. */
@@ -75,7 +75,7 @@ export async function openDaemonRecords(location: ConfigureOptions): Promise<Dae
 }
 
 function isUnreadable(error: unknown): boolean {
-  return [MigrationBackupFailed, ConfigurationError, StoreMissing, StoreTooNew, StoreUnavailable].some(
+  return [ConfigurationError, StoreMissing, StoreOfAnotherLayout, StoreUnavailable].some(
     (kind) => error instanceof kind,
   );
 }

@@ -5,6 +5,8 @@ export interface OwnAction {
   /** One line of plain text. */
   summary: string;
   outcome: 'running' | 'done' | 'failed' | 'unknown';
+  /** The system user of the operator who made the write with `agentd tools call`. Absent: the agent made it. */
+  made_by_operator?: string;
 }
 
 /** The part of the journal of actions that the sender of a message may read: the writes made for them. */

@@ -12,6 +12,12 @@ const FIRST_JUDGED_MS = 1000;
 /** Bytes per ms (256 KiB per second). A slower sender can lose its place to another sender. */
 const SLOWEST = (256 * 1024) / 1000;
 
+/**
+ * Maximum size of the body of a webhook, whose route has a `bodyLimit`, bytes. BODY_LIMIT_BYTES does not raise it: the
+ * platforms send no larger bodies.
+ */
+export const WEBHOOK_MAX = 4_194_304;
+
 /** How much of one body may be read. */
 export interface BodyRoom {
   /** Bytes. */
@@ -51,11 +57,14 @@ export class LargeBodies {
    * it is refused only if it exceeds the usual limit.
    * @throws `unavailable` if the request announces a large body and there is no room for it now.
    */
-  enter(request: IncomingMessage, { bodyLimit = 0 }: Route): BodyRoom {
+  enter(request: IncomingMessage, route: Route): BodyRoom {
     const { headers, socket } = request;
     const isChunked = headers['transfer-encoding'] !== undefined;
     const length = isChunked ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0);
-    if (bodyLimit <= this.#usual || length <= this.#usual) return roomUpTo(this.#usual);
+    if (route.bodyLimit === undefined) return roomUpTo(this.#usual);
+    const bodyLimit = Math.min(Math.max(route.bodyLimit, this.#usual), WEBHOOK_MAX);
+    const usual = Math.min(this.#usual, bodyLimit);
+    if (bodyLimit === usual || length <= usual) return roomUpTo(usual);
     // Refused because of its announced length, before any of it is read, so it needs no room.
     if (!isChunked && length > bodyLimit) return roomUpTo(bodyLimit);
     if (this.#inside.size < LARGE_AT_ONCE || this.#dropSlowest()) {

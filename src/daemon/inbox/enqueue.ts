@@ -104,6 +104,7 @@ function entryOf(
     queue: session_id,
     session_id,
     message_id: message.message_id ?? null,
+    user_id: message.user_id,
     message: { ...masked, metadata, ...(parent_span === null ? {} : { parent_span }) },
     reply_to: message.reply_to ?? {},
     reply: null,

@@ -9,12 +9,14 @@ import type { NewInboxMessage } from '../store/inbox.ts';
 /**
  * A text that is sent without an agent run, as the inbox stores it. All texts to one chat are in one queue. Tokens in
  * the text are masked.
+ * @param user_id the user whom the text answers; null if the channel did not say.
  */
 export function noticeTo(
   plugin: ChannelPlugin,
   { clock, store }: Pick<Services, 'clock' | 'store'>,
   reply_to: JsonObject,
   text: string,
+  user_id: string | null,
 ): NewInboxMessage {
   const now = clock.now();
   const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
@@ -26,6 +28,7 @@ export function noticeTo(
     queue,
     session_id: null,
     message_id: null,
+    user_id,
     message: null,
     reply_to,
     reply: maskTokens(text.trim()),

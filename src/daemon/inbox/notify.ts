@@ -23,7 +23,7 @@ export async function notify(
   { plugin, services, worker, throttle }: Notifier,
   reply_to: JsonObject,
   text: string,
-  { message_id, throttle_key }: NotifyOptions = {},
+  { message_id, user_id, throttle_key }: NotifyOptions = {},
 ): Promise<void> {
   const refuse = (field: string) => (problem: string) => {
     throw new AgentdError('invalid_request', `A text cannot be sent: ${field} ${problem}.`);
@@ -36,7 +36,8 @@ export async function notify(
     services.log.debug(about, 'hint not sent: its recipient was notified recently');
     return;
   }
-  const notice = { ...noticeTo(plugin, services, reply_to, text), message_id: message_id ?? null };
+  const told = noticeTo(plugin, services, reply_to, text, user_id ?? null);
+  const notice = { ...told, message_id: message_id ?? null };
   const [outcome] = (await services.store.inbox.enqueue([notice])) ?? tooMany();
   if (outcome === 'repeated')
     services.log.info(about, 'not sent again: the message that it answers was already received');

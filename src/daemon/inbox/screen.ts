@@ -31,7 +31,13 @@ export async function screen(
     arrived.map(async (message) => ({
       message,
       guarded: await guardedOf(message, services),
-      notice: noticeTo(plugin, services, message.reply_to, await noticeText(plugin, message, services)),
+      notice: noticeTo(
+        plugin,
+        services,
+        message.reply_to,
+        await noticeText(plugin, message, services),
+        message.user_id,
+      ),
     })),
   );
   const { verdicts, outcomes } = await store.inbox.screen(arrivals, guardLimits(settings));

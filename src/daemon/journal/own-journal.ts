@@ -31,6 +31,7 @@ export function ownJournal(
           time: new Date(action.started_at ?? action.created_at).toISOString(),
           summary: recordedSummary(seal, action),
           outcome: outcomeOf(action, now),
+          ...(action.operator === null ? {} : { made_by_operator: action.operator }),
         }));
     },
   };

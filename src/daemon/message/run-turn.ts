@@ -1,4 +1,5 @@
 import type { Services } from '../services.ts';
+import { clientTag } from '../session/client-tag.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
@@ -135,7 +136,9 @@ export function storeTrace(
   trace: TraceRecord,
   { store }: Pick<Services, 'store'>,
 ): Promise<void> {
-  return turn.channel.has_platform ? store.traces.keep(trace) : store.traces.keepRefused(trace);
+  if (turn.channel.has_platform) return store.traces.keep(trace);
+  const isNobodys = trace.person === undefined && turn.address !== null;
+  return store.traces.keepRefused(trace, isNobodys ? clientTag(turn.address as string) : null);
 }
 
 async function append(events: TurnChanges['events'], streams: StreamStore): Promise<void> {

@@ -2,7 +2,9 @@ import { StoreUnavailable } from '../errors.ts';
 import type { Services } from '../services.ts';
 import type { NewPendingAction } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
+import { clientOfKey } from '../store/client-of-key.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
+import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { ReplyQuestion } from './outlet.ts';
 import type { Step } from './sequence.ts';
@@ -10,11 +12,16 @@ import { storedTurn } from './stored-turn.ts';
 import { answeredTrace } from './trace-of.ts';
 import type { Answered, Answering, AskedQuestion, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
 
-/** How long an answer can be found by its Idempotency-Key, ms (agentd-service(7), "Idempotency-Key"). */
+/** How long a person's answer can be found by its Idempotency-Key, ms (agentd-service(7), "Idempotency-Key"). */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
 /** How long an action waits for the person's answer after the question was sent, ms. */
 const ANSWER_MS = 15 * 60 * 1000;
+
+/** Anybody can send messages without a token, so their answers are kept for a shorter time. */
+function answerTtlOf(key: string): number {
+  return clientOfKey(key) === null ? ANSWER_TTL_MS : ANONYMOUS_ANSWER_MS;
+}
 
 type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 
@@ -45,7 +52,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(await outlet.changes({ answered: true, reply: complete })),
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
-      ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: ANSWER_TTL_MS } }),
+      ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
       ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
     };
     const outcome = await turn.commit(changes).catch((error: unknown) => {

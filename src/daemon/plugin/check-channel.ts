@@ -1,4 +1,5 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { WEBHOOK_MAX } from '../http/large-bodies.ts';
 import { type Refusal, unfit } from '../modules/refusal.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 
@@ -9,8 +10,6 @@ const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRe
  * parentheses) are not allowed.
  */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
-/** Largest `bodyLimit` of a route, bytes. */
-const BODY_LIMIT_MAX = 4_194_304;
 /** The route that the daemon itself answers (agentd-service(7), "GET /"). */
 const OWN_ROUTE = 'GET /';
 
@@ -74,7 +73,7 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
     refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
   }
   if (bodyLimit !== undefined && !isBodyLimit(bodyLimit)) {
-    const expected = `a whole number of bytes from 1 to ${BODY_LIMIT_MAX}, or absent`;
+    const expected = `a whole number of bytes from 1 to ${WEBHOOK_MAX}, or absent`;
     refusals.push(unfit(`${at}.bodyLimit\``, expected, bodyLimit));
   }
   if (token !== undefined && typeof token !== 'function') {
@@ -94,7 +93,7 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
 }
 
 function isBodyLimit(value: unknown): boolean {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= BODY_LIMIT_MAX;
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WEBHOOK_MAX;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

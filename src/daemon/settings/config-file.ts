@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, relative, resolve } from 'node:path';
 import type { Loader } from 'cosmiconfig';
+import { treeFault } from '../tree-fault.ts';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
@@ -21,6 +22,9 @@ export interface ConfigFile {
   structured: ReadonlyMap<string, StructuredValue>;
   problems: SettingProblem[];
 }
+
+/** Maximum number of values in the file. Aliases can repeat values without end. */
+const VALUES_MAX = 100_000;
 
 /** Keys whose values have a structure. The code that uses such a value checks it (src/daemon/configuration). */
 const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
@@ -70,6 +74,8 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   if (!isObject(found.config)) {
     return refuse(source, 'is not an object at its top level', 'one object: names and values of settings');
   }
+  const fault = treeFault(found.config, VALUES_MAX);
+  if (fault !== null) return refuse(source, fault, 'fewer values, written out where an alias repeats them');
   const { plugins = null, $schema: _schema, ...rest } = found.config;
   const folder = dirname(found.filepath);
   const isStructured = ([name]: [string, unknown]) => STRUCTURED_KEYS.includes(name);

@@ -18,24 +18,6 @@ export class StoreFull extends AgentdError {
   }
 }
 
-/** The backup before a migration could not be written (exit code 69). The database was not changed. */
-export class MigrationBackupFailed extends Error {
-  readonly code = 'MigrationBackupFailed';
-
-  /**
-   * @param place the path of the backup.
-   * @param needed the size of the backup, bytes.
-   */
-  constructor(place: string, needed: number, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    super(
-      `The database must be migrated, and its backup ${place} could not be written: ${reason}. Nothing was changed. Make ${Math.ceil(needed / 1024 / 1024)} MiB of space available there, then start again.`,
-      { cause },
-    );
-    this.name = 'MigrationBackupFailed';
-  }
-}
-
 /** A backup that an administrator asked for could not be written (exit code 1). No partial file remains. */
 export class BackupFailed extends Error {
   readonly code = 'BackupFailed';
@@ -80,33 +62,22 @@ export class StoreMissing extends Error {
   }
 }
 
-/** A later version of the program wrote the store, so this version does not touch it (exit code 69). */
-export class StoreTooNew extends Error {
-  readonly code = 'StoreTooNew';
+/**
+ * Another version of the program wrote the store, and its data is laid out differently (exit code 69). This version does
+ * not touch it, and does not serve half of it.
+ */
+export class StoreOfAnotherLayout extends Error {
+  readonly code = 'StoreOfAnotherLayout';
 
   /**
-   * @param place the path of the database.
-   * @param found the version of its schema.
-   * @param known the latest version of the schema that this program knows.
+   * @param place the path of the database or the address of the server, for people.
+   * @param difference what is different, for people.
    */
-  constructor(place: string, found: number, known: number) {
+  constructor(place: string, difference: string) {
     super(
-      `The store at ${place} was written by a later version of agentd: its schema version is ${found}, and this version supports at most ${known}.`,
+      `The store at ${place} was written by another version of agentd: its layout differs (${difference}). Nothing was changed.`,
     );
-    this.name = 'StoreTooNew';
-  }
-}
-
-/** The Cluster was written by an earlier version, which kept all keys on one node (exit code 69). */
-export class StoreUnsharded extends Error {
-  readonly code = 'StoreUnsharded';
-
-  /** @param place the nodes, for people. */
-  constructor(place: string) {
-    super(
-      `The Redis Cluster at ${place} contains data of an earlier version of agentd, which stored everything on one node. This version cannot read it.`,
-    );
-    this.name = 'StoreUnsharded';
+    this.name = 'StoreOfAnotherLayout';
   }
 }
 

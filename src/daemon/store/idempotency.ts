@@ -5,6 +5,9 @@ import type { KeyClaim } from './claims.ts';
 /** How long a key stays bound to its body after its request failed, ms. */
 export const KEY_MEMORY_MS = 3_600_000;
 
+/** How long the answer of an anonymous client is kept, ms. */
+export const ANONYMOUS_ANSWER_MS = 3_600_000;
+
 /** Idempotency keys: the first request with a key claims it, and all later requests with the key get its answer. */
 export interface IdempotencyStore {
   /**

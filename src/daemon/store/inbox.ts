@@ -155,6 +155,8 @@ export interface NewInboxMessage {
   /** Null for a text that is sent without an agent run. */
   session_id: string | null;
   message_id: string | null;
+  /** The platform's user who wrote the message, or whom the text answers. Null: the channel did not say. */
+  user_id: string | null;
   /** The message, which never contains a token. Null if there is no run. */
   message: QueuedMessage | null;
   reply_to: JsonObject;

@@ -22,12 +22,11 @@ export interface OpenOptions {
 }
 
 /**
- * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`) and brings its schema to the current
- * version. The backend is loaded only now, so that commands without a store do not load it.
+ * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`) . The backend is loaded
+ * only now, so that commands without a store do not load it.
  * @throws StoreLocked if another daemon uses the store, StoreMissing if there is no store and it may not be created,
- * StoreTooNew if a later version wrote it, MigrationBackupFailed if it could not be backed up before its migration,
- * StoreTooOld if the Redis server is too old, StoreUnsharded if an earlier version wrote to the Cluster,
- * StoreUnavailable if the store cannot be read or written.
+ * StoreOfAnotherLayout if another version wrote it, StoreTooOld if the Redis server is too old, StoreUnavailable if the
+ * store cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
   const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;
@@ -91,12 +90,10 @@ export async function restoreStore(
   return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
-/**
- * The schema version that this program writes to the embedded store, which is also the highest version that it opens.
- */
-export async function storeSchema(): Promise<number> {
-  const { readMigrations } = await import('./sqlite/migrations.ts');
-  return readMigrations().length;
+/** The name of the layout of the embedded store (`layoutName`). */
+export async function storeLayout(): Promise<string> {
+  const { layoutName } = await import('./sqlite/layout.ts');
+  return layoutName();
 }
 
 /**

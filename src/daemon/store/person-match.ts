@@ -1,18 +1,22 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { GuardUserState } from '../guard/judge.ts';
 import type { PersonKey } from '../identity/identity.ts';
+import { clientTag } from '../session/client-tag.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { Link } from './links.ts';
-import { ERASED_USER, type PersonSelector, type PersonSession } from './persons.ts';
+import { ERASED_USER, OTHER_USER, type PersonSelector, type PersonSession } from './persons.ts';
 import type { StreamRecord } from './streams.ts';
+
+/** The beginning of the key under which the requests of a client address are limited. */
+const ADDRESS = 'http:address:';
 
 /**
  * Decides which records belong to a person or a platform's user, for all backends alike. Call `session` for all
- * sessions first, and then `answer` for all answers, because other records are recognized by these.
+ * sessions first, then `guard` and then `answer` for all records, because other records are recognized by these.
  */
 export class PersonMatch {
   readonly #person: PersonKey | null = null;
@@ -29,6 +33,9 @@ export class PersonMatch {
   readonly #turns = new Set<string>();
   /** `platform:message_id` of the person's or user's messages. */
   readonly #messages = new Set<string>();
+  /** The ids that web clients claimed in the person's sessions before sign-in, and the tags of their addresses. */
+  readonly #claimed = new Set<string>();
+  readonly #clients = new Set<string>();
 
   constructor(of: PersonSelector) {
     if ('person' in of) {
@@ -56,17 +63,28 @@ export class PersonMatch {
       this.#turns.add(turn_id);
       this.#noteMessage(session.platform, message_id);
     }
-    if (!shared) for (const name of [session.session_id, tagOf(session)]) this.#sessions.add(name);
+    if (!shared) this.#noteSession(session);
     return { session, turns: theirs, shared };
+  }
+
+  /** The records of a session as the person or user may see them: without the data that ties it to somebody else. */
+  shown({ session, turns, shared }: PersonSession): PersonSession {
+    if (!shared) return { session, turns, shared };
+    const { user_id, owner } = session;
+    const opened = this.#isUser(session.platform, user_id) || turns.some((turn) => turn.user_id === user_id);
+    const visible: Session = {
+      ...session,
+      user_id: opened ? user_id : OTHER_USER,
+      owner: this.#isPerson(owner) ? owner : null,
+      ...(this.#isBound(session) ? {} : { credential_owner: null, metadata: {} }),
+    };
+    return { session: visible, turns, shared };
   }
 
   /** The session without the data that ties it to the person or user. */
   untied(session: Session): Session {
     const opened = this.#isUser(session.platform, session.user_id);
-    const { credential_owner: bound } = session;
-    const isBound =
-      bound !== null &&
-      (bound.person === this.#person || this.#isUser(session.platform, bound.user_id) || opened);
+    const isBound = this.#isBound(session) || (opened && session.credential_owner !== null);
     const { client: _client, ...rest } = session;
     return {
       ...rest,
@@ -91,12 +109,17 @@ export class PersonMatch {
     );
   }
 
-  inbox(found: Pick<InboxMessage, 'id' | 'platform' | 'session_id' | 'message' | 'message_id' | 'reply_to'>) {
-    const { id, platform, session_id, message, message_id, reply_to } = found;
+  inbox(
+    found: Pick<
+      InboxMessage,
+      'id' | 'platform' | 'session_id' | 'user_id' | 'message' | 'message_id' | 'reply_to'
+    >,
+  ) {
+    const { id, platform, session_id, user_id, message, message_id, reply_to } = found;
     const isTheirs =
       this.#turns.has(id) ||
       this.#isSession(session_id) ||
-      this.#isUser(platform, message?.user_id ?? null) ||
+      this.#isUser(platform, user_id) ||
       (message === null && this.#isNotice(platform, message_id, reply_to));
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
@@ -136,6 +159,7 @@ export class PersonMatch {
       this.#isSession(start.session_id) ||
       this.#isUser(start.message.platform, start.message.user_id);
     if (isTheirs) this.#streamed.add(start.session_id);
+    if (isTheirs && !start.token_given) this.#noteAddress(start.address);
     return isTheirs;
   }
 
@@ -144,31 +168,47 @@ export class PersonMatch {
    * link is `link:` and JSON.
    */
   answer(key: string, { session_id, reader = null, person = null }: StoredAnswer): boolean {
-    if (this.#isSession(session_id) || this.#isPerson(reader)) return true;
     const at = key.indexOf('[');
     const [first, second, id = null] = JSON.parse(key.slice(at)) as [string, string | string[], string?];
+    if (this.#isSession(session_id) || this.#isPerson(reader)) {
+      if (at === 0 && second[0] === 'client') this.#noteAddress(second[1] ?? null);
+      return true;
+    }
     if (at > 0) {
       const isTheirs = this.#isPerson(person) || this.#isUser(first, second as string);
       if (isTheirs) this.#noteMessage(first, id);
       return isTheirs;
     }
     const [kind, ...ids] = second as string[];
-    return kind === 'person' && this.#isPerson((ids[0] ?? null) as PersonKey | null);
+    if (kind === 'person') return this.#isPerson((ids[0] ?? null) as PersonKey | null);
+    // Without an answer, the key of an anonymous client is recognized by the address and the id of its user.
+    if (kind !== 'client' || session_id !== '') return false;
+    const [address = '', user_id = ''] = ids;
+    return this.#claimed.has(user_id) && this.#clients.has(clientTag(address));
   }
 
   /**
    * Whether a message, identified by its id on the platform, belongs to the person or user. Call this method last: it
    * uses the messages of the turns, traces and inbox messages that were matched before.
+   * @param user_id who wrote the message; null if that is not recorded.
    */
-  seenMessage(platform: string, message_id: string): boolean {
-    return this.#messages.has(`${platform}:${message_id}`);
+  seenMessage(platform: string, message_id: string, user_id: string | null): boolean {
+    return this.#messages.has(`${platform}:${message_id}`) || this.#isUser(platform, user_id);
   }
 
-  /** Whether the guard's counters belong to the person or user. @param state null if only the key is known. */
+  /**
+   * Whether the guard's counters belong to the person or user. They also belong to a person if they count an anonymous
+   * web client that claimed the same user id as a session of the person. @param state null if only the key is known.
+   */
   guard(key: string, state: GuardUserState | null): boolean {
     const [platform = '', kind, ...ids] = JSON.parse(key) as string[];
+    const user_id = ids.at(-1) ?? '';
     if (kind === 'person' && this.#isPerson(ids[0] as PersonKey)) return true;
-    if (kind !== 'person' && this.#isUserOrLinked(platform, ids.at(-1) ?? null)) return true;
+    if (kind === 'client' && (this.#claimed.has(user_id) || this.#isUser(platform, user_id))) {
+      this.#noteAddress(ids[0] ?? null);
+      return true;
+    }
+    if (kind !== 'person' && this.#isUserOrLinked(platform, user_id)) return true;
     if (state === null) return false;
     return this.#isPerson(state.user.person) || this.#isUserOrLinked(state.user.platform, state.user.user_id);
   }
@@ -180,7 +220,9 @@ export class PersonMatch {
     );
   }
 
+  /** Call this method after `guard`, `answer` and `stream`, which find the addresses of anonymous clients. */
   limit(key: string): boolean {
+    if (key.startsWith(ADDRESS)) return this.#clients.has(clientTag(key.slice(ADDRESS.length)));
     return this.#person !== null && key === `http:person:${this.#person}`;
   }
 
@@ -188,13 +230,14 @@ export class PersonMatch {
     return this.#isOwnerKey(key);
   }
 
-  #isTiedTo({ platform, user_id, owner, credential_owner: bound }: Session): boolean {
-    return (
-      this.#isUser(platform, user_id) ||
-      this.#isUser(platform, bound?.user_id ?? null) ||
-      this.#isPerson(owner) ||
-      this.#isPerson(bound?.person ?? null)
-    );
+  #isTiedTo(session: Session): boolean {
+    const { platform, user_id, owner } = session;
+    return this.#isUser(platform, user_id) || this.#isPerson(owner) || this.#isBound(session);
+  }
+
+  /** Whether the stored sign-in of the session is the person's or user's. */
+  #isBound({ platform, credential_owner: bound }: Session): boolean {
+    return bound !== null && (this.#isPerson(bound.person) || this.#isUser(platform, bound.user_id));
   }
 
   #isTurn(session: Session, turn: StoredTurn, isPrivatelyTheirs: boolean): boolean {
@@ -233,16 +276,30 @@ export class PersonMatch {
     return name !== null && this.#sessions.has(name);
   }
 
+  #noteSession(session: Session): void {
+    for (const name of [session.session_id, tagOf(session)]) this.#sessions.add(name);
+    if (this.#person !== null) this.#claimed.add(session.user_id);
+    if (session.client !== undefined) this.#clients.add(session.client);
+  }
+
+  #noteAddress(address: string | null): void {
+    if (address !== null) this.#clients.add(clientTag(address));
+  }
+
   #noteMessage(platform: string, message_id: string | null): void {
     if (message_id !== null) this.#messages.add(`${platform}:${message_id}`);
   }
 }
 
 /**
- * Whether the text is one of the values in an object, at any depth. The address of a notice (`reply_to`) is the only
- * part that names its user.
+ * Whether the user's id is one of the values in an address (`reply_to`), at any depth. Platforms also write an id as a
+ * number, or a phone number without its plus.
  */
-function mentions(value: JsonObject | JsonObject[string] | undefined, text: string): boolean {
-  if (typeof value !== 'object' || value === null) return value === text;
-  return Object.values(value).some((inner) => mentions(inner as JsonObject, text));
+function mentions(value: JsonObject | JsonObject[string] | undefined, user_id: string): boolean {
+  if (typeof value !== 'object' || value === null) return plain(String(value)) === plain(user_id);
+  return Object.values(value).some((inner) => mentions(inner as JsonObject, user_id));
+}
+
+function plain(id: string): string {
+  return id.replace(/^\+/, '');
 }

@@ -55,6 +55,7 @@ export interface PersonSession {
   turns: StoredTurn[];
   /**
    * Other people wrote in the session, too. It is not deleted, but loses the data that ties it to the person or user.
+   * Their data is not shown.
    */
   shared: boolean;
 }
@@ -79,6 +80,9 @@ export const ERASED_MS = 60 * 60 * 1000;
 
 /** The user id of a shared session after the person who opened it was erased. */
 export const ERASED_USER = 'erased';
+
+/** Stands for the id of somebody else who opened a shared session, where a person's data is shown. */
+export const OTHER_USER = 'another user';
 
 /** The total number of records. */
 export function countRecords({ sessions, links, actions, inbox, others }: PersonRecords): number {

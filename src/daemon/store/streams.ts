@@ -38,16 +38,15 @@ export interface StreamStore {
    * `error` ends the stream and the claim. False if the claim is lost; nothing is written.
    */
   append(claim: StreamClaim, events: readonly StreamEvent[]): Promise<boolean>;
-  /** The events after `after`, in order. */
-  read(stream_id: string, after: number): Promise<StreamEvent[]>;
+  /** The events after `after`, in order; null if there is no such stream, for example because it was erased. */
+  read(stream_id: string, after: number): Promise<StreamEvent[] | null>;
   /**
    * Calls the listener after events were added and after a request to stop, possibly more than once. A call is only a
-   * hint: it may be lost if another daemon made the change. So a caller that waits must also read regularly
-   * (`hintsMayBeLost`).
+   * hint: it may be lost if another process made the change. So a caller that waits must also read regularly.
    * @returns a function that ends the subscription.
    */
   subscribe(stream_id: string, listener: StreamListener): () => void;
-  /** Whether hints of `subscribe` can be lost. */
+  /** Whether hints of `subscribe` about events and stops can be lost. */
   readonly hintsMayBeLost: boolean;
   /**
    * How long to buffer text before it is appended, ms; 0 if an append costs almost nothing. This delays the text for

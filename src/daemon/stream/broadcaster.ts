@@ -4,9 +4,9 @@ import type { Log } from '../log.ts';
 import type { StreamStore } from '../store/streams.ts';
 import { isLast } from './events.ts';
 
-type EventSource = Pick<StreamStore, 'read' | 'subscribe' | 'hintsMayBeLost'>;
+type EventSource = Pick<StreamStore, 'read' | 'subscribe'>;
 
-/** How often a stream is read if hints of the store can be lost, ms. */
+/** How often a stream is read even without a hint of the store, ms. Nothing else shows that it was erased. */
 const LOOK_MS = 1000;
 
 /**
@@ -28,8 +28,8 @@ export class Broadcaster {
   }
 
   /**
-   * Passes the events after `after` to the reader. Resolves after the last event, when the reader is gone, or if the
-   * store cannot be read. Rejects if the reader throws or rejects.
+   * Passes the events after `after` to the reader. Resolves after the last event, when the reader is gone, if the stream
+   * is gone, or if the store cannot be read. Rejects if the reader throws or rejects.
    */
   follow(stream_id: string, after: number, reader: StreamReader): Promise<void> {
     if (reader.signal.aborted) return Promise.resolve();
@@ -74,8 +74,11 @@ class Feed {
     this.#streams = streams;
     this.#stream_id = stream_id;
     this.#log = log;
-    this.#endings = [closed, streams.subscribe(stream_id, (_change, added) => this.#grow(added))];
-    if (streams.hintsMayBeLost) this.#endings.push(every(clock, LOOK_MS, () => this.#catchUp()));
+    this.#endings = [
+      closed,
+      streams.subscribe(stream_id, (_change, added) => this.#grow(added)),
+      every(clock, LOOK_MS, () => this.#catchUp()),
+    ];
     this.#catchUp();
   }
 
@@ -112,8 +115,12 @@ class Feed {
     else this.#catchUp();
   }
 
-  /** Reads the new events. There is one read at a time; if something changes during a read, one more follows. */
+  /**
+   * Reads the new events. There is one read at a time; if something changes during a read, one more follows. A stream
+   * that no longer exists has no readers: its person was erased.
+   */
   #catchUp(): void {
+    if (this.#over) return;
     if (this.#reading) {
       this.#readAgain = true;
       return;
@@ -135,7 +142,9 @@ class Feed {
   async #read(): Promise<void> {
     do {
       this.#readAgain = false;
-      this.#take(await this.#streams.read(this.#stream_id, this.#events.length));
+      const events = await this.#streams.read(this.#stream_id, this.#events.length);
+      if (events === null) return this.close();
+      this.#take(events);
     } while (this.#readAgain && !this.#over);
   }
 

@@ -8,7 +8,7 @@ export function createMyActions(source: ToolSourceInfo): Tool {
     name: 'my_actions',
     title: 'What was done for me',
     description:
-      'Lists what was done in the name of the person who asks, in any conversation of the last 90 days, newest first: time, summary and outcome.',
+      'Lists what was done in the name of the person who asks, in any conversation of the last 90 days, newest first: time, summary and outcome, and `made_by_operator` if an operator of this service made it.',
     parameters: { type: 'object', properties: {}, additionalProperties: false },
     source,
     effect: 'read',

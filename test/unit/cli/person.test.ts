@@ -10,7 +10,7 @@ import { tagOf } from '../../../src/daemon/session/session.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
-import { claimSession, commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
+import { claimSession, commitUnderClaim, keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
 import { capturedOutput } from './captured-output.ts';
@@ -67,9 +67,9 @@ describe('agentd person, while a daemon runs,', () => {
     return JSON.parse(stdout.text) as Shown;
   }
 
-  async function erased(args: string[], options: Record<string, unknown>) {
+  async function erased(args: string[], options: Record<string, unknown>, exitCode = 0) {
     const { out, stdout, stderr } = capturedOutput({ json: true });
-    expect(await erase.run({ args, options, out })).toBe(0);
+    expect(await erase.run({ args, options, out })).toBe(exitCode);
     return { ...(JSON.parse(stdout.text) as { erased: Record<string, number> }), stderr: stderr.text };
   }
 
@@ -88,6 +88,38 @@ describe('agentd person, while a daemon runs,', () => {
     ]);
     expect(user.inbox.map(({ text }) => text)).toContain(`${ada.canary} waits`);
     expect(user.memories).toHaveLength(1);
+  });
+
+  it('shows nothing of another person in a thread that both wrote in', async () => {
+    const cleo = aResident('Cleo');
+    const session = aSession(Date.now(), {
+      session_id: 'teamchat:C9:1.1',
+      platform: PLATFORM,
+      user_id: cleo.user_id,
+      owner: cleo.person,
+      credential_owner: { user_id: cleo.user_id, person: cleo.person },
+      metadata: {
+        jwt_context: {
+          ...{ has_jwt: true, user_id: cleo.canary, email: `${cleo.canary}@example.com` },
+          ...{ token: 'sealed', token_exp: '2031-01-01T00:00:00Z' },
+        },
+      },
+    });
+    await saveSession(store, session);
+    for (const one of [ada, cleo])
+      await keepTurn(store, session, {
+        user_id: one.user_id,
+        person: one.person,
+        text: `${one.canary} says`,
+      });
+    for (const found of [await shown([byUser]), await shown([], bySub)]) {
+      const thread = found.sessions.find(({ session_id }) => session_id === session.session_id);
+      expect(thread).toMatchObject({ shared: true });
+      expect(JSON.stringify(thread)).toContain(`${ada.canary} says`);
+      expect(JSON.stringify(thread)).not.toContain(cleo.canary);
+    }
+    const hers = (await shown([`${PLATFORM}:${cleo.user_id}`])).sessions;
+    expect(JSON.stringify(hers)).toContain(`${cleo.canary}@example.com`);
   });
 
   it('shows the state of each action, and does not show an action as confirmed if it was never sent', async () => {
@@ -131,7 +163,7 @@ describe('agentd person, while a daemon runs,', () => {
       streams: 1,
     });
     expect(person.stderr).toContain('Not covered: log files and files that `agentd backup` wrote.');
-    expect((await erased([byUser], { yes: true })).erased).toMatchObject({ turns: 2, inbox: 2, memories: 1 });
+    expect((await erased([byUser], { yes: true })).erased).toMatchObject({ turns: 2, inbox: 3, memories: 1 });
 
     for (const found of [await shown([], bySub), await shown([byUser])]) {
       const { others, ...rest } = found;
@@ -139,8 +171,8 @@ describe('agentd person, while a daemon runs,', () => {
       expect(Object.values(others).every((count) => count === 0)).toBe(true);
     }
     expect(await shown([], { sub: bob.canary })).toEqual(bobBefore);
-    // It is not an error if there is nothing to erase.
-    expect((await erased([], { ...bySub, yes: true })).erased).toMatchObject({ sessions: 0, links: 0 });
+    // The answer is no if there is nothing to erase, because the id may be misspelled.
+    expect((await erased([], { ...bySub, yes: true }, 1)).erased).toMatchObject({ sessions: 0, links: 0 });
   });
 
   it.each([
@@ -159,7 +191,7 @@ describe('agentd person, while a daemon runs,', () => {
       message: expect.stringContaining(`both --sub and '${byUser}'`),
     });
     expect(await store.audit.list({ limit: 5 })).toEqual([]);
-    expect((await shown([byUser])).inbox).toHaveLength(2);
+    expect((await shown([byUser])).inbox).toHaveLength(3);
   });
 
   it('erases data of a channel that no longer exists', async () => {
@@ -169,22 +201,22 @@ describe('agentd person, while a daemon runs,', () => {
   });
 
   it('says what was erased, or that nothing was stored', async () => {
-    const told = async (options: Record<string, unknown>) => {
+    const told = async (options: Record<string, unknown>, exitCode = 0) => {
       const { out, stdout } = capturedOutput({});
-      expect(await erase.run({ args: [], options: { yes: true, ...options }, out })).toBe(0);
+      expect(await erase.run({ args: [], options: { yes: true, ...options }, out })).toBe(exitCode);
       return stdout.text;
     };
-    expect(await told({ sub: 'ghost' })).toBe('nothing was stored about ghost\n');
+    expect(await told({ sub: 'ghost' }, 1)).toBe('nothing was stored about ghost\n');
     expect(await told(bySub)).toMatch(
       /^erased what was stored about canaryAda: memories 1, sessions 1, turns 2, links 2, actions 2, summaries 1,.*\n$/,
     );
-    expect(await told(bySub)).toBe(`nothing was stored about ${ada.canary}\n`);
+    expect(await told(bySub, 1)).toBe(`nothing was stored about ${ada.canary}\n`);
   });
 
   it('does nothing without --yes if there is no terminal to ask on', async () => {
     const { out } = capturedOutput({});
     await expect(erase.run({ args: [byUser], options: {}, out })).rejects.toMatchObject({ exitCode: 2 });
-    expect((await shown([byUser])).inbox).toHaveLength(2);
+    expect((await shown([byUser])).inbox).toHaveLength(3);
     expect((await store.audit.list({ limit: 5 })).map(({ command }) => command)).toEqual(['person show']);
   });
 

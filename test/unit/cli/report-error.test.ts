@@ -3,11 +3,10 @@ import { CliError } from '../../../src/cli/cli-error.ts';
 import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import {
-  MigrationBackupFailed,
   StoreDamaged,
   StoreLocked,
   StoreMissing,
-  StoreTooNew,
+  StoreOfAnotherLayout,
   StoreTooOld,
 } from '../../../src/daemon/store/failures.ts';
 import { capture } from './captured-output.ts';
@@ -36,12 +35,11 @@ describe('report-error', () => {
     ['a missing store', new StoreMissing('/x/agentd.db'), 1, /no store at \/x\/agentd\.db/],
     ['a store that another daemon uses', new StoreLocked('/x/agentd.db'), 69, /Another daemon/],
     [
-      'a backup that cannot be written',
-      new MigrationBackupFailed('/x/agentd.db.schema-9.backup', 1, new Error('disk full')),
+      'a store of another layout',
+      new StoreOfAnotherLayout('/x/agentd.db', 'table x'),
       69,
-      /backup .* could not be written: disk full/,
+      /another version of agentd: its layout differs \(table x\)/,
     ],
-    ['a store of a later version', new StoreTooNew('/x/agentd.db', 9, 1), 69, /later version/],
     ['a server that is too old', new StoreTooOld('6.2.0', '7.0'), 69, /6\.2\.0 is too old/],
     ['a damaged store', new StoreDamaged(new Error('malformed')), 69, /damaged: malformed/],
     [

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
-import { readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
+import { layoutName } from '../../../src/daemon/store/sqlite/layout.ts';
 import { version } from '../../../src/daemon/version.ts';
 import { capture } from './captured-output.ts';
 
@@ -15,7 +15,7 @@ it('agentd version prints what a bug report needs', async () => {
     [
       `agentd    ${version()}`,
       `Node.js   ${process.version}`,
-      `schema    ${readMigrations().length}`,
+      `layout    ${layoutName()}`,
       `platform  ${process.platform} ${process.arch}`,
       '',
     ].join('\n'),
@@ -26,7 +26,7 @@ it('agentd version prints the same information as one JSON document', async () =
   expect(JSON.parse(await run('version', '--json'))).toEqual({
     version: version(),
     node: process.version,
-    schema: readMigrations().length,
+    layout: layoutName(),
     platform: process.platform,
     arch: process.arch,
   });

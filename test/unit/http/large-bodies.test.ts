@@ -58,6 +58,18 @@ test('only a route with a bodyLimit accepts a body over BODY_LIMIT_BYTES, and on
   });
 });
 
+test('BODY_LIMIT_BYTES over 4 MiB does not raise the limit of a webhook, which its bodyLimit marks', () => {
+  const [MiB, bodies] = [1024 * 1024, new LargeBodies(16 * 1024 * 1024, { now: () => 0 })];
+  const limitOf = (length: number, route: object) =>
+    bodies.enter({ headers: { 'content-length': String(length) }, socket: { bytesRead: 0 } } as never, {
+      ...echo,
+      ...route,
+    }).limit;
+  for (const bodyLimit of [1024, 4 * MiB]) expect(limitOf(5 * MiB, { bodyLimit })).toBe(4 * MiB);
+  expect(limitOf(1000, { bodyLimit: 4 * MiB })).toBe(4 * MiB);
+  expect(limitOf(5 * MiB, {})).toBe(16 * MiB);
+});
+
 test('a bodyLimit below BODY_LIMIT_BYTES does not lower the limit', async () => {
   expect([await statusOf('/small', 2048), await statusOf('/small', 2049)]).toEqual([200, 413]);
 });

@@ -80,6 +80,17 @@ describe('my_actions', () => {
     expect(await listed(signedIn)).toMatchObject({ result: { actions: [{ outcome: 'unknown' }, {}] } });
   });
 
+  test('names the operator who made a write with `agentd tools call`', async () => {
+    await record({ person: ada, summary: 'by the agent' });
+    now += 1000;
+    await record({ person: ada, summary: 'by an operator', operator: 'root', session_tag: null });
+    const { result } = (await listed(signedIn)) as { result: { actions: object[] } };
+    expect(result.actions).toEqual([
+      { time: expect.any(String), summary: 'by an operator', outcome: 'done', made_by_operator: 'root' },
+      { time: expect.any(String), summary: 'by the agent', outcome: 'done' },
+    ]);
+  });
+
   test('lists the actions of a platform user who has not signed in', async () => {
     const of = { platform: 'telex', user_id: 'u1' };
     await record({ ...of, summary: 'theirs' });

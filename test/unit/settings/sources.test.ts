@@ -53,6 +53,46 @@ describe('the source of a setting', () => {
   });
 });
 
+/** Values that a few lines of YAML multiply: each line has ten times the values of the line before. */
+const MULTIPLIED = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
+  .concat(Array.from({ length: 30 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n}, `.repeat(9)}*a${n}]`))
+  .join('\n');
+
+describe('a configuration file with aliases', () => {
+  const refusalOf = async (content: string) => {
+    const { problems, layers } = await readSources(placeWith({}, { 'agentd.yaml': content }));
+    return [
+      problems.map(({ setting, problem }) => `${setting} ${problem}`),
+      layers.map(({ source }) => source),
+    ];
+  };
+
+  it.each([
+    [
+      'multiply their values',
+      `${MULTIPLIED}\ntools: *a30`,
+      'agentd.yaml has more than 100000 values, with those that aliases repeat',
+    ],
+    [
+      'refer to themselves',
+      'tools: &t [{ name: a, x: *t }]',
+      'agentd.yaml contains a value that refers to itself',
+    ],
+    [
+      'are nested too deeply',
+      `a0: &a0 [x]\n${Array.from({ length: 600 }, (_, n) => `a${n + 1}: &a${n + 1} [*a${n}]`).join('\n')}`,
+      'agentd.yaml is nested more than 500 levels deep',
+    ],
+  ])('is refused if they %s', async (_, content, problem) => {
+    expect(await refusalOf(content)).toEqual([[problem], expect.not.arrayContaining(['agentd.yaml'])]);
+  });
+
+  it('is read if they repeat a few values', async () => {
+    const content = 'base: &b { X: 1 }\ntools: [*b, *b]\nPORT: 7';
+    expect(await givenIn(placeWith({}, { 'agentd.yaml': content }), 'PORT')).toEqual([7, 'agentd.yaml']);
+  });
+});
+
 describe('a file that cannot be read', () => {
   async function problemsOf(
     files: Record<string, string>,

@@ -3,12 +3,13 @@ import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
+import { AnonymousBytes } from '../../../src/daemon/store/sqlite/anonymous-bytes.ts';
 import { ErasedIds } from '../../../src/daemon/store/sqlite/erased-ids.ts';
 import { GUARD_USER_PACKING, SqliteGuard } from '../../../src/daemon/store/sqlite/guard.ts';
 import { GuardTurns } from '../../../src/daemon/store/sqlite/guard-turns.ts';
 import { KnownMessages } from '../../../src/daemon/store/sqlite/known-messages.ts';
+import { prepareLayout } from '../../../src/daemon/store/sqlite/layout.ts';
 import { LIMIT_PACKING, SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
-import { migrate, readMigrations } from '../../../src/daemon/store/sqlite/migrations.ts';
 import { PendingActions } from '../../../src/daemon/store/sqlite/pending-actions.ts';
 import { SqliteSessions } from '../../../src/daemon/store/sqlite/sessions.ts';
 import { StateLog } from '../../../src/daemon/store/sqlite/state-log.ts';
@@ -60,13 +61,10 @@ function processOn(db: Database.Database, clock: { now(): number }): Process {
   commit.keep(known);
   const turns = new GuardTurns(db, commit, 1000);
   const guard = new SqliteGuard(db, commit, clock, known, turns, SURPLUS);
-  const sessions = new SqliteSessions(
-    db,
-    commit,
-    clock,
-    { counts: turns, pending: new PendingActions(db, clock), erased: new ErasedIds(db, clock) },
-    null,
-  );
+  const sessions = new SqliteSessions(db, commit, clock, {
+    ...{ counts: turns, pending: new PendingActions(db, clock), erased: new ErasedIds(db, clock) },
+    anonymous: new AnonymousBytes(Number.POSITIVE_INFINITY),
+  });
   return { commit, guard, turns, sessions, limits: new SqliteLimits(db, commit, clock, SURPLUS) };
 }
 
@@ -191,7 +189,7 @@ it('after every command, the state in memory equals the state that a new process
     return db;
   };
   const [first, second, reader] = [connect(), connect(), connect()];
-  migrate(reader, readMigrations());
+  prepareLayout(reader);
   const random = seededRandom(7);
   const fresh = processOn(reader, clock);
   const both = [processOn(first, clock), processOn(second, clock)];

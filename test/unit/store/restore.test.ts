@@ -150,24 +150,35 @@ describe('a restore', () => {
   it.each([
     ['a missing file', () => undefined, /it does not exist/],
     ['a file of another kind', () => writeFileSync(backup, 'x'.repeat(5000)), /not a database/],
-    ['an empty file', () => writeFileSync(backup, ''), /not a store of agentd/],
+    ['an empty file', () => writeFileSync(backup, ''), /another layout/],
     [
       'a different database',
       () => {
         const db = new Database(backup);
-        db.exec('CREATE TABLE t (x); PRAGMA user_version = 3');
+        db.exec('CREATE TABLE t (x)');
         db.close();
       },
-      /not a store of agentd/,
+      /another layout/,
     ],
     [
-      'a store of a later version',
+      'a store of another version',
       () => {
         const db = new Database(backup);
-        db.pragma('user_version = 9999');
+        db.exec('ALTER TABLE turns ADD COLUMN later TEXT');
         db.close();
       },
-      /later version/,
+      /another layout than the stores of this version of agentd: table turns\. The store was not changed/,
+    ],
+    [
+      'a store with a trigger of its own',
+      () => {
+        const db = new Database(backup);
+        db.exec(
+          "CREATE TRIGGER t AFTER INSERT ON turns BEGIN UPDATE links SET token = 'of mallory'; END; DROP INDEX actions_by_turn",
+        );
+        db.close();
+      },
+      /another layout.*: index actions_by_turn, trigger t\./,
     ],
     [
       'a damaged store',

@@ -102,7 +102,7 @@ async function stored(
     traces: (await store.traces.find(trace.turn_id)).length,
     reply: (await store.inbox.find(reply.claim.message.id))?.reply,
     key: (await store.idempotency.look('key', 'body')).outcome,
-    events: (await store.streams.read(events.claim.stream_id, 0)).length,
+    events: (await store.streams.read(events.claim.stream_id, 0))?.length,
   };
 }
 

@@ -7,14 +7,13 @@ import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 /** One stream in memory. `reads` counts how often it was read. */
-function memory(hintsMayBeLost = false) {
+function memory() {
   const events: StreamEvent[] = [];
   const listeners = new Set<StreamListener>();
-  const state = { reads: 0, broken: false };
+  const state = { reads: 0, broken: false, erased: false };
   return {
     state,
     listeners,
-    hintsMayBeLost,
     /** Adds an event without a hint, as if the hint of another daemon were lost. */
     addUnheard(event: StreamEvent['event']) {
       events.push({ id: events.length + 1, event, data: '{}' });
@@ -25,10 +24,10 @@ function memory(hintsMayBeLost = false) {
       events.push(...added);
       for (const listener of listeners) listener('events', ...(told ? [added] : []));
     },
-    async read(_stream_id: string, after: number): Promise<StreamEvent[]> {
+    async read(_stream_id: string, after: number): Promise<StreamEvent[] | null> {
       state.reads++;
       if (state.broken) throw new Error('the store is unreachable');
-      return events.slice(after);
+      return state.erased ? null : events.slice(after);
     },
     subscribe(_stream_id: string, listener: StreamListener) {
       listeners.add(listener);
@@ -65,8 +64,8 @@ class Listener implements StreamReader {
   }
 }
 
-function following(hintsMayBeLost = false) {
-  const store = memory(hintsMayBeLost);
+function following() {
+  const store = memory();
   const { log, lines } = collectLog();
   const clock = new VirtualClock(0);
   const broadcaster = new Broadcaster({ streams: store, clock, log });
@@ -228,8 +227,20 @@ describe('a stream with readers', () => {
     expect(broadcaster.size).toBe(0);
   });
 
-  it('is read once a second while it has readers, if hints may be lost', async () => {
-    const { store, clock, follow } = following(true);
+  it('ends for its readers within a second after it was erased, even for a reader without room', async () => {
+    const { store, clock, broadcaster, follow } = following();
+    store.add(['stream_start', 'text_chunk']);
+    const [reading, waiting] = [follow(), follow(2)];
+    reading.reader.full = true;
+    await turn();
+    store.state.erased = true;
+    clock.moveTo(clock.now() + 1000);
+    await Promise.all([reading.end, waiting.end]);
+    expect([broadcaster.size, store.listeners.size]).toEqual([0, 0]);
+  });
+
+  it('is read once a second while it has readers, because hints may be lost', async () => {
+    const { store, clock, follow } = following();
     const { reader, end } = follow();
     await turn();
     store.addUnheard('stream_start');
@@ -247,14 +258,5 @@ describe('a stream with readers', () => {
     clock.moveTo(clock.now() + 10_000);
     await turn();
     expect(store.state.reads).toBe(reads);
-  });
-
-  it('is not read repeatedly if hints are never lost', async () => {
-    const { store, clock, follow } = following();
-    follow();
-    await turn();
-    clock.moveTo(clock.now() + 10_000);
-    await turn();
-    expect(store.state.reads).toBe(1);
   });
 });

@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 const tick = () => new Promise(setImmediate);
 const events = async () =>
-  (await world.peer.streams.read('stream', 0)).map(({ id, event, data }) => {
+  ((await world.peer.streams.read('stream', 0)) ?? []).map(({ id, event, data }) => {
     const { text, response, stopped, code } = JSON.parse(data);
     return [id, event, text ?? response ?? code, stopped].filter((part) => part !== undefined).join(' ');
   });
@@ -69,7 +69,7 @@ describe('the outlet of a stream', () => {
     await tick();
     await commit(await begun.changes({ answered: true, reply: reply() }));
     const stored = await world.peer.streams.read('begun', 0);
-    expect(stored.map(({ id, event }) => `${id} ${event}`)).toEqual([
+    expect(stored?.map(({ id, event }) => `${id} ${event}`)).toEqual([
       '1 stream_start',
       '2 text_chunk',
       '3 complete',

@@ -29,7 +29,7 @@ export const SERVER_RECORDS = [
     default: 262_144,
     unit: 'bytes',
     sentence:
-      'Maximum size of a request body. A signed webhook may have up to 4 MiB even if this setting is lower.',
+      'Maximum size of a request body. A signed webhook may have up to 4 MiB, whatever this setting is.',
   },
   {
     name: 'KEEP_ALIVE_SECONDS',

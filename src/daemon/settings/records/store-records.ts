@@ -62,7 +62,7 @@ export const STORE_RECORDS = [
     default: 1_073_741_824,
     unit: 'bytes',
     sentence:
-      'Space for the sessions of anonymous web clients. Beyond it, the sessions that have been idle longest are deleted, beginning with those of the client address that stores the most.',
+      'Space in the embedded store for what anonymous web clients have stored: sessions, answers under an Idempotency-Key, streams and traces. Beyond it, the longest idle are deleted, beginning with those of the client address that stores the most.',
   },
   {
     name: 'MEMORY_BACKEND',

@@ -9,6 +9,8 @@ export interface MemoryBounds {
   actionsRetentionMs: number;
   tracesMax: number;
   refusedMax: number;
+  /** ANONYMOUS_STORE_BYTES. */
+  anonymousMax: number;
   inboxMax: number;
   failedMax: number;
   memoriesMax: number;

@@ -77,7 +77,7 @@ export function checkMessage(
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, now);
   if (verdict.repeated) return verdict;
-  noteSeen(context, user.platform, message_id, { verdict });
+  noteSeen(context, user.platform, message_id, { verdict, user_id: user.user_id });
   if (after.user !== null) {
     const expires_at = Math.max(stored?.expires_at ?? 0, user_expires_at);
     state.guard_users.set(user.key, { state: after.user, expires_at });

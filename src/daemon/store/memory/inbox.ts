@@ -275,7 +275,8 @@ function enqueue(
   if (fresh.length > 0 && open + fresh.length > bounds.inboxMax) return null;
   for (const message of fresh) {
     state.inbox.set(message.id, { message: received(message, clock.now()), wait_ms: 0 });
-    noteSeen(context, message.platform, message.message_id, { id: message.id });
+    const { id, user_id } = message;
+    noteSeen(context, message.platform, message.message_id, { id, user_id });
   }
   return isNew.map((is) => (is ? 'kept' : 'repeated'));
 }

@@ -32,6 +32,7 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
       const found = match.session(stored.session, stored.turns);
       if (found === null) return [];
       summaries += stored.summaries.length;
+      const shown = match.shown(found);
       if (erases && !found.shared) {
         state.sessions.delete(tag);
         claims.sessions.end(tag);
@@ -41,8 +42,9 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
         stored.turns = stored.turns.filter((turn) => !found.turns.includes(turn));
         stored.summaries = [];
       }
-      return [found];
+      return [shown];
     });
+    const users = take(state.guard_users, (one, key) => match.guard(key, one.state)).length;
     const answers = take(state.answers, ({ answer }, key) => match.answer(key, answer)).length;
     const links = take(state.links, (link) => match.link(link)).sort((a, b) => (a.key < b.key ? -1 : 1));
     const actions = take(state.actions, ({ action }) => match.action(action)).map(({ action }) => action);
@@ -60,18 +62,17 @@ export function personSteps({ state, claims, clock }: MemoryContext): Steps<Pers
     const traces =
       takeFrom(state.traces, ({ trace }) => match.trace(trace)) +
       takeFrom(state.refused, ({ trace }) => match.trace(trace));
-    const streams = take(state.streams, ({ record }) => match.stream(record)).length;
-    const guard =
-      take(state.guard_users, (one, key) => match.guard(key, one.state)).length +
-      take(state.guard_turns, (_, tag) => match.guardTurns(tag)).length;
+    const streams = take(state.streams, ({ record }) => match.stream(record));
+    if (erases) for (const { record } of streams) claims.streams.end(record.stream_id);
+    const guard = users + take(state.guard_turns, (_, tag) => match.guardTurns(tag)).length;
     const others = {
       summaries,
       traces,
-      streams,
+      streams: streams.length,
       answers,
-      seen_messages: take(state.seen, (_, key) => {
+      seen_messages: take(state.seen, ({ user_id }, key) => {
         const [platform, message_id] = JSON.parse(key) as [string, string];
-        return match.seenMessage(platform, message_id);
+        return match.seenMessage(platform, message_id, user_id);
       }).length,
       guard,
       limits: take(state.limits, (_, key) => match.limit(key)).length,

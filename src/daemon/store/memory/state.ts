@@ -32,6 +32,8 @@ export interface StoredSession {
 
 export interface StoredTrace {
   kept_at: number;
+  /** The tag of the anonymous client for whom it counts; null if it counts with its session, or for nobody. */
+  client: string | null;
   trace: TraceRecord;
 }
 
@@ -39,6 +41,8 @@ export interface SeenMessage {
   verdict: GuardVerdict | null;
   /** The id of the message in the inbox; null if the message was judged but not stored. */
   id: string | null;
+  /** The user who wrote the message, so that an erasure finds it. */
+  user_id: string | null;
   expires_at: number;
 }
 

@@ -15,6 +15,7 @@ import { actionSteps } from './actions.ts';
 import { asPort } from './as-port.ts';
 import { auditSteps } from './audit.ts';
 import { beginTurn } from './begin-turn.ts';
+import { boundAnonymous } from './bound-anonymous.ts';
 import { budgetSteps } from './budgets.ts';
 import { Claims } from './claims.ts';
 import { commitTurn } from './commit-turn.ts';
@@ -63,6 +64,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
       actionsRetentionMs: ACTIONS_RETENTION_MS,
       tracesMax: TRACES_MAX,
       refusedMax: REFUSED_MAX,
+      anonymousMax: Number.POSITIVE_INFINITY,
       inboxMax: INBOX_MAX,
       failedMax: FAILED_MAX,
       memoriesMax: MEMORIES_MAX,
@@ -79,6 +81,7 @@ export function openMemoryStore(state: MemoryState, { clock, ...wanted }: Memory
   const begin = () => {
     if (closing.signal.aborted) throw new StoreUnavailable(new Error('the store is closed'));
     dropExpired(context);
+    boundAnonymous(context);
   };
   const { listTokens: list, ...whole } = asPort<WholeStore>(
     {

@@ -56,7 +56,7 @@ export function streamSteps(
       appendEvents(context, claim, events);
       return true;
     },
-    read: (stream_id, after) => find(stream_id)?.events.filter(({ id }) => id > after) ?? [],
+    read: (stream_id, after) => find(stream_id)?.events.filter(({ id }) => id > after) ?? null,
     requestStop(stream_id) {
       const stored = find(stream_id);
       if (stored?.record.state !== 'running' || !claims.exists(stream_id)) return;

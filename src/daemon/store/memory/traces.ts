@@ -18,9 +18,9 @@ export function traceSteps(context: MemoryContext): Steps<TraceStore> {
     keep(trace) {
       if (!isErased(trace)) keepTrace(context, trace);
     },
-    keepRefused(trace) {
+    keepRefused(trace, client = null) {
       if (isErased(trace)) return;
-      state.refused.push({ kept_at: clock.now(), trace });
+      state.refused.push({ kept_at: clock.now(), client, trace });
       if (state.refused.length > bounds.refusedMax) state.refused.shift();
     },
     find(id) {
@@ -39,6 +39,6 @@ export function traceSteps(context: MemoryContext): Steps<TraceStore> {
 }
 
 export function keepTrace({ state, clock, bounds }: MemoryContext, trace: TraceRecord): void {
-  state.traces.push({ kept_at: clock.now(), trace });
+  state.traces.push({ kept_at: clock.now(), client: null, trace });
   if (state.traces.length > bounds.tracesMax) state.traces.shift();
 }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { StoreUnavailable } from '../../errors.ts';
-import { StoreTooNew } from '../failures.ts';
+import { StoreOfAnotherLayout } from '../failures.ts';
 import type { Database } from './database.ts';
 
 /** The number of the advisory lock. Any number works, if it never changes. */
@@ -9,7 +9,7 @@ const LOCK = 7_243_001;
 /**
  * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Applies
  * all steps or none.
- * @throws StoreUnavailable if the database cannot be reached or, with a `StoreTooNew` as its cause, if a later version
+ * @throws StoreUnavailable if the database cannot be reached or, with a `StoreOfAnotherLayout` as its cause, if a later version
  * has written the schema.
  */
 export async function migrate(database: Database): Promise<void> {
@@ -20,7 +20,9 @@ export async function migrate(database: Database): Promise<void> {
     const [row] = await query<{ version: number }>('SELECT version FROM agentd_schema');
     const found = row?.version ?? 0;
     if (found > steps.length)
-      throw new StoreUnavailable(new StoreTooNew(database.description, found, steps.length));
+      throw new StoreUnavailable(
+        new StoreOfAnotherLayout(database.description, `schema ${found} instead of schema ${steps.length}`),
+      );
     for (const step of steps.slice(found)) await query(step);
     if (row) await query('UPDATE agentd_schema SET version = $1', [steps.length]);
     else await query('INSERT INTO agentd_schema (version) VALUES ($1)', [steps.length]);

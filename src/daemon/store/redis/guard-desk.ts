@@ -98,7 +98,7 @@ function judgeOne(read: GuardRead, message: GuardedMessage, limits: GuardLimits)
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, read.now);
   if (verdict.repeated) return verdict;
-  if (name !== null) read.verdicts.set(name, { verdict: JSON.stringify(verdict), isNew: true });
+  if (name !== null) read.verdicts.set(name, { verdict: JSON.stringify(verdict), isNewOf: user.user_id });
   if (after.user !== null) noteUser(read, user.key, after.user, user_expires_at);
   if (after.turns !== null && after.turns !== before.turns) noteTurns(read, tag, after.turns);
   return verdict;

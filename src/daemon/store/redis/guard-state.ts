@@ -24,8 +24,8 @@ export interface GuardRead {
   counts: Map<string, { read: string; count: SessionTurns | null; isChanged: boolean }>;
   /** By tag: when the session ends; null if there is no session. */
   sessions: Map<string, { read: string; ends_at: number | null }>;
-  /** By name, as JSON. */
-  verdicts: Map<string, { verdict: string; isNew: boolean }>;
+  /** By name, as JSON. `isNewOf`: the user who wrote the message, if the verdict is new. */
+  verdicts: Map<string, { verdict: string; isNewOf: string | null }>;
 }
 
 export async function readGuard(redis: RedisKeyspace, asked: readonly GuardNames[]): Promise<GuardRead> {
@@ -41,7 +41,7 @@ export async function readGuard(redis: RedisKeyspace, asked: readonly GuardNames
   };
   asked.forEach(({ user, tag, verdict: name }, place) => {
     const [verdict, version, value, expires_at, count, ends_at] = found[place] as (string | null)[];
-    if (verdict) read.verdicts.set(name, { verdict, isNew: false });
+    if (verdict) read.verdicts.set(name, { verdict, isNewOf: null });
     read.users.set(user, {
       read: version ?? '',
       state: value ? userStateOf(value) : null,
@@ -105,7 +105,9 @@ function changesOf({ users, counts, sessions, verdicts }: GuardRead) {
       const { read, ends_at } = sessions.get(tag) as { read: string; ends_at: number | null };
       return { tag, read, ...(ends_at !== null && String(ends_at) !== read && { ends_at }) };
     }),
-    verdicts: [...verdicts].flatMap(([name, { verdict, isNew }]) => (isNew ? [{ name, verdict }] : [])),
+    verdicts: [...verdicts].flatMap(([name, { verdict, isNewOf: user_id }]) =>
+      user_id === null ? [] : [{ name, verdict, user_id }],
+    ),
   };
 }
 

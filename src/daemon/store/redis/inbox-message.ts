@@ -8,12 +8,13 @@ export function seenName(platform: string, message_id: string): string {
 
 /** A new message, in the form that scripts expect. */
 export function storedMessage({ reply, ...message }: NewInboxMessage) {
-  const { id, queue, platform, message_id, request_id, session_id } = message;
+  const { id, queue, platform, message_id, request_id, session_id, user_id } = message;
   return {
     ...{ id, queue, platform, doc: JSON.stringify(message) },
     names: JSON.stringify([queue, platform, message_id, request_id, session_id]),
     ...(message.message !== null && { is_run: 1 }),
     ...(message_id !== null && { seen: seenName(platform, message_id) }),
+    ...(user_id !== null && { user_id }),
     ...(reply !== null && { reply }),
   };
 }

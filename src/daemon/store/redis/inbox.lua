@@ -218,13 +218,17 @@ local function seen_key(name)
   return key('seen', name, 'facts')
 end
 
--- Records a fact about a message of a platform, which is recognized for another SEEN_MS.
-local function note_seen(name, field, value)
+-- Records a fact about a message of a platform, which is recognized for another SEEN_MS. `user_id`: who wrote it, so that
+-- an erasure finds it; nil if that is not known.
+local function note_seen(name, field, value, user_id)
   local at = seen_key(name)
   if not alive(at) then
     call('DEL', at)
   end
   call('HSET', at, field, value)
+  if user_id then
+    call('HSET', at, 'user_id', user_id)
+  end
   call('PEXPIREAT', at, now + SEEN_MS)
 end
 
@@ -280,7 +284,7 @@ local function enqueue(messages)
     call('ZADD', inbox('all'), number, message.id)
     call('HSET', inbox('names'), message.id, message.names)
     if message.seen then
-      note_seen(message.seen, 'id', message.id)
+      note_seen(message.seen, 'id', message.id, message.user_id)
     end
     file_message(message.queue, message.id)
   end

@@ -1,25 +1,36 @@
-import { StoreUnsharded } from '../failures.ts';
+import { StoreOfAnotherLayout } from '../failures.ts';
 import type { RedisConnection } from './connection.ts';
-import { KeyNames } from './key-names.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 
-/** The hash tag that all keys had in a Cluster before there were shards. */
-const BEFORE_SHARDS = 'agentd';
+/**
+ * Names the keys and their content. Change it if an earlier version could not read what this version writes, or the
+ * other way around.
+ */
+export const LAYOUT = 1;
 
-/** Keys of that layout that never expire. At least one exists if messages, actions or audit lines were ever stored. */
-const SIGNS = [
-  ['inbox', 'clock'],
-  ['inbox', 'number'],
-  ['actions', 'number'],
-  ['audit', 'key'],
-] as const;
+/** All keys of agentd except links, in every layout that there was. */
+const EVERY_KEY = 'agentd:{*';
 
-/** @throws StoreUnsharded if an earlier version has written to this Cluster. */
+/**
+ * Records the layout in a store that is empty, and refuses a store of another layout. A store without a record is older
+ * than the record. While daemons run, they record it again (`record-replica`), in case the server has lost its keys.
+ * @throws StoreOfAnotherLayout
+ */
 export async function checkLayout(redis: RedisKeyspace, connection: RedisConnection): Promise<void> {
-  if (!redis.isSharded) return;
-  const names = new KeyNames(BEFORE_SHARDS);
-  const keys = SIGNS.map(([kind, part]) => names.key(kind, null, part));
-  if ((await connection.send(() => connection.client.exists(...keys))) === 0) return;
+  const at = redis.names.key('layout', null, 'number');
+  const read = () => redis.send(() => redis.client.get(at));
+  let found = await read();
+  if (found === null && !(await hasKeys(redis))) {
+    await redis.send(() => redis.client.set(at, LAYOUT, 'NX'));
+    found = await read();
+  }
+  if (found === String(LAYOUT)) return;
   connection.close();
-  throw new StoreUnsharded(connection.place);
+  const difference = `${found === null ? 'its keys have no layout' : `layout ${found}`} instead of layout ${LAYOUT}`;
+  throw new StoreOfAnotherLayout(connection.place, difference);
+}
+
+async function hasKeys(redis: RedisKeyspace): Promise<boolean> {
+  for await (const keys of redis.scan(EVERY_KEY)) if (keys.length > 0) return true;
+  return false;
 }

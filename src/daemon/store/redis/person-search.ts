@@ -51,6 +51,8 @@ export interface Found {
   stream_keys: string[];
   /** Keys of facts about messages, which are found through inbox messages, traces and turns. */
   seen: string[];
+  /** Keys of limits and running requests, some of which are found through counters, answers and streams. */
+  requests: string[];
   /** Keys of the guard's counters, some of which are found through links and streams. */
   counters: string[];
   /** Other keys to delete without a script. */
@@ -84,6 +86,9 @@ export class PersonSearch {
     const links = (await this.#parts.links.list({ limit: ALL })).filter((link) => match.link(link));
     const aliases = await this.pointers('alias', 'link', new Set(links.map(({ key }) => key)));
     const actions = await this.#actions();
+    const users = await this.#named('user', 'guard', ['value'], (name, [value]) =>
+      match.guard(name, value ? userStateOf(value) : null),
+    );
     const answers = await this.#named('key', 'answer', ['answer'], (name, [answer]) =>
       match.answer(name, JSON.parse(answer as string) as StoredAnswer),
     );
@@ -96,15 +101,15 @@ export class PersonSearch {
     for (const { key } of traceRings(this.#redis)) traces.set(key, await this.#traces(key));
     const streams = await this.#streams();
     const stream_keys = await this.pointers('stream-key', 'stream', new Set(streams));
-    const seen = await this.#named('seen', 'facts', ['id', 'verdict'], (name) => isSeen(match, name));
-    const users = await this.#named('user', 'guard', ['value'], (name, [value]) =>
-      match.guard(name, value ? userStateOf(value) : null),
+    const seen = await this.#named('seen', 'facts', ['id', 'verdict', 'user_id'], (name, [, , user_id]) =>
+      isSeen(match, name, user_id ?? null),
     );
     const counts = await this.#named('session', 'count', ['turns'], (tag) => match.guardTurns(tag));
     const limits = await this.#named('limit', 'hits', ['value', 'version'], (name) => match.limit(name));
     const budgets = await this.#named('budget', 'window', ['value', 'version'], (name) => match.budget(name));
+    const requests = [...running, ...limits];
     const counters = [...users, ...counts];
-    const others = {
+    const counted = {
       summaries: countSummaries(sessions),
       traces: [...traces.values()].flat().length,
       streams: streams.length,
@@ -115,16 +120,17 @@ export class PersonSearch {
       limits: limits.length,
       budgets: budgets.length,
     };
-    const keys = [...answers, ...running, ...limits, ...budgets];
+    const keys = [...answers, ...budgets];
     const records = {
-      sessions: sessions.map(shownSession),
+      sessions: sessions.map((session) => match.shown(session)),
       links,
       actions: actions.map(({ action }) => action),
       inbox,
-      others,
+      others: counted,
     };
     const pointers = { aliases, stream_keys };
-    return { sessions, links, actions, inbox, traces, streams, ...pointers, seen, counters, keys, records };
+    const others = { seen, requests, counters, keys };
+    return { sessions, links, actions, inbox, traces, streams, ...pointers, ...others, records };
   }
 
   /** The sessions, the most recently active first. */
@@ -234,10 +240,6 @@ export class PersonSearch {
   }
 }
 
-export function shownSession({ session, turns, shared }: FoundSession): PersonSession {
-  return { session, turns, shared };
-}
-
 export function countSummaries(sessions: readonly FoundSession[]): number {
   return sessions.reduce((sum, { summaries }) => sum + summaries, 0);
 }
@@ -247,7 +249,7 @@ function seenNameOf(name: string): string {
   return name.startsWith(BY_USER) ? name.slice(BY_USER.length) : name;
 }
 
-function isSeen(match: PersonMatch, name: string): boolean {
+function isSeen(match: PersonMatch, name: string, user_id: string | null): boolean {
   const [platform = '', message_id = ''] = seenNameOf(name).split(/:(.*)/s);
-  return match.seenMessage(platform, message_id);
+  return match.seenMessage(platform, message_id, user_id);
 }

@@ -9,7 +9,6 @@ import {
   type FoundSession,
   type PersonParts,
   PersonSearch,
-  shownSession,
 } from './person-search.ts';
 import { rewriteFiles } from './rewrite-files.ts';
 import { storedSession } from './sessions.ts';
@@ -46,6 +45,7 @@ export class RedisPersons implements PersonStore {
     const renewing = setInterval(() => this.#renew(sessions, owner), CLAIM_MS / 3);
     try {
       const found = await search.find(sessions);
+      await this.#delete(found.requests);
       await this.#delete(found.counters);
       await this.#eraseLinks(found, search);
       await this.#delete(found.seen);
@@ -62,7 +62,7 @@ export class RedisPersons implements PersonStore {
       const erased = await this.#eraseSessions(sessions, search, owner);
       await rewriteFiles(this.#redis.nodes);
       const others = { ...found.records.others, summaries: countSummaries(erased) };
-      return { ...found.records, sessions: erased.map(shownSession), others };
+      return { ...found.records, sessions: erased.map((session) => search.match.shown(session)), others };
     } finally {
       clearInterval(renewing);
     }

@@ -116,12 +116,12 @@ async function judgeByUser(
     const name = names[place]?.verdict ?? '';
     const known = read.verdicts.get(name);
     if (known) return withVerdict(JSON.parse(known.verdict), true, read.now);
-    const { key } = message.user;
+    const { key, user_id } = message.user;
     const found = read.users.get(key)?.state ?? null;
     const { blocked, counts, user, user_expires_at } = judgeUser(found, message, limits, read.now);
     noteUser(read, key, user, user_expires_at);
     const byUser = { blocked, counts, tag: message.session_id };
-    if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(byUser), isNew: true });
+    if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(byUser), isNewOf: user_id });
     return withVerdict(byUser, false, read.now);
   });
   const blocked = asked.map((one, place) => {
@@ -150,7 +150,8 @@ async function judgeBySession(
     const { turns, verdict: given } = judgeTurn(count, counts, message, limits, read.now);
     const verdict: GuardVerdict = { ...given, repeated: false };
     if (turns !== null && turns !== count) noteTurns(read, tag, turns);
-    if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(verdict), isNew: true });
+    const { user_id } = message.user;
+    if (name !== '') read.verdicts.set(name, { verdict: JSON.stringify(verdict), isNewOf: user_id });
     return { verdict, now: read.now };
   });
   const traces = asked.flatMap((one, place) => traceOf(one, judged[place] as Judged));

@@ -23,7 +23,7 @@ import { RedisIdempotency } from './idempotency.ts';
 import { RedisInbox } from './inbox.ts';
 import type { InboxMax } from './inbox-bounds.ts';
 import { RedisKeyspace } from './keyspace.ts';
-import { checkLayout } from './layout.ts';
+import { checkLayout, LAYOUT } from './layout.ts';
 import { RedisLimits } from './limits.ts';
 import { RedisLinks } from './links.ts';
 import { RedisOutages } from './outages.ts';
@@ -64,7 +64,7 @@ export interface RedisStoreOptions {
 /**
  * The store that many daemons share (agentd-store(7), "Redis"). An operation is one script or several. If one script
  * reads and a later script writes, the later script checks that nothing has changed in the meantime.
- * @throws StoreUnavailable, StoreTooOld, StoreUnsharded
+ * @throws StoreUnavailable, StoreTooOld, StoreOfAnotherLayout
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const { traceRetentionMs, tracesMax = TRACES_MAX, refusedMax = REFUSED_MAX } = options;
@@ -87,6 +87,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
       TRACES_MAX: isSharded ? Math.ceil(tracesMax / SHARDS) : tracesMax,
       INBOX_MAX: inboxMax,
       FAILED_MAX: failedMax,
+      LAYOUT,
     },
   });
   await connection.connect();

@@ -85,9 +85,9 @@ export class RedisStreams implements StreamStore {
     return outcome === 'added';
   }
 
-  async read(stream_id: string, after: number): Promise<StreamEvent[]> {
-    const found = await this.#run('read-events', stream_id, after);
-    return (found as string[]).map((event) => JSON.parse(event));
+  async read(stream_id: string, after: number): Promise<StreamEvent[] | null> {
+    const found = (await this.#run('read-events', stream_id, after)) as string[] | null;
+    return found?.map((event) => JSON.parse(event)) ?? null;
   }
 
   subscribe(stream_id: string, listener: StreamListener): () => void {

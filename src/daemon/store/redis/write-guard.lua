@@ -2,7 +2,7 @@
 -- Stores verdicts and everything that they change, if nothing has changed since it was read, and then the messages and
 -- traces that result from them. KEYS[1]: all messages. ARGV: JSON of `users`: key, version as read, new version, value,
 -- expires_at; `counts`: tag, count as read, turns, blocked, max, ends_at; `sessions`: tag, end as read, new end;
--- `verdicts`: name of the message id, verdict; `traces`: fields; `deliveries`: lists of messages.
+-- `verdicts`: name of the message id, verdict, who wrote it; `traces`: fields; `deliveries`: lists of messages.
 -- Returns 0 if something was changed in the meantime: nothing is stored. Otherwise, for each delivery, the result of
 -- `enqueue`.
 local changes = cjson.decode(ARGV[3])
@@ -51,7 +51,7 @@ for _, count in ipairs(changes.counts) do
   call('PEXPIREAT', at, count.ends_at)
 end
 for _, seen in ipairs(changes.verdicts) do
-  note_seen(seen.name, 'verdict', seen.verdict)
+  note_seen(seen.name, 'verdict', seen.verdict, seen.user_id)
 end
 for _, fields in ipairs(changes.traces) do
   keep_trace('kept', TRACES_MAX, fields)

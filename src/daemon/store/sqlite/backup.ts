@@ -1,38 +1,11 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type Database from 'better-sqlite3';
 import { giveToOwner } from '../../give-to-owner.ts';
-import { BackupFailed, MigrationBackupFailed } from '../failures.ts';
+import { BackupFailed } from '../failures.ts';
 import { asStoreFailure, isDamage } from './unavailable.ts';
 
-/** How long a backup is kept, ms. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
-
 const UNFINISHED = '.new';
-
-/**
- * Copies a database with all commits into a file next to it, with mode 0600: for example `agentd.db.schema-9.backup`.
- * After a crash, the backup is either complete or absent.
- * @param version the version of the database's schema.
- * @throws MigrationBackupFailed, StoreDamaged; no partial file remains.
- */
-export function backUp(db: Database.Database, version: number): void {
-  const path = `${db.name}.schema-${version}.backup`;
-  try {
-    writeCopy(db, path);
-  } catch (error) {
-    throw isDamage(error) ? asStoreFailure(error) : new MigrationBackupFailed(path, sizeOf(db), error);
-  }
-}
 
 /**
  * Copies a database with all commits into a file that must not exist yet, with mode 0600. After a crash, the copy is
@@ -87,18 +60,6 @@ function writeCopy(db: Database.Database, path: string): void {
   }
 }
 
-/** Deletes the backups of a database that are older than 7 days or incomplete. */
-export function deleteOldBackups(path: string, now: number): void {
-  const directory = dirname(path);
-  const prefix = `${basename(path)}.schema-`;
-  for (const name of readdirSync(directory)) {
-    if (!name.startsWith(prefix)) continue;
-    const file = join(directory, name);
-    const old = (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) <= now - KEPT_MS;
-    if (old || name.endsWith(UNFINISHED)) rmSync(file, { force: true });
-  }
-}
-
 /** Syncs a file to disk or, for a directory, the names of its files. */
 export function sync(path: string): void {
   const file = openSync(path, 'r');
@@ -107,8 +68,4 @@ export function sync(path: string): void {
   } finally {
     closeSync(file);
   }
-}
-
-function sizeOf(db: Database.Database): number {
-  return statSync(db.name, { throwIfNoEntry: false })?.size ?? 0;
 }

@@ -81,8 +81,8 @@ export class SqliteGuard implements GuardStore {
     if (state.user && state.user !== before.user)
       this.#users.put(user.key, state.user, added, user_expires_at);
     if (state.turns && state.turns !== before.turns) this.#turns.put(session_id, state.turns, counted);
-    if (message_id !== null)
-      this.#known.note(user.platform, message_id, { verdict: JSON.stringify(verdict) }, now);
+    const known = { verdict: JSON.stringify(verdict), user_id: user.user_id };
+    if (message_id !== null) this.#known.note(user.platform, message_id, known, now);
     return verdict;
   }
 

@@ -8,7 +8,7 @@ export interface InboxRow extends Omit<InboxMessage, 'message' | 'reply_to' | 'q
 }
 
 /** The columns of an `InboxRow`, for SELECT and RETURNING. */
-export const COLUMNS = `id, platform, queue, session_id, message_id, message, reply_to, reply, question, notice, failure,
+export const COLUMNS = `id, platform, queue, session_id, message_id, user_id, message, reply_to, reply, question, notice, failure,
   notice_failure, request_id, state, attempts, passing, first_run_at, sends, text_stored_at, parts_sent, interrupted,
   sent_at, received_at, next_attempt_at, ended_at`;
 

@@ -54,6 +54,7 @@ type NewRow = [
   queue: string,
   session_id: string | null,
   message_id: string | null,
+  user_id: string | null,
   message: string | null,
   reply_to: string,
   reply: string | null,
@@ -114,9 +115,9 @@ export class SqliteInbox implements InboxStore {
     this.#queues = new InboxQueues(db, randomUUID(), bounds.clock);
     commit.keep(this.#queues);
     this.#insert = db.prepare<NewRow>(
-      `INSERT INTO inbox (id, platform, queue, session_id, message_id, message, reply_to, reply, request_id, state,
+      `INSERT INTO inbox (id, platform, queue, session_id, message_id, user_id, message, reply_to, reply, request_id, state,
          attempts, sends, sent_at, received_at, next_attempt_at, text_stored_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, ?, ?)`,
     );
     this.#edit = db.prepare<[string, string, string, string]>(
       `UPDATE inbox SET message = json_set(message, '$.text', ?, '$.edited', json('true'))
@@ -377,7 +378,7 @@ export class SqliteInbox implements InboxStore {
   }
 
   #keep(message: NewInboxMessage, now: number): void {
-    const { id, platform, queue, message_id, reply } = message;
+    const { id, platform, queue, message_id, user_id, reply } = message;
     const state = reply === null ? 'waiting' : 'replied';
     // Positional parameters, because named parameters would cost more time than the rest of the statement.
     const { lastInsertRowid } = this.#insert.run(
@@ -386,6 +387,7 @@ export class SqliteInbox implements InboxStore {
       queue,
       message.session_id,
       message_id,
+      user_id,
       message.message && JSON.stringify(message.message),
       JSON.stringify(message.reply_to),
       reply,
@@ -402,7 +404,7 @@ export class SqliteInbox implements InboxStore {
       sending: state === 'replied',
       due_at: now,
     });
-    if (message_id !== null) this.#neighbours.known.note(platform, message_id, { id }, now);
+    if (message_id !== null) this.#neighbours.known.note(platform, message_id, { id, user_id }, now);
   }
 
   /** A question counts as asked once the reply that contains it was sent. */

@@ -8,6 +8,8 @@ export interface KnownMessage {
   readonly verdict: string | null;
   /** The id of the message in the inbox. */
   readonly id: string | null;
+  /** The user who wrote the message. */
+  readonly user_id: string | null;
 }
 
 interface Met extends KnownMessage {
@@ -17,7 +19,7 @@ interface Met extends KnownMessage {
   expires_at: number | null;
 }
 
-const NOT_MET: KnownMessage = { verdict: null, id: null };
+const NOT_MET: KnownMessage = { verdict: null, id: null, user_id: null };
 
 /**
  * The messages that platforms have delivered, so that repeats are recognized. The guard and the inbox each record their
@@ -33,10 +35,11 @@ export class KnownMessages implements Resident {
 
   constructor(db: Database.Database) {
     this.#find = db.prepare<[string, string, number], KnownMessage>(
-      'SELECT verdict, id FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ?',
+      'SELECT verdict, id, user_id FROM known_messages WHERE platform = ? AND message_id = ? AND expires_at > ?',
     );
-    this.#put = db.prepare<[string, string, string | null, string | null, number]>(
-      'INSERT OR REPLACE INTO known_messages (platform, message_id, verdict, id, expires_at) VALUES (?, ?, ?, ?, ?)',
+    this.#put = db.prepare<[string, string, string | null, string | null, string | null, number]>(
+      `INSERT OR REPLACE INTO known_messages (platform, message_id, verdict, id, user_id, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?)`,
     );
     this.#forget = db.prepare<[number, number]>(
       `DELETE FROM known_messages WHERE (platform, message_id) IN
@@ -63,8 +66,8 @@ export class KnownMessages implements Resident {
   }
 
   save(): void {
-    for (const { platform, message_id, verdict, id, expires_at } of this.#met.values())
-      if (expires_at !== null) this.#put.run(platform, message_id, verdict, id, expires_at);
+    for (const { platform, message_id, verdict, id, user_id, expires_at } of this.#met.values())
+      if (expires_at !== null) this.#put.run(platform, message_id, verdict, id, user_id, expires_at);
     this.#met.clear();
   }
 

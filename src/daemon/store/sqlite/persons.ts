@@ -85,8 +85,8 @@ export class SqlitePersons implements PersonStore {
     this.#traces = { traces: traces('traces'), refused_traces: traces('refused_traces') };
     this.#streams = db.prepare<[], StreamRow>('SELECT id, owner, reader, start FROM streams');
     this.#answers = db.prepare<[], { key: string; answer: string }>('SELECT key, answer FROM answers');
-    this.#seen = db.prepare<[], { platform: string; message_id: string }>(
-      'SELECT platform, message_id FROM known_messages',
+    this.#seen = db.prepare<[], { platform: string; message_id: string; user_id: string | null }>(
+      'SELECT platform, message_id, user_id FROM known_messages',
     );
     this.#guardTurns = db.prepare<[], string>('SELECT session_id FROM guard_turns').pluck();
     this.#budgets = db.prepare<[], string>('SELECT key FROM budgets').pluck();
@@ -127,6 +127,7 @@ export class SqlitePersons implements PersonStore {
       const found = match.session(sessionOf(row), this.#turns.of(id));
       return found ? [{ ...found, id }] : [];
     });
+    const guard_keys = this.#logs.guardKeys(match);
     const answers = this.#answers
       .all()
       .filter(({ key, answer }) => match.answer(key, JSON.parse(answer) as StoredAnswer))
@@ -155,8 +156,9 @@ export class SqlitePersons implements PersonStore {
       guard_turns: this.#guardTurns.all().filter((tag) => match.guardTurns(tag)),
       budgets: this.#budgets.all().filter((key) => match.budget(key)),
     };
-    const seen = this.#seen.all().filter((one) => match.seenMessage(one.platform, one.message_id));
-    const guard_keys = this.#logs.guardKeys(match);
+    const seen = this.#seen
+      .all()
+      .filter(({ platform, message_id, user_id }) => match.seenMessage(platform, message_id, user_id));
     const limit_keys = this.#logs.limitKeys(match);
     const others = {
       summaries: sessions.reduce((sum, { id }) => sum + (this.#summaries.get(id) ?? 0), 0),
@@ -168,7 +170,7 @@ export class SqlitePersons implements PersonStore {
       limits: limit_keys.size,
       budgets: rows.budgets.length,
     };
-    const shown = sessions.map(({ id: _id, ...session }) => session);
+    const shown = sessions.map((session) => match.shown(session));
     const records = { sessions: shown, links, actions, inbox, others };
     return { match, sessions, rows, seen, guard_keys, limit_keys, records };
   }

@@ -16,8 +16,8 @@ import { makePrivateDirectory } from '../../make-directory.ts';
 import { RestoreRefused } from '../failures.ts';
 import { sync } from './backup.ts';
 import { emptyLog } from './database.ts';
+import { layoutDifference } from './layout.ts';
 import { takeLock } from './lock.ts';
-import { readMigrations } from './migrations.ts';
 
 /** Bytes. */
 const COPIED_AT_ONCE = 1024 * 1024;
@@ -86,19 +86,14 @@ function copyContent(from: number, to: number): void {
 }
 
 function verify(copy: string, file: string): void {
-  const known = readMigrations().length;
   let db: Database.Database | undefined;
   try {
     db = new Database(copy, { fileMustExist: true, readonly: true });
-    const version = db.pragma('user_version', { simple: true }) as number;
-    const hasSessions = db
-      .prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'sessions'")
-      .get();
-    if (version === 0 || !hasSessions) throw new RestoreRefused(file, 'it is not a store of agentd');
-    if (version > known)
+    const difference = layoutDifference(db);
+    if (difference !== null)
       throw new RestoreRefused(
         file,
-        `a later version of agentd wrote it (its schema version is ${version}, and this version supports at most ${known})`,
+        `it has another layout than the stores of this version of agentd: ${difference}`,
       );
     const [damage] = db.pragma('integrity_check(1)') as { integrity_check: string }[];
     if (damage?.integrity_check !== 'ok')
@@ -120,8 +115,6 @@ function withdrawQuestions(copy: string, file: string): void {
   let db: Database.Database | undefined;
   try {
     db = new Database(copy, { fileMustExist: true });
-    // A backup of an earlier version may have no actions.
-    if (!db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'actions'").get()) return;
     db.prepare("UPDATE actions SET state = 'withdrawn', finished_at = ? WHERE state = 'pending'").run(
       Date.now(),
     );

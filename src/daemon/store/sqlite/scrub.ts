@@ -16,7 +16,7 @@ const IN_MEMORY_BYTES = 512 * 1024 * 1024;
 
 /**
  * Removes deleted content from the files of a database: from its pages, which may contain copies of moved cells, and
- * from its log. Deletes the copies of the database that were made before a migration or a restore.
+ * from its log. Deletes the copies of the database that a restore or an earlier version has made.
  * @param wait_ms how long to wait until no other process uses the database.
  * @throws FilesNotRewritten
  */
@@ -48,8 +48,8 @@ async function rewrite(db: Database.Database, wait_ms: number): Promise<void> {
 }
 
 /**
- * Deletes backups such as `agentd.db.schema-9.backup`, the stores that a restore replaced, with their logs, and
- * incomplete copies after a crash.
+ * Deletes the stores that a restore replaced, with their logs, incomplete copies after a crash, and the copies that
+ * earlier versions have made before a migration, such as `agentd.db.schema-9.backup`.
  */
 function deleteCopies(path: string): void {
   const directory = dirname(path);

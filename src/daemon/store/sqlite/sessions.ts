@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
-import { AnonymousBytes, SESSION_BYTES, TURN_BYTES } from './anonymous-bytes.ts';
+import type { AnonymousBytes, AnonymousRows, ClientSize, IdleRow } from './anonymous-bytes.ts';
 import { Claims } from './claims.ts';
 import type { ErasedIds } from './erased-ids.ts';
 import type { GuardTurns } from './guard-turns.ts';
@@ -25,7 +25,12 @@ const CHAINED = 'id, coalesce(former_id, session_id) AS tag, last_turn';
 /** Finds a session by its current id, or by the id before sign-in. */
 const NAMED = '(session_id = @name OR former_id = @name)';
 
+/** Approximate size of a row and its index entries without its texts, bytes. */
+const SESSION_BYTES = 600;
+const TURN_BYTES = 500;
+
 export interface SessionParts {
+  anonymous: AnonymousBytes;
   /** The counts that end with a session. */
   counts: GuardTurns;
   pending: PendingActions;
@@ -33,7 +38,7 @@ export interface SessionParts {
 }
 
 /** Sessions and their turns, with the claims of sessions in memory. */
-export class SqliteSessions implements SessionStore {
+export class SqliteSessions implements SessionStore, AnonymousRows {
   readonly #clock: Clock;
   readonly #commit: GroupCommit;
   /** The claims of sessions, each with the time at which it was taken, ms since the epoch. */
@@ -41,8 +46,7 @@ export class SqliteSessions implements SessionStore {
   readonly #counts: GuardTurns;
   readonly #pending: PendingActions;
   readonly #erased: ErasedIds;
-  /** Null if this process enforces no limit. */
-  readonly #anonymous: AnonymousBytes | null;
+  readonly #anonymous: AnonymousBytes;
   readonly #chain: TurnChain;
   readonly #find;
   readonly #insert;
@@ -57,17 +61,17 @@ export class SqliteSessions implements SessionStore {
   readonly #over;
   readonly #chained;
   readonly #sizeOf;
+  readonly #sizes;
+  readonly #longestIdle;
   readonly #grow;
   readonly #delete;
   readonly #postpone;
 
-  /** @param anonymousMax ANONYMOUS_STORE_BYTES; null for no limit. */
   constructor(
     db: Database.Database,
     commit: GroupCommit,
     clock: Clock,
-    { counts, pending, erased }: SessionParts,
-    anonymousMax: number | null,
+    { counts, pending, erased, anonymous }: SessionParts,
   ) {
     this.#clock = clock;
     this.#commit = commit;
@@ -76,9 +80,14 @@ export class SqliteSessions implements SessionStore {
     this.#pending = pending;
     this.#erased = erased;
     this.#chain = new TurnChain(db);
-    this.#anonymous =
-      anonymousMax === null ? null : new AnonymousBytes(db, anonymousMax, { evict: (id) => this.#evict(id) });
-    if (this.#anonymous) commit.keep(this.#anonymous);
+    this.#anonymous = anonymous;
+    anonymous.include(this);
+    this.#sizes = db.prepare<[], ClientSize>(
+      'SELECT client, sum(bytes) AS bytes FROM sessions WHERE client IS NOT NULL GROUP BY client',
+    );
+    this.#longestIdle = db.prepare<[string, number], IdleRow>(
+      `SELECT id, last_active_at AS idle_since FROM sessions WHERE client = ? ORDER BY last_active_at, id LIMIT ?`,
+    );
     this.#find = db.prepare<{ name: string; now: number }, SessionRow>(
       `SELECT ${SESSION_COLUMNS} FROM sessions WHERE ${NAMED} AND expires_at > @now`,
     );
@@ -204,7 +213,7 @@ export class SqliteSessions implements SessionStore {
     }
     const row = rowOf(session);
     this.#insert.run(row);
-    if (row.client !== null) this.#anonymous?.add(row.client, SESSION_BYTES);
+    this.#anonymous.add(row.client, SESSION_BYTES);
   }
 
   /**
@@ -221,7 +230,7 @@ export class SqliteSessions implements SessionStore {
     const expires_at = now + ttl_ms;
     const bytes = TURN_BYTES + inserted.bytes + trace.bytes;
     this.#slide.run({ id, last_turn: inserted.id, now, expires_at, bytes });
-    if (client !== null) this.#anonymous?.add(client, bytes);
+    this.#anonymous.add(client, bytes);
     if (expires_at < session.expires_at) {
       // The session now ends earlier than before, so the sweeper and the count of turns must use the new end.
       this.#lookEarlier.run({ name: session_tag });
@@ -257,8 +266,7 @@ export class SqliteSessions implements SessionStore {
 
   /** Within a commit: counts other data that belongs to a session, by adding this many bytes to the session's size. */
   grow(id: number, bytes: number): void {
-    const client = this.#grow.get(bytes, id) ?? null;
-    if (client !== null) this.#anonymous?.add(client, bytes);
+    this.#anonymous.add(this.#grow.get(bytes, id) ?? null, bytes);
   }
 
   /**
@@ -304,11 +312,19 @@ export class SqliteSessions implements SessionStore {
     this.#counts.save();
     this.#pending.withdraw({ session_tag: tag });
     const { client = null, bytes = 0 } = this.#delete.get(id) ?? {};
-    if (client !== null) this.#anonymous?.add(client, -bytes);
+    this.#anonymous.add(client, -bytes);
+  }
+
+  sizes(): Iterable<ClientSize> {
+    return this.#sizes.iterate();
+  }
+
+  longestIdle(client: string, limit: number): readonly IdleRow[] {
+    return this.#longestIdle.all(client, limit);
   }
 
   /** Deletes a session with the traces of its turns. @returns the number of deleted rows. */
-  #evict(id: number): number {
+  evict(id: number): number {
     const session = this.#chained.get(id);
     if (!session) return 0;
     // One row for each turn, one for its trace, and one for the session.
@@ -320,7 +336,7 @@ export class SqliteSessions implements SessionStore {
   /** Stops counting a session as anonymous, because it gets an owner. */
   #leaveAnonymity(name: string): void {
     const { client = null, bytes = 0 } = this.#sizeOf.get({ name }) ?? {};
-    if (client !== null) this.#anonymous?.add(client, -bytes);
+    this.#anonymous.add(client, -bytes);
   }
 }
 

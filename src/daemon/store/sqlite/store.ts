@@ -15,24 +15,24 @@ import { Reserve } from '../reserve.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { Volume } from '../volume.ts';
 import { SqliteActions } from './actions.ts';
+import { AnonymousBytes } from './anonymous-bytes.ts';
 import { SqliteAudit } from './audit.ts';
-import { backUp, copyTo, lastBackupAt } from './backup.ts';
+import { copyTo, lastBackupAt } from './backup.ts';
 import { SqliteBudgets } from './budgets.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
 import { ErasedIds } from './erased-ids.ts';
-import { makeShrinkable } from './free-pages.ts';
 import { SqliteGuard } from './guard.ts';
 import { GuardTurns } from './guard-turns.ts';
 import { SqliteIdempotency } from './idempotency.ts';
 import { SqliteInbox } from './inbox.ts';
 import { KnownMessages } from './known-messages.ts';
+import { prepareLayout } from './layout.ts';
 import { SqliteLimits } from './limits.ts';
 import { SqliteLinks } from './links.ts';
 import { takeLock } from './lock.ts';
 import { SqliteMemories } from './memories.ts';
-import { type Migrations, migrate, readMigrations, versionOf } from './migrations.ts';
 import { SqliteOutages } from './outages.ts';
 import { PendingActions } from './pending-actions.ts';
 import { SqlitePersons } from './persons.ts';
@@ -81,19 +81,15 @@ export type SqliteStore = Store & { readonly maintenance: StoreMaintenance };
  * @throws the errors of `openStore`.
  */
 export function openSqliteStore(path: string, options: SqliteOptions): SqliteStore {
-  const migrations = readMigrations();
-  return options.role === 'daemon'
-    ? openAsDaemon(path, options, migrations)
-    : openAsAdministrator(path, options, migrations);
+  return options.role === 'daemon' ? openAsDaemon(path, options) : openAsAdministrator(path, options);
 }
 
-function openAsDaemon(path: string, options: SqliteOptions, migrations: Migrations): SqliteStore {
+function openAsDaemon(path: string, options: SqliteOptions): SqliteStore {
   createPrivateFile(path);
   const unlock = takeLock(path);
   const open = () =>
     openWith(path, (opened) => {
-      upgrade(opened, migrations);
-      makeShrinkable(opened);
+      prepareLayout(opened);
       keepEventLoopFree(opened);
     });
   const reserve = reserveOf(path, options);
@@ -120,27 +116,10 @@ function reserveOf(path: string, { reserveBytes }: SqliteOptions): Reserve | nul
   return reserveBytes === undefined ? null : new Reserve(join(dirname(path), 'agentd.reserve'), reserveBytes);
 }
 
-function openAsAdministrator(path: string, options: SqliteOptions, migrations: Migrations): SqliteStore {
+function openAsAdministrator(path: string, options: SqliteOptions): SqliteStore {
   if (options.mayCreate) createPrivateFile(path);
   else expectFile(path);
-  const db = openWith(path, (opened) => {
-    if (versionOf(opened, migrations) === migrations.length) return;
-    // The lock makes sure that no daemon uses the database during the migration.
-    const unlock = takeLock(path);
-    try {
-      upgrade(opened, migrations);
-    } finally {
-      unlock();
-    }
-  });
-  return assemble(db, options, null, () => {});
-}
-
-/** Brings a database to the latest schema after making a backup of it. */
-function upgrade(db: Database.Database, migrations: Migrations): void {
-  const found = versionOf(db, migrations);
-  if (found > 0 && found < migrations.length) backUp(db, found);
-  migrate(db, migrations);
+  return assemble(openWith(path, prepareLayout), options, null, () => {});
 }
 
 /** Opens a connection and prepares it. If this fails, the connection is closed again. */
@@ -167,23 +146,25 @@ function assemble(
   const space = new DiskSpace(db, volume, reserve);
   const commit = new GroupCommit(db, space);
   const erased = new ErasedIds(db, clock);
+  const anonymous = new AnonymousBytes(anonymousMaxOf(options));
   const traces = new SqliteTraces(db, commit, erased, {
     clock,
     retentionMs: traceRetentionMs,
     max: tracesMax,
     refusedMax,
+    anonymous,
   });
-  const anonymousMax = options.role === 'daemon' ? (options.anonymousMax ?? null) : null;
   const counts = new GuardTurns(db, commit, GUARD_LISTED_MAX);
   const pending = new PendingActions(db, clock);
-  const sessions = new SqliteSessions(db, commit, clock, { counts, pending, erased }, anonymousMax);
+  commit.keep(anonymous);
+  const sessions = new SqliteSessions(db, commit, clock, { counts, pending, erased, anonymous });
   const limits = new SqliteLimits(db, commit, clock);
   const budgets = new SqliteBudgets(db, commit, clock);
   const summaries = new SqliteSummaries(db, commit, clock, sessions);
   const known = new KnownMessages(db);
   commit.keep(known);
   const guard = new SqliteGuard(db, commit, clock, known, counts);
-  const idempotency = new SqliteIdempotency(db, commit, clock);
+  const idempotency = new SqliteIdempotency(db, commit, clock, anonymous);
   const outages = new SqliteOutages(db, commit, clock);
   const inbox = new SqliteInbox(
     db,
@@ -199,7 +180,7 @@ function assemble(
   );
   const links = new SqliteLinks(db, commit, clock);
   const memories = new SqliteMemories(db, commit, clock, options.memoriesMax ?? MEMORIES_MAX);
-  const streams = new SqliteStreams(db, commit, clock);
+  const streams = new SqliteStreams(db, commit, clock, anonymous);
   const actions = new SqliteActions(db, commit, {
     clock,
     retentionMs: actionsRetentionMs,
@@ -227,7 +208,6 @@ function assemble(
       volume,
       space,
       reserve,
-      clock,
     },
   );
 
@@ -280,6 +260,11 @@ function assemble(
       unlock();
     },
   };
+}
+
+/** Only the daemon makes room: an administrator's command must not delete data that nobody told it to delete. */
+function anonymousMaxOf({ role, anonymousMax }: SqliteOptions): number {
+  return role === 'daemon' ? (anonymousMax ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
 }
 
 function damagesOf(db: Database.Database): string[] {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
 import type { Clock } from '../../clock.ts';
+import { clientTag } from '../../session/client-tag.ts';
 import type { StreamClaim } from '../claims.ts';
 import type {
   NewStream,
@@ -11,6 +12,7 @@ import type {
   StreamStart,
   StreamStore,
 } from '../streams.ts';
+import type { AnonymousBytes, AnonymousRows, ClientSize, IdleRow } from './anonymous-bytes.ts';
 import { Claims } from './claims.ts';
 import { type GroupCommit, type Resident, read } from './writer.ts';
 
@@ -20,17 +22,30 @@ interface StreamRow extends Omit<StreamRecord, 'start' | 'stop_requested'> {
   start: string;
 }
 
+interface NewRow extends Omit<StreamRow, 'id' | 'state' | 'reader' | 'last_event'> {
+  client: string | null;
+  bytes: number;
+  expires_at: number;
+}
+
 /** The part of a running stream that is needed to add events. */
 interface Running {
   /** The id of the stream's row. */
   id: number;
   last_event: number;
+  /** The tag of the anonymous client to whom it belongs; null if there is none. */
+  client: string | null;
 }
 
 /** The data that is stored with the claim of a stream. */
 interface Run {
   stop_requested: boolean;
 }
+
+/** Approximate size of a row and its index entries without its texts, bytes. */
+const STREAM_BYTES = 500;
+const EVENT_BYTES = 50;
+const EVENTS_SIZE = `(SELECT coalesce(sum(${EVENT_BYTES} + octet_length(data)), 0) FROM stream_events WHERE stream = streams.id)`;
 
 const LAST_EVENT = `(SELECT coalesce(max(id), 0) FROM stream_events WHERE stream = streams.id) AS last_event`;
 const COLUMNS = `id, stream_id, state, idempotency_key, fingerprint, owner, reader, token, start, ttl_ms, ${LAST_EVENT}`;
@@ -44,7 +59,7 @@ const END = { stream_complete: 'completed', error: 'failed' } as const satisfies
  * Streams and their events. Claims and subscriptions are in memory, because only one daemon uses the file. So if a
  * running stream has no claim in this process, its run died with another process or was abandoned.
  */
-export class SqliteStreams implements StreamStore, Resident {
+export class SqliteStreams implements StreamStore, Resident, AnonymousRows {
   readonly hintsMayBeLost = false;
   readonly gather_ms = 0;
   readonly #claims: Claims<Run>;
@@ -53,10 +68,13 @@ export class SqliteStreams implements StreamStore, Resident {
   readonly #subscribers = new EventEmitter().setMaxListeners(0);
   readonly #commit: GroupCommit;
   readonly #clock: Clock;
+  readonly #anonymous: AnonymousBytes;
   readonly #findLive;
+  readonly #isLive;
   readonly #findByKey;
   readonly #dropKey;
   readonly #insert;
+  readonly #sizeOf;
   readonly #begin;
   readonly #findRunning;
   readonly #end;
@@ -65,9 +83,14 @@ export class SqliteStreams implements StreamStore, Resident {
   readonly #unended;
   readonly #deleteExpiredEvents;
   readonly #deleteExpiredStreams;
+  readonly #evict;
+  readonly #sizes;
+  readonly #longestIdle;
 
-  constructor(db: Database.Database, commit: GroupCommit, clock: Clock) {
+  constructor(db: Database.Database, commit: GroupCommit, clock: Clock, anonymous: AnonymousBytes) {
     commit.keep(this);
+    this.#anonymous = anonymous;
+    anonymous.include(this);
     this.#claims = new Claims(commit, clock);
     this.#commit = commit;
     this.#clock = clock;
@@ -75,32 +98,36 @@ export class SqliteStreams implements StreamStore, Resident {
     this.#findLive = db.prepare<{ stream_id: string; now: number }, StreamRow>(
       `SELECT ${COLUMNS} FROM streams WHERE stream_id = @stream_id AND ${alive}`,
     );
+    this.#isLive = db.prepare<{ stream_id: string; now: number }>(
+      `SELECT 1 FROM streams WHERE stream_id = @stream_id AND ${alive}`,
+    );
     this.#findByKey = db.prepare<{ key: string; now: number }, StreamRow>(
       `SELECT ${COLUMNS} FROM streams WHERE idempotency_key = @key AND ${alive}`,
     );
     this.#dropKey = db.prepare<[string]>(
       `UPDATE streams SET idempotency_key = NULL WHERE idempotency_key = ?`,
     );
-    this.#insert = db.prepare<
-      Omit<StreamRow, 'id' | 'state' | 'reader' | 'last_event'> & { expires_at: number }
-    >(
+    this.#insert = db.prepare<NewRow>(
       `INSERT INTO streams
-         (stream_id, state, idempotency_key, fingerprint, owner, token, start, ttl_ms, expires_at)
+         (stream_id, state, idempotency_key, fingerprint, owner, client, token, start, bytes, ttl_ms, expires_at)
        VALUES
-         (@stream_id, 'waiting', @idempotency_key, @fingerprint, @owner, @token, @start, @ttl_ms, @expires_at)`,
+         (@stream_id, 'waiting', @idempotency_key, @fingerprint, @owner, @client, @token, @start, @bytes, @ttl_ms,
+          @expires_at)`,
     );
-    this.#begin = db
-      .prepare<StreamClaimant & { stream_id: string; now: number }, number>(
-        `UPDATE streams SET state = 'running', token = NULL, owner = coalesce(@owner, owner), reader = @reader,
-           expires_at = NULL
-         WHERE stream_id = @stream_id AND state = 'waiting' AND expires_at > @now RETURNING id`,
-      )
-      .pluck();
+    this.#sizeOf = db.prepare<[string], ClientSize>('SELECT client, bytes FROM streams WHERE stream_id = ?');
+    this.#begin = db.prepare<
+      StreamClaimant & { stream_id: string; now: number },
+      Omit<Running, 'last_event'>
+    >(
+      `UPDATE streams SET state = 'running', token = NULL, owner = coalesce(@owner, owner), reader = @reader,
+         client = iif(@owner IS NULL, client, NULL), expires_at = NULL
+       WHERE stream_id = @stream_id AND state = 'waiting' AND expires_at > @now RETURNING id, client`,
+    );
     this.#findRunning = db.prepare<[string], Running>(
-      `SELECT id, ${LAST_EVENT} FROM streams WHERE stream_id = ? AND state = 'running'`,
+      `SELECT id, client, ${LAST_EVENT} FROM streams WHERE stream_id = ? AND state = 'running'`,
     );
     this.#end = db.prepare<{ id: number; now: number; failed: 0 | 1 }>(
-      `UPDATE streams SET state = 'ended', expires_at = @now + ttl_ms,
+      `UPDATE streams SET state = 'ended', expires_at = @now + ttl_ms, bytes = bytes + iif(client IS NULL, 0, ${EVENTS_SIZE}),
          idempotency_key = CASE WHEN @failed THEN NULL ELSE idempotency_key END
        WHERE id = @id`,
     );
@@ -120,10 +147,22 @@ export class SqliteStreams implements StreamStore, Resident {
          (SELECT stream, stream_events.id FROM streams JOIN stream_events ON stream = streams.id
           WHERE expires_at <= ? LIMIT ?)`,
     );
-    this.#deleteExpiredStreams = db.prepare<[number, number]>(
+    this.#deleteExpiredStreams = db.prepare<[number, number], ClientSize>(
       `DELETE FROM streams WHERE id IN
          (SELECT id FROM streams
-          WHERE expires_at <= ? AND NOT EXISTS (SELECT 1 FROM stream_events WHERE stream = streams.id) LIMIT ?)`,
+          WHERE expires_at <= ? AND NOT EXISTS (SELECT 1 FROM stream_events WHERE stream = streams.id) LIMIT ?)
+       RETURNING client, bytes`,
+    );
+    this.#evict = db.prepare<[number], ClientSize>(
+      'DELETE FROM streams WHERE id = ? RETURNING client, bytes',
+    );
+    this.#sizes = db.prepare<[], ClientSize>(
+      `SELECT client, sum(bytes + iif(state = 'running', ${EVENTS_SIZE}, 0)) AS bytes FROM streams
+       WHERE client IS NOT NULL GROUP BY client`,
+    );
+    this.#longestIdle = db.prepare<[string, number], IdleRow>(
+      `SELECT id, expires_at - ttl_ms AS idle_since FROM streams WHERE client = ? AND expires_at IS NOT NULL
+       ORDER BY idle_since LIMIT ?`,
     );
   }
 
@@ -137,7 +176,12 @@ export class SqliteStreams implements StreamStore, Resident {
         // An expired stream with this key may still be stored.
         this.#dropKey.run(key);
       }
-      this.#insert.run({ ...stream, start: JSON.stringify(stream.start), expires_at: now + stream.ttl_ms });
+      const { owner, token, start: begun } = stream;
+      const client = owner === null && begun.address !== null ? clientTag(begun.address) : null;
+      const start = JSON.stringify(begun);
+      const bytes = STREAM_BYTES + Buffer.byteLength(start) + (token?.length ?? 0);
+      this.#insert.run({ ...stream, client, start, bytes, expires_at: now + stream.ttl_ms });
+      this.#anonymous.add(client, bytes);
       return { ...stream, reader: null, state: 'waiting', stop_requested: false, last_event: 0 };
     });
   }
@@ -162,9 +206,11 @@ export class SqliteStreams implements StreamStore, Resident {
     first: readonly StreamEvent[] = [],
   ): Promise<StreamClaim | null> {
     const claim = await this.#commit.write(() => {
-      const id = this.#begin.get({ ...claimant, stream_id, now: this.#clock.now() });
-      if (id === undefined) return null;
-      this.#running.set(stream_id, { id, last_event: 0 });
+      const before = claimant.owner === null ? undefined : this.#sizeOf.get(stream_id);
+      const begun = this.#begin.get({ ...claimant, stream_id, now: this.#clock.now() });
+      if (begun === undefined) return null;
+      if (before !== undefined) this.#anonymous.add(before.client, -before.bytes);
+      this.#running.set(stream_id, { ...begun, last_event: 0 });
       const owner = this.#claims.begin(stream_id, { stop_requested: false });
       this.add(stream_id, first);
       return { stream_id, owner };
@@ -187,8 +233,12 @@ export class SqliteStreams implements StreamStore, Resident {
     return added;
   }
 
-  read(stream_id: string, after: number): Promise<StreamEvent[]> {
-    return read(() => this.#read.all({ stream_id, after, now: this.#clock.now() }));
+  read(stream_id: string, after: number): Promise<StreamEvent[] | null> {
+    return read(() => {
+      const now = this.#clock.now();
+      const events = this.#read.all({ stream_id, after, now });
+      return events.length === 0 && !this.#isLive.get({ stream_id, now }) ? null : events;
+    });
   }
 
   subscribe(stream_id: string, listener: StreamListener): () => void {
@@ -235,13 +285,16 @@ export class SqliteStreams implements StreamStore, Resident {
     const running = this.#runningOf(stream_id);
     if (running?.last_event !== before)
       throw new Error(`event ${before + 1} does not follow the last event of its stream`);
-    for (const event of events) this.#insertEvent.run(running.id, event.id, event.event, event.data);
+    for (const event of events) {
+      this.#insertEvent.run(running.id, event.id, event.event, event.data);
+      this.#anonymous.add(running.client, EVENT_BYTES + Buffer.byteLength(event.data));
+    }
     const end = END[last.event as keyof typeof END];
     if (end) {
       this.#running.delete(stream_id);
       this.#claims.end(stream_id);
       this.#end.run({ id: running.id, now: this.#clock.now(), failed: end === 'failed' ? 1 : 0 });
-    } else this.#running.set(stream_id, { id: running.id, last_event: last.id });
+    } else this.#running.set(stream_id, { ...running, last_event: last.id });
   }
 
   /** Notifies subscribers about committed events. */
@@ -255,7 +308,25 @@ export class SqliteStreams implements StreamStore, Resident {
   deleteExpired(bite: number): number {
     const now = this.#clock.now();
     const events = this.#deleteExpiredEvents.run(now, bite).changes;
-    return events + this.#deleteExpiredStreams.run(now, bite - events).changes;
+    const streams = this.#deleteExpiredStreams.all(now, bite - events);
+    for (const { client, bytes } of streams) this.#anonymous.add(client, -bytes);
+    return events + streams.length;
+  }
+
+  sizes(): Iterable<ClientSize> {
+    return this.#sizes.iterate();
+  }
+
+  /** The run of a stream keeps it, so only streams that wait or have ended are idle. */
+  longestIdle(client: string, limit: number): readonly IdleRow[] {
+    return this.#longestIdle.all(client, limit);
+  }
+
+  /** Deletes a stream with its events. @returns 1 */
+  evict(id: number): number {
+    const { client = null, bytes = 0 } = this.#evict.get(id) ?? {};
+    this.#anonymous.add(client, -bytes);
+    return 1;
   }
 
   load(): void {

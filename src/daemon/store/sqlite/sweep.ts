@@ -1,8 +1,6 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import type { Reserve } from '../reserve.ts';
 import type { Volume } from '../volume.ts';
-import { deleteOldBackups } from './backup.ts';
 import { emptyLog } from './database.ts';
 import type { DiskSpace } from './disk-space.ts';
 import { returnFreePages } from './free-pages.ts';
@@ -25,7 +23,6 @@ export interface SweepParts {
   space: DiskSpace;
   /** Null if this process has no reserve. */
   reserve: Reserve | null;
-  clock: Clock;
 }
 
 /** Deletes expired data, even on a full disk, and returns the space to the file system. */
@@ -61,7 +58,7 @@ export class Sweep {
 
   async #sweep(): Promise<number> {
     if (this.#closed) return 0;
-    const { db, commit, volume, space, clock } = this.#parts;
+    const { db, commit, volume, space } = this.#parts;
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
     // Each batch makes the log longer, so on a full disk the log is emptied after each batch.
@@ -72,7 +69,6 @@ export class Sweep {
     volume.askAgain();
     if (returned > 0) return returned;
     await this.#makeReserve();
-    deleteOldBackups(db.name, clock.now());
     return 0;
   }
 

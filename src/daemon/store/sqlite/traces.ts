@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { TraceStore, TraceUser } from '../traces.ts';
+import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { ErasedIds } from './erased-ids.ts';
 import { type KeptTrace, TraceRing } from './trace-ring.ts';
 import { type GroupCommit, read } from './writer.ts';
@@ -15,6 +16,7 @@ export interface TraceBounds {
   max: number;
   /** Maximum number of traces of refused requests; `REFUSED_MAX` except in tests. */
   refusedMax: number;
+  anonymous: AnonymousBytes;
 }
 
 /** A trace that was inserted. */
@@ -36,8 +38,10 @@ export class SqliteTraces implements TraceStore {
     this.#erased = erased;
     this.#bounds = bounds;
     this.#commit = commit;
-    this.#kept = new TraceRing(db, 'traces', bounds.max, TRACES_FOUND_MAX);
-    this.#refused = new TraceRing(db, 'refused_traces', bounds.refusedMax, TRACES_FOUND_MAX);
+    const { max, refusedMax, anonymous } = bounds;
+    const foundMax = TRACES_FOUND_MAX;
+    this.#kept = new TraceRing(db, 'traces', { max, foundMax, anonymous });
+    this.#refused = new TraceRing(db, 'refused_traces', { max: refusedMax, foundMax, anonymous });
   }
 
   async keep(trace: TraceRecord): Promise<void> {
@@ -46,10 +50,10 @@ export class SqliteTraces implements TraceStore {
     });
   }
 
-  async keepRefused(trace: TraceRecord): Promise<void> {
+  async keepRefused(trace: TraceRecord, client: string | null = null): Promise<void> {
     await this.#commit.write(() => {
       if (this.#isErased(trace)) return;
-      this.#refused.insert(trace, JSON.stringify(trace), this.#bounds.clock.now());
+      this.#refused.insert(trace, JSON.stringify(trace), this.#bounds.clock.now(), client);
     });
   }
 
@@ -83,11 +87,6 @@ export class SqliteTraces implements TraceStore {
   /** Whether the trace belongs to a run that was under way when its session or its message was erased. */
   #isErased({ turn_id, session_id }: TraceRecord): boolean {
     return this.#erased.has(turn_id) || (session_id !== null && this.#erased.has(session_id));
-  }
-
-  /** Within a commit: deletes a trace that was inserted, if it still exists. */
-  delete(id: number): void {
-    this.#kept.delete(id);
   }
 
   /**

@@ -1,11 +1,14 @@
 import { readFile, stat } from 'node:fs/promises';
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
+import { treeFault } from '../../tree-fault.ts';
 import { linesOf } from '../../yaml-lines.ts';
 import { DocumentNode, DocumentProblem, isObject, type OpenApiDocument } from './openapi-document.ts';
 
 /** Maximum size of a document. The largest documents of public APIs have about 12 MB. */
 const MAX_BYTES = 64 * 1_048_576;
 const MAX_DEPTH = 500;
+/** Maximum number of values, more than a document of `MAX_BYTES` usually has. Aliases can repeat values without end. */
+const MAX_VALUES = 10_000_000;
 const RIGHT = 'an OpenAPI document of version 3.0 or 3.1, JSON or YAML';
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
@@ -31,6 +34,8 @@ export class UnreadableDocument extends Error {
 export async function readDocument(path: string): Promise<OpenApiDocument> {
   const text = await readText(path);
   const value = parse(text);
+  const fault = treeFault(value, MAX_VALUES);
+  if (fault !== null) throw new UnreadableDocument(fault);
   const lineOf = linesOf(text);
   if (!isObject(value)) throw new UnreadableDocument('is not an object at its top level');
   const root = DocumentNode.root(value);

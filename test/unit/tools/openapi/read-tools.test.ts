@@ -295,6 +295,10 @@ describe('an OpenAPI document', () => {
     ['openapi: 3.0.0', ['tools[0].openapi shop.openapi: #/paths has no `paths`']],
     ['- 1', ['tools[0].openapi shop.openapi is not an object at its top level']],
     [
+      'openapi: 3.0.0\nx: &x { a: *x }\npaths: {}',
+      ['tools[0].openapi shop.openapi contains a value that refers to itself'],
+    ],
+    [
       'openapi: 3.0.0\npaths:\n  a: [',
       [
         'tools[0].openapi shop.openapi, line 3, cannot be parsed: unexpected end of the stream within a flow collection',
