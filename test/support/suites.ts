@@ -37,6 +37,7 @@ export const SLOW = [
   'test/unit/store/limits.test.ts',
   'test/unit/store/resident-state.test.ts',
   'test/unit/store/small-disk.test.ts',
+  'test/unit/tools/check-limits.test.ts',
   'test/unit/tools/mcp/persons.test.ts',
   'test/unit/tools/mcp/stdio.test.ts',
   'test/unit/tools/openapi/real-documents.test.ts',

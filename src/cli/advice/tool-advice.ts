@@ -128,6 +128,11 @@ export const TOOL_ADVICE: AdviceTable = {
     todo: 'The lines before `tool_timeout` show which call took long.',
   },
   invalid_arguments: { happened: 'The agent called a tool with invalid arguments, and was told so.' },
+  arguments_too_slow: {
+    happened:
+      'The agent called a tool again whose arguments had taken too long to check in this run. They were not checked again.',
+    todo: 'Simplify the schema of the tool: forms that nothing tells apart multiply if they are recursive.',
+  },
   too_many_calls: {
     happened: 'The agent made more tool calls than one run may make.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another model.',

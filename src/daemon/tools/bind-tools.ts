@@ -4,9 +4,10 @@ import { requestContext, withRequestContext } from '../agent/context.ts';
 import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
 import { CallCounter } from './call-counter.ts';
 import { type CallOutcome, refusal } from './call-outcome.ts';
-import { checkArguments } from './check-arguments.ts';
+import { checkRead } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
+import { readArguments } from './read-arguments.ts';
 import type { Tool, ToolArguments } from './tool.ts';
 import type { ToolRun } from './tool-run.ts';
 
@@ -74,10 +75,15 @@ async function callOnce(
   counter: CallCounter,
   run: ToolRun,
 ): Promise<CallOutcome> {
-  const tooMany = counter.count(tool.name, given);
+  const read = readArguments(given);
+  const tooMany = counter.count(tool.name, read.ok ? read.args : read.message);
   if (tooMany) return tooMany;
-  const checked = checkArguments(tool.parameters, given);
-  if (!checked.ok) return refusal('invalid_arguments', checked.message);
+  if (!read.ok) return refusal('invalid_arguments', read.message);
+  const checked = checkRead(tool.parameters, read.args);
+  if (!checked.ok) {
+    if (checked.too_slow) counter.giveUp(tool.name);
+    return refusal('invalid_arguments', checked.message);
+  }
   const { args } = checked;
   const prepared = await prepareCall(tool, args, run);
   if (!('credential' in prepared)) return prepared;

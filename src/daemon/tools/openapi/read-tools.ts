@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { SettingProblem } from '../../settings/problem.ts';
-import { checkSchema } from '../check-arguments.ts';
+import { checkSchema } from '../compile-schema.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { TOOL_NAME_MAX } from '../tool-name.ts';
