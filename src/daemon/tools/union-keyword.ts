@@ -123,8 +123,9 @@ function usesUnevaluated(schema: unknown): boolean {
 
 /** The name of a form in messages for a model. */
 function nameOf(form: unknown, index: number): string {
-  const { title, $ref } = isSchema(form) ? form : {};
+  const { title, $ref, required } = isSchema(form) ? form : {};
   if (typeof title === 'string' && title.trim() !== '') return title.slice(0, 64);
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1).slice(0, 64);
-  return `form ${index + 1}`;
+  const needs = Array.isArray(required) ? required.slice(0, 2).map((name) => String(name).slice(0, 32)) : [];
+  return needs.length === 0 ? `form ${index + 1}` : `form ${index + 1} (${needs.join(', ')})`;
 }

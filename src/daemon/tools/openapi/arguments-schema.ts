@@ -43,24 +43,24 @@ export function argumentsSchema(
     ...offered.map(({ schema }) => schema),
     ...(bodySchema === null ? [] : [bodySchema]),
   ]);
-  const properties: Record<string, unknown> = {};
+  const properties = new Map<string, unknown>();
   const required: string[] = [];
   for (const parameter of offered) {
     const schema = parameter.schema.value === undefined ? {} : converter.convert(parameter.schema);
-    properties[parameter.property] = described(schema, parameter.description);
+    properties.set(parameter.property, described(schema, parameter.description));
     if (parameter.required) required.push(parameter.property);
   }
   // If all fields of the body are bound, the model has nothing to fill in.
   const isFilled = hidden.size > 0 && fields.every((field) => hidden.has(field));
   if (body !== null && !isFilled) {
     const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
-    properties[BODY] = described(schema, body.description);
+    properties.set(BODY, described(schema, body.description));
     if (body.required) required.push(BODY);
   }
   const { definitions } = converter;
   return {
     type: 'object',
-    properties,
+    properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required } : {}),
     additionalProperties: false,
     ...(Object.keys(definitions).length > 0 ? { $defs: definitions } : {}),
@@ -77,11 +77,16 @@ function checkBindings(bound: readonly string[], known: readonly string[]): void
   }
 }
 
+/** Maximum number of schemas that together describe the fields of a body. */
+const MAX_FORMS = 2_000;
+
 /** The fields that a body can have in any of the forms that its schema allows. */
 function fieldsOf(node: DocumentNode, seen: Set<string>): string[] {
   const schema = node.resolved();
   if (seen.has(schema.pointer)) return [];
   seen.add(schema.pointer);
+  if (seen.size > MAX_FORMS)
+    schema.refuse('is part of a body with too many forms', 'a body with fewer forms');
   const names = schema
     .child('properties')
     .members()

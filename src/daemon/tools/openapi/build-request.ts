@@ -2,6 +2,7 @@ import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type Operation, type Parameter } from './read-operation.ts';
+import { unsendable } from './unsendable.ts';
 
 /** A request with the arguments, or a text that tells the model why there is none. */
 export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
@@ -27,11 +28,13 @@ function requestOf({ found, parameters, body }: Operation, args: ToolArguments):
   const given = parameters.filter(
     ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
   );
+  const problem = given.map((one) => unsendable(one, args[one.property])).find((text) => text !== null);
+  if (problem !== undefined) throw new UnusableArgument(problem);
   const query = given
     .filter((one) => one.in === 'query')
     .flatMap((one) => queryOf(one, args[one.property], parameters));
   const headers = given
-    .filter((one) => one.in === 'header' && args[one.property] !== null)
+    .filter((one) => one.in === 'header')
     .map((one) => [one.name, headerOf(one, args[one.property])]);
   const hasBody = body !== null && Object.hasOwn(args, BODY) && args[BODY] !== undefined;
   return {

@@ -765,6 +765,40 @@ describe('the schema of the arguments of a tool', () => {
     const [problem] = await problemsOf(document, { a: {} });
     expect(problem).toContain('shop.openapi, line 9: #/paths/~1a/post has a schema that cannot be used');
   });
+
+  it.each([
+    ['as they are', {}],
+    ['with fields that only answers have', { properties: { id: { type: 'string', readOnly: true } } }],
+  ])('is refused at start if checking a value would take forever, with definitions %s', async (_, rest) => {
+    const links = Array.from({ length: 40 }, (_link, n) => {
+      const next = { $ref: `#/components/schemas/S${n + 1}` };
+      return [`S${n}`, n === 39 ? { type: 'object' } : { allOf: [next, next], ...rest }];
+    });
+    const requestBody = json({ $ref: '#/components/schemas/S0' });
+    const document = documentOf(
+      { '/a': { post: { operationId: 'a', requestBody, ...OK } } },
+      { components: { schemas: Object.fromEntries(links) } },
+    );
+    const problems = await problemsOf(document, { a: {} });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(/has too many alternatives|is too large/);
+  });
+
+  it.each([
+    ['a chain of 20,000 references', 20_000, (next: object) => next],
+    ['schemas within 20,000 schemas', 20_000, (items: object) => ({ type: 'array', items })],
+  ])('is refused at start if it is %s', async (_, length, link) => {
+    const links = Array.from({ length }, (_link, n) => [
+      `S${n}`,
+      n === length - 1 ? { type: 'string' } : link({ $ref: `#/components/schemas/S${n + 1}` }),
+    ]);
+    const requestBody = json({ $ref: '#/components/schemas/S0' });
+    const document = documentOf(
+      { '/a': { post: { operationId: 'a', requestBody, ...OK } } },
+      { components: { schemas: Object.fromEntries(links) } },
+    );
+    expect(await problemsOf(document, { a: {} })).not.toEqual([]);
+  });
 });
 
 describe('the body of an operation', () => {
