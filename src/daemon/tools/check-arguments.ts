@@ -2,6 +2,7 @@ import { type Validator, validatorOf } from './compile-schema.ts';
 import { errorsInWords } from './errors-in-words.ts';
 import { ExplosiveSchema } from './examine-schema.ts';
 import { readArguments } from './read-arguments.ts';
+import { RepeatedName, withOriginalNames } from './safe-names.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
 import { CpuTimeExceeded, withinCpuTime } from './within-cpu-time.ts';
 
@@ -15,7 +16,7 @@ const CHECK_MS = 250;
 
 /**
  * Checks the arguments that a model filled in against the whole JSON Schema of a tool. Nothing is added to them, and
- * nothing is left out. If the arguments are wrong, `message` says what the model must correct.
+ * nothing is left out; only safe names of properties become the names that the API knows (safe-names.ts). If the arguments are wrong, `message` says what the model must correct.
  */
 export function checkArguments(schema: JsonSchema, given: unknown): Checked {
   const read = readArguments(given);
@@ -26,7 +27,8 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
 export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
   try {
     const validator = validatorOf(schema);
-    if (isValid(validator, args)) return { ok: true, args };
+    if (limited(validator, () => validator.validate(args)))
+      return { ok: true, args: limited(validator, () => withOriginalNames(schema, args)) };
     return { ok: false, message: errorsInWords(validator.validate.errors ?? [], args) };
   } catch (error) {
     // A RangeError: the schemas that are applied to the values are nested too deeply for the stack.
@@ -36,10 +38,12 @@ export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
         message: 'The arguments take too long to check. Use fewer or simpler values.',
         too_slow: true,
       };
+    if (error instanceof RepeatedName)
+      return { ok: false, message: `The arguments cannot be sent: ${error.message}. Use one.` };
     throw error;
   }
 }
 
-function isValid({ validate, is_quick }: Validator, args: ToolArguments): boolean {
-  return is_quick ? validate(args) : withinCpuTime(CHECK_MS, () => validate(args));
+function limited<T>({ is_quick }: Validator, work: () => T): T {
+  return is_quick ? work() : withinCpuTime(CHECK_MS, work);
 }
