@@ -1,4 +1,4 @@
-import { type Validator, validatorOf } from './compile-schema.ts';
+import { dropValidator, type Validator, validatorOf } from './compile-schema.ts';
 import { errorsInWords } from './errors-in-words.ts';
 import { ExplosiveSchema } from './examine-schema.ts';
 import { readArguments } from './read-arguments.ts';
@@ -13,6 +13,8 @@ type Checked =
 
 /** How long checking the arguments of one call may take, ms. */
 const CHECK_MS = 250;
+/** If a check finds more errors than this, they are not kept in memory. */
+const MAX_KEPT_ERRORS = 1_000;
 
 /**
  * Checks the arguments that a model filled in against the whole JSON Schema of a tool. Nothing is added to them, and
@@ -29,8 +31,11 @@ export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
     const validator = validatorOf(schema);
     if (limited(validator, () => validator.validate(args)))
       return { ok: true, args: limited(validator, () => withOriginalNames(schema, args)) };
-    return { ok: false, message: errorsInWords(validator.validate.errors ?? [], args) };
+    const errors = validator.validate.errors ?? [];
+    if (errors.length > MAX_KEPT_ERRORS) dropValidator(schema);
+    return { ok: false, message: errorsInWords(errors, args) };
   } catch (error) {
+    dropValidator(schema);
     // A RangeError: the schemas that are applied to the values are nested too deeply for the stack.
     if (error instanceof CpuTimeExceeded || error instanceof ExplosiveSchema || error instanceof RangeError)
       return {

@@ -54,7 +54,10 @@ export function validatorOf(schema: JsonSchema): Validator {
     // A compiler that was interrupted has half a schema in it.
     if (isInterrupted) compilers = null;
     isInterrupted = true;
-    const validate = compilerOf(dialect).compile(rest);
+    const compiler = compilerOf(dialect);
+    const validate = compiler.compile(rest);
+    // The compiler would keep every schema that it has compiled.
+    compiler.removeSchema(rest);
     isInterrupted = false;
     return validate;
   };
@@ -67,6 +70,11 @@ export function validatorOf(schema: JsonSchema): Validator {
     if (error instanceof CpuTimeExceeded) throw new ExplosiveSchema('takes too long to compile');
     throw error;
   }
+}
+
+/** Drops a compiled schema. Its functions keep the errors of their last check, which can be many. */
+export function dropValidator(schema: JsonSchema): void {
+  validators.delete(schema);
 }
 
 /**

@@ -45,7 +45,9 @@ export function examineSchema(root: JsonSchema): { is_quick: boolean } {
   limitSize(root);
   const references = new SchemaReferences(root);
   const schemas = limitAlternatives(root, references);
-  return { is_quick: schemas.every(isQuickSchema) && countAlong(root, references, QUICK_SCHEMAS) };
+  const isQuick = (schema: JsonSchema) =>
+    isQuickSchema(schema) && isPlain(schema === root ? { ...schema, $id: undefined } : schema, references);
+  return { is_quick: schemas.every(isQuick) && countAlong(root, references, QUICK_SCHEMAS) };
 }
 
 /** Limits number and depth of the schemas. */
@@ -58,6 +60,13 @@ function limitSize(root: JsonSchema): void {
     for (const part of partsOf(schema)) visit(part.schema, depth + 1);
   };
   visit(root, 0);
+}
+
+/** Whether the references of a schema certainly lead where they seem to lead. */
+function isPlain(schema: JsonSchema, references: SchemaReferences): boolean {
+  const { $id, $ref, $dynamicRef } = schema;
+  if ($id !== undefined || $dynamicRef !== undefined) return false;
+  return $ref === undefined || references.of(schema).length === 1;
 }
 
 /** Whether no keyword of the schema itself can be slow. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isSchema, mapParts, partsOf, SchemaReferences } from './schema-parts.ts';
+import { isSchema, mapParts, partsOf, SchemaReferences, unescapeSegment } from './schema-parts.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
 
 /** The names of properties that all models accept. */
@@ -119,8 +119,7 @@ function renameReference(reference: string, aliases: ReadonlyMap<string, string>
   return segments
     .map((segment, index) => {
       if (segments[index - 1] !== 'properties') return segment;
-      const name = decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~');
-      return aliases.get(name) ?? segment;
+      return aliases.get(unescapeSegment(segment)) ?? segment;
     })
     .join('/');
 }

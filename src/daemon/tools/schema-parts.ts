@@ -97,8 +97,7 @@ export class SchemaReferences {
     if (!own.startsWith('#')) return undefined;
     if (!own.startsWith('#/')) return this.#anchored().get(own.slice(1));
     let found: unknown = this.#root;
-    for (const segment of decoded(own.slice(2)).split('/'))
-      found = memberOf(found, segment.replaceAll('~1', '/').replaceAll('~0', '~'));
+    for (const segment of own.slice(2).split('/')) found = memberOf(found, unescapeSegment(segment));
     return found;
   }
 
@@ -126,10 +125,13 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-function decoded(text: string): string {
+/** The name that a segment of a reference means (RFC 6901, section 6). */
+export function unescapeSegment(segment: string): string {
+  let text = segment;
   try {
-    return decodeURIComponent(text);
+    text = decodeURIComponent(segment);
   } catch {
-    return text;
+    // A percent sign that encodes nothing is a part of the name.
   }
+  return text.replaceAll('~1', '/').replaceAll('~0', '~');
 }

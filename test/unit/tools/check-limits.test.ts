@@ -190,6 +190,36 @@ describe('patterns of a schema', () => {
   );
 });
 
+describe('references that lead somewhere else than they seem to', () => {
+  const forms = (next: object) => ({
+    anyOf: [{ properties: { a: next } }, { properties: { a: next }, minProperties: 1 }],
+  });
+  it.each<[string, JsonSchema]>([
+    [
+      'a schema with an `$id` of its own',
+      {
+        type: 'object',
+        properties: { a: { $ref: 'https://x.example/f' } },
+        $defs: { f: { $id: 'https://x.example/f', ...forms({ $ref: 'f' }) } },
+      },
+    ],
+    [
+      'a reference within such a schema',
+      {
+        type: 'object',
+        properties: { a: { $ref: 'https://x.example/f' } },
+        $defs: { f: { $id: 'https://x.example/f', ...forms({ $ref: '#' }) }, a: {} },
+      },
+    ],
+    ['a dynamic reference', { type: 'object', $dynamicAnchor: 'f', ...forms({ $dynamicRef: '#f' }) }],
+  ])('cannot block the daemon: %s', (_, schema) => {
+    const args = nested(31, {}, (a) => ({ a }));
+    const wrong = nested(31, 7, (a) => ({ a }));
+    expect(soon(() => checkArguments(schema, args))).toHaveProperty('ok');
+    expect(soon(() => checkArguments({ ...schema, $comment: 'other' }, wrong))).toHaveProperty('ok');
+  });
+});
+
 describe('a schema that would explode is refused before a call', () => {
   const twice = (name: string) => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] });
   const chain = (length: number, link: (next: string) => object): JsonSchema => ({
