@@ -123,6 +123,7 @@ describe('a check that takes too long is refused in words', () => {
   const objects = Array.from({ length: 3_000 }, (_, index) => ({ a: 'x', b: index }));
   it.each<[string, JsonSchema, unknown]>([
     ['a pattern', { type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(60)}!`],
+    ['a format', { type: 'string', format: 'url' }, `http://a@${'::'.repeat(30_000)}!`],
     [
       'the pattern of names',
       { type: 'object', patternProperties: { '^(a+)+$': {} }, additionalProperties: false },
