@@ -48,9 +48,14 @@ export function examineSchema(root: JsonSchema): { is_quick: boolean } {
   limitSize(root);
   const references = new SchemaReferences(root);
   const schemas = limitAlternatives(root, references);
-  const isQuick = (schema: JsonSchema) =>
-    isQuickSchema(schema) && isPlain(schema === root ? { ...schema, $id: undefined } : schema, references);
-  return { is_quick: schemas.every(isQuick) && countAlong(root, references, QUICK_SCHEMAS) };
+  // The references within a schema with an identifier of its own lead elsewhere.
+  const isPlain = (schema: JsonSchema) =>
+    (schema === root || schema.$id === undefined) && leadsAsItSeems(schema, references);
+  return {
+    is_quick:
+      schemas.every((schema) => isQuickSchema(schema) && isPlain(schema)) &&
+      countAlong(root, references, QUICK_SCHEMAS),
+  };
 }
 
 /** Limits number and depth of the schemas. */
@@ -65,10 +70,10 @@ function limitSize(root: JsonSchema): void {
   visit(root, 0);
 }
 
-/** Whether the references of a schema certainly lead where they seem to lead. */
-function isPlain(schema: JsonSchema, references: SchemaReferences): boolean {
-  const { $id, $ref, $dynamicRef } = schema;
-  if ($id !== undefined || $dynamicRef !== undefined) return false;
+/** Whether the reference of a schema, if it has one, certainly leads where it seems to lead. */
+function leadsAsItSeems(schema: JsonSchema, references: SchemaReferences): boolean {
+  const { $ref, $dynamicRef } = schema;
+  if ($dynamicRef !== undefined) return false;
   return $ref === undefined || references.of(schema).length === 1;
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { questionOf } from '../../../../src/daemon/confirmation/question.ts';
 import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
 import type { JsonSchema, Tool } from '../../../../src/daemon/tools/tool.ts';
 import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
@@ -73,6 +74,15 @@ describe('null in a body', () => {
       const refused = checkArguments(other.parameters, { body: { shared_link: null } });
       if (JSON.stringify(shared_link) !== '{"nullable":true}') expect(refused).toMatchObject({ ok: false });
     }
+  });
+
+  it('is asked about: a null is not an empty body', async () => {
+    const tool = await toolFor(
+      { type: 'object', properties: { shared_link: { ...ref('Link'), nullable: true } } },
+      { Link },
+    );
+    const question = questionOf(tool, { body: { shared_link: null } });
+    expect(question?.details).toEqual([expect.stringMatching(/^body\.shared_link: .*null/)]);
   });
 
   it('still checks the other values, and keeps the description for the model', async () => {
