@@ -172,6 +172,11 @@ export const TOOL_ADVICE: AdviceTable = {
       'The agent called a tool with invalid arguments, and was told so. `argument` names the first of them.',
     todo: 'If this happens often, describe the argument better in the tool, or use another model.',
   },
+  arguments_too_slow: {
+    happened:
+      'The agent called a tool again whose arguments had taken too long to check in this run. They were not checked again.',
+    todo: 'Simplify the schema of the tool: forms that nothing tells apart multiply if they are recursive.',
+  },
   too_many_calls: {
     happened: 'The agent made more tool calls than one run may make.',
     todo: 'Check AGENT_INSTRUCTIONS and AGENT_MAX_STEPS. If the model goes in circles, use another model.',

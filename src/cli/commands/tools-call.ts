@@ -71,7 +71,7 @@ export const command: Command = {
         if (tool.effect === 'write' && options.yes !== true)
           await askFirst(tool, checked.args, person, out.note);
         const make = (journal: CallJournal | null) =>
-          call({ tool, args: checked.args, person, registry, log, journal, note: out.note });
+          call({ tool, given, person, registry, log, journal, note: out.note });
         if (tool.effect === 'read') return make(null);
         return withStore(options, async (store, settings) =>
           make(await operatorJournal(store, settings, person?.person ?? null)),
@@ -88,7 +88,8 @@ type Person = Extract<TokenVerdict, { valid: true }> | null;
 
 interface OperatorCall {
   tool: Tool;
-  args: ToolArguments;
+  /** The arguments as the operator wrote them, in the names of the tool's schema. */
+  given: unknown;
   person: Person;
   registry: ToolRegistry;
   log: ReturnType<typeof operatorLog>;
@@ -144,7 +145,15 @@ async function askFirst(
   throw failed('not called');
 }
 
-async function call({ tool, args, person, registry, log, journal, note }: OperatorCall): Promise<CallReport> {
+async function call({
+  tool,
+  given,
+  person,
+  registry,
+  log,
+  journal,
+  note,
+}: OperatorCall): Promise<CallReport> {
   const { signal } = new AbortController();
   const context = operatorContext(person, signal);
   const requests: WatchedRequest[] = [];
@@ -163,7 +172,7 @@ async function call({ tool, args, person, registry, log, journal, note }: Operat
       watch: (request) => void requests.push(request),
     });
     if (!bound) throw failed(`the tool ${tool.name} works only within a conversation`);
-    return bound.call(args);
+    return bound.call(given);
   });
   const credentials = requests.at(-1)?.credentials ?? tool.credentials;
   return { tool: tool.name, credentials, requests, ...answer };

@@ -1,4 +1,5 @@
 import { closeSchema } from './close-schema.ts';
+import { withSafeNames } from './safe-names.ts';
 import type { Tool, ToolSourceInfo } from './tool.ts';
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -33,7 +34,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     name,
     title,
     description,
-    parameters: closeSchema(parameters),
+    parameters: withSafeNames(closeSchema(parameters)),
     source,
     effect,
     credentials,

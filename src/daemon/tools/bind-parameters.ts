@@ -36,8 +36,8 @@ export function bindParameters(tool: Tool, given: ToolArguments, person: PersonC
       args = { ...args, [name]: value };
       continue;
     }
-    const body = args.body ?? {};
-    if (typeof body !== 'object' || Array.isArray(body))
+    const { body = {} } = args;
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
       return {
         ok: false,
         refusal: refusal('invalid_arguments', 'The argument `body` must be of type object.'),

@@ -6,9 +6,10 @@ import { unbindParameters } from './bind-parameters.ts';
 import { CallCounter } from './call-counter.ts';
 import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { checkArguments } from './check-arguments.ts';
+import { checkRead } from './check-arguments.ts';
 import type { CallToConfirm } from './confirmation-desk.ts';
 import { prepareCall } from './perform-call.ts';
+import { readArguments } from './read-arguments.ts';
 import { showPages } from './show-pages.ts';
 import type { Tool, ToolArguments } from './tool.ts';
 import type { ToolRun } from './tool-run.ts';
@@ -119,10 +120,15 @@ async function callOnce(
   counter: CallCounter,
   run: ToolRun,
 ): Promise<CallOutcome> {
-  const tooMany = counter.count(tool.name, given);
+  const read = readArguments(given);
+  const tooMany = counter.count(tool.name, read.ok ? read.args : read.message);
   if (tooMany) return tooMany;
-  const checked = checkArguments(tool.parameters, given);
-  if (!checked.ok) return invalidArguments(checked.message);
+  if (!read.ok) return invalidArguments(read.message);
+  const checked = checkRead(tool.parameters, read.args);
+  if (!checked.ok) {
+    if (checked.too_slow) counter.giveUp(tool.name);
+    return invalidArguments(checked.message);
+  }
   const prepared = await prepareCall(tool, checked.args, run);
   if (!('credential' in prepared)) return prepared;
 

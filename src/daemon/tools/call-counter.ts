@@ -10,11 +10,22 @@ const MAX_EQUAL_CALLS = 2;
 export class CallCounter {
   #calls = 0;
   readonly #equal = new Map<string, number>();
+  readonly #givenUp = new Set<string>();
 
-  /** Counts a call. @returns null if the call may be made. */
+  /** The arguments of this tool took too long to check. No more are checked in this run. */
+  giveUp(tool: string): void {
+    this.#givenUp.add(tool);
+  }
+
+  /** Counts a call, whose arguments have a limited size. @returns null if the call may be made. */
   count(tool: string, args: unknown): Refusal | null {
     if (++this.#calls > MAX_CALLS)
       return refusal('too_many_calls', 'No more tool calls in this run: answer with what you have.');
+    if (this.#givenUp.has(tool))
+      return refusal(
+        'arguments_too_slow',
+        'The tool cannot be used again in this run: its arguments took too long to check. Tell the person.',
+      );
     const key = canonicalJson([tool, args ?? {}]);
     const made = this.#equal.get(key) ?? 0;
     if (made >= MAX_EQUAL_CALLS)

@@ -1,5 +1,5 @@
 import { type Refusal, unfit } from '../modules/refusal.ts';
-import { validatorOf } from './check-arguments.ts';
+import { validatorOf } from './compile-schema.ts';
 import type { JsonSchema } from './tool.ts';
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;

@@ -74,6 +74,35 @@ describe('the arguments of a call', () => {
     expect(lines()).toEqual([['failed', 'invalid_arguments']]);
   });
 
+  test('are checked no more in a run after they took too long to check', async () => {
+    const { bound, lines } = bind(() => expect.fail('the tool must not be called'), undefined, {
+      ...parameters,
+      properties: { text: { type: 'string', pattern: '^(a+)+$' } },
+    });
+    const message = 'The arguments take too long to check. Use fewer or simpler values.';
+    expect(await bound.call({ text: `${'a'.repeat(60)}!` })).toEqual({ ok: false, message });
+    expect(await bound.call({ text: 'aa' })).toEqual({
+      ok: false,
+      message:
+        'The tool cannot be used again in this run: its arguments took too long to check. Tell the person.',
+    });
+    expect(lines()).toEqual([
+      ['failed', 'invalid_arguments'],
+      ['failed', 'arguments_too_slow'],
+    ]);
+  });
+
+  test.each([
+    [{ text: 'x'.repeat(70_000) }, /too large/],
+    [{ text: JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`) }, /nested too deeply/],
+  ])(
+    'are limited before the call is counted among equal calls, so that nothing large is kept',
+    async (args, message) => {
+      const { bound } = bind(() => expect.fail('the tool must not be called'), undefined, { type: 'object' });
+      expect(await bound.call(args)).toEqual({ ok: false, message: expect.stringMatching(message) });
+    },
+  );
+
   test('are refused if one is missing, and the message names the missing argument', async () => {
     const { bound } = bind(() => expect.fail('the tool must not be called'), undefined, {
       ...parameters,
@@ -85,7 +114,7 @@ describe('the arguments of a call', () => {
     });
   });
 
-  test.each([undefined, null, {}, { email: null }])('may omit optional arguments: %j', async (args) => {
+  test.each([undefined, null, {}])('may omit optional arguments: %j', async (args) => {
     const { bound } = bind(async (given) => answered(given));
     expect(await bound.call(args)).toEqual({ ok: true, result: {} });
   });

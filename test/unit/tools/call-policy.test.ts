@@ -89,12 +89,15 @@ describe('bound parameters', () => {
     expect(args).toEqual({ body: { note: 'x', owner: 'user-1' } });
   });
 
-  test('in the body cause a body that is not an object to be refused', async () => {
-    expect(await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body: [1] })).toMatchObject({
-      answer: { ok: false, message: 'The argument `body` must be of type object.' },
-      args: null,
-    });
-  });
+  test.each([[[1]], [null]])(
+    'in the body cause a body that is not an object to be refused: %j',
+    async (body) => {
+      expect(await sentBy({ bind: { 'body.owner': 'sub' } }, signedIn(), { body })).toMatchObject({
+        answer: { ok: false, message: 'The argument `body` must be of type object.' },
+        args: null,
+      });
+    },
+  );
 
   test.each(['empty', 'blank', 'roles', 'address', 'active', 'nothing', 'absent', 'toString', '__proto__'])(
     'need sign-in, and prevent the call, if the claim is empty, or neither a text nor a number (%s)',

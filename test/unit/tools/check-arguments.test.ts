@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { checkArguments, checkSchema } from '../../../src/daemon/tools/check-arguments.ts';
+import { checkArguments } from '../../../src/daemon/tools/check-arguments.ts';
 import { closeSchema } from '../../../src/daemon/tools/close-schema.ts';
+import { checkSchema } from '../../../src/daemon/tools/compile-schema.ts';
 import type { JsonSchema } from '../../../src/daemon/tools/tool.ts';
 
 const ORDER: JsonSchema = {
@@ -85,27 +86,42 @@ describe('the description of an argument error, which a model uses to correct th
   });
 });
 
-describe('a null argument', () => {
-  test('counts as absent if the schema does not allow null, at any depth', () => {
-    expect(
-      checkArguments(ORDER, {
-        id: 'A-1',
-        when: null,
-        body: { lines: [{ sku: 'x', count: null }], pay: null },
-      }),
-    ).toEqual({ ok: true, args: { id: 'A-1', body: { lines: [{ sku: 'x' }] } } });
+describe('an explicit null', () => {
+  test('is never left out: if the schema does not allow it, the model is told', () => {
+    expect(messageOf({ id: 'A-1', when: null })).toBe(
+      'The argument `when` cannot be null. Leave it out, or give it a value of type string.',
+    );
+    expect(messageOf({ id: 'A-1', body: { lines: [{ sku: 'x', count: null }] } })).toBe(
+      'The argument `body.lines.0.count` cannot be null. Leave it out, or give it a value of type integer.',
+    );
+    expect(messageOf({ id: 'A-1', body: { pay: null } })).toBe(
+      'The argument `body.pay` cannot be null. Leave it out, or give it a value.',
+    );
+    expect(messageOf({ id: null })).toContain('The argument `id` cannot be null.');
   });
 
   test('is kept if the schema allows null', () => {
-    expect(checkArguments(ORDER, { id: 'A-1', note: null })).toEqual({
-      ok: true,
-      args: { id: 'A-1', note: null },
-    });
+    const args = { id: 'A-1', note: null };
+    expect(checkArguments(ORDER, args)).toEqual({ ok: true, args });
   });
 
-  test('is reported as missing if the argument is required', () => {
-    expect(messageOf({ id: null })).toBe('The argument `id` is missing.');
+  test('is kept where the schema says nothing about the value', () => {
+    const args = { body: { shared_link: null, deep: [{ x: null }] } };
+    expect(checkArguments({ type: 'object', properties: { body: {} } }, args)).toEqual({ ok: true, args });
   });
+});
+
+test.each([Number.POSITIVE_INFINITY, Number.NaN, JSON.parse('1e400')])(
+  'a number that JSON would write as null is refused: %s',
+  (n) => {
+    expect(messageOf({ n }, { type: 'object' })).toMatch(/^An argument has a number with too many digits/);
+  },
+);
+
+test('names of the object prototype are ordinary members of free-form objects', () => {
+  const json = '{"body":{"__proto__":{"a":1},"constructor":{"prototype":null},"toString":1}}';
+  const checked = checkArguments({ type: 'object', properties: { body: {} } }, JSON.parse(json));
+  expect(JSON.stringify(checked)).toBe(`{"ok":true,"args":${json}}`);
 });
 
 test('checkArguments returns a copy, so that checked values cannot change later', () => {

@@ -116,6 +116,12 @@ describe('loading a module of tools', () => {
       `export default { name: 'a', description: 'x', parameters: { type: 'object', properties: { n: { type: 'no' } } }, effect: 'read', call() {} };`,
       '`parameters` cannot be used',
     ],
+    [
+      `const defs = Object.fromEntries(Array.from({ length: 40 }, (_, n) =>
+         ['d' + n, n === 39 ? {} : { allOf: [{ $ref: '#/$defs/d' + (n + 1) }, { $ref: '#/$defs/d' + (n + 1) }] }]));
+       export default { name: 'a', description: 'x', parameters: { type: 'object', $ref: '#/$defs/d0', $defs: defs }, effect: 'read', call() {} };`,
+      '`parameters` cannot be used: has too many alternatives',
+    ],
   ])('reports %s as a configuration error', async (code, problem) => {
     const problems = await problemsOf(code);
     expect(problems).toHaveLength(1);

@@ -3,8 +3,8 @@ import { printable } from '../../printable.ts';
 import { maskTokens } from '../../secret.ts';
 import type { ToolDefinition } from '../../store/tool-digests.ts';
 import { canonicalJson } from '../canonical-json.ts';
+import { nestsDeeper } from '../nests-deeper.ts';
 import type { ListedTool } from './mcp-connection.ts';
-import { nestsDeeper } from './parse-message.ts';
 
 /** Maximum length of a description that is shown to the model and to administrators, in characters. */
 const MAX_DESCRIPTION = 4_000;

@@ -177,7 +177,7 @@ export class McpSource implements ToolSource {
     if (others.length > 0 || 'unusable' in definition) {
       configured.definition = null;
       const because = 'unusable' in definition ? definition.unusable : 'the server lists it more than once';
-      this.#set(configured, { because });
+      this.#withhold(configured, because);
       return;
     }
     const isNews = configured.definition?.digest !== definition.digest;
@@ -199,7 +199,12 @@ export class McpSource implements ToolSource {
     // The server may have changed the tool again during the check.
     if (configured.definition !== definition) return;
     if (trusted === definition.digest) {
-      this.#set(configured, this.#toolOf(configured, definition));
+      const made = this.#toolOf(configured, definition);
+      if ('because' in made) {
+        this.#withhold(configured, made.because);
+        return;
+      }
+      this.#set(configured, made);
       if (configured.withheld === definition.digest)
         this.#log.info({ tool: name }, 'a changed tool is now trusted');
       return;
@@ -221,6 +226,16 @@ export class McpSource implements ToolSource {
     const isKnown =
       known?.trusted.digest === digest ? known.changed === null : known?.changed?.digest === digest;
     return known && isKnown ? known : digests.observe(name, this.#entry.name, { digest, ...rest });
+  }
+
+  /** Does not offer a tool that cannot be used, and logs the reason once. */
+  #withhold(configured: Configured, because: string): void {
+    if (configured.because !== because)
+      this.#log.warn(
+        { tool: configured.name, because },
+        'a tool of an MCP server cannot be used, and is not offered',
+      );
+    this.#set(configured, { because });
   }
 
   #set(configured: Configured, now: Tool | { because: string }): void {

@@ -1,5 +1,6 @@
 import { type JSONRPCMessage, validateJSONRPCMessage } from '@ai-sdk/mcp';
 import { mayBeInexact, parseExactly } from '../../exact-json.ts';
+import { nestsDeeper } from '../nests-deeper.ts';
 import { McpFailure } from './mcp-failure.ts';
 
 /** Maximum size of one message of a server, such as an answer or one page of its list of tools, bytes. */
@@ -35,22 +36,4 @@ function withExactResult(message: unknown, text: string): unknown {
 function resultOf(message: unknown): object | null {
   const { result } = (message ?? {}) as { result?: unknown };
   return typeof result === 'object' ? result : null;
-}
-
-/** Whether the brackets of a JSON text are nested deeper than `max`. Reads the text once, without parsing it. */
-export function nestsDeeper(text: string, max: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at];
-    if (inString) {
-      if (character === '\\') at++;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === '{' || character === '[') {
-      depth++;
-      if (depth > max) return true;
-    } else if (character === '}' || character === ']') depth--;
-  }
-  return false;
 }

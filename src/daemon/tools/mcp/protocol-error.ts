@@ -1,6 +1,6 @@
 import type { JSONRPCMessage } from '@ai-sdk/mcp';
+import { nestsDeeper } from '../nests-deeper.ts';
 import { McpStatus } from './mcp-failure.ts';
-import { nestsDeeper } from './parse-message.ts';
 
 interface ProtocolError {
   code: number;

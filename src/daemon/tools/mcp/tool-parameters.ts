@@ -1,5 +1,6 @@
-import { validatorOf } from '../check-arguments.ts';
 import { closeSchema } from '../close-schema.ts';
+import { validatorOf } from '../compile-schema.ts';
+import { ExplosiveSchema } from '../examine-schema.ts';
 import type { JsonSchema } from '../tool.ts';
 
 /** Keywords other than `properties` that can add properties to an object, or can require a bound property. */
@@ -51,7 +52,8 @@ export function toolParameters(
   });
   try {
     validatorOf(parameters);
-  } catch {
+  } catch (error) {
+    if (error instanceof ExplosiveSchema) return { unusable: `the schema of its arguments ${error.message}` };
     return { unusable: 'the schema of its arguments is not a valid JSON Schema' };
   }
   return { parameters };

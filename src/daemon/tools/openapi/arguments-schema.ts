@@ -47,11 +47,11 @@ export function argumentsSchema(
     ...offered.map(({ schema }) => schema),
     ...(bodySchema === null ? [] : [bodySchema]),
   ]);
-  const properties: Record<string, unknown> = {};
+  const properties = new Map<string, unknown>();
   const required: string[] = [];
   for (const parameter of offered) {
     const schema = parameter.schema.value === undefined ? {} : converter.convert(parameter.schema);
-    properties[parameter.property] = described(schema, parameter.description);
+    properties.set(parameter.property, described(schema, parameter.description));
     if (parameter.required) required.push(parameter.property);
   }
   // If all fields of the body are bound, the model has nothing to fill in.
@@ -59,7 +59,7 @@ export function argumentsSchema(
   if (body !== null && !isFilled) {
     const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
     const filled = body.format === 'multipart' ? (withFiles(schema) as JsonSchema) : schema;
-    properties[BODY] = described(filled, body.description);
+    properties.set(BODY, described(filled, body.description));
     if (body.required) required.push(BODY);
   }
   const definitions =
@@ -68,7 +68,7 @@ export function argumentsSchema(
       : converter.definitions;
   return {
     type: 'object',
-    properties,
+    properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required } : {}),
     additionalProperties: false,
     ...(Object.keys(definitions).length > 0 ? { $defs: definitions } : {}),

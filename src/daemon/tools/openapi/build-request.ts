@@ -8,6 +8,7 @@ import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts'
 import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation, Parameter } from './read-operation.ts';
 import { nameOf } from './split-path.ts';
+import { unsendable } from './unsendable.ts';
 import { UnusableArgument } from './unusable-argument.ts';
 
 /** A request with the arguments, or a text that tells the model why there is none. */
@@ -32,12 +33,14 @@ function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
   const given = parameters.filter(
     ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
   );
+  const problem = given.map((one) => unsendable(one, args[one.property])).find((text) => text !== null);
+  if (problem !== undefined) throw new UnusableArgument(problem);
   const query = given
     .filter((one) => one.in === 'query')
     .flatMap((one) => queryOf(one, args[one.property], operation));
   query.unshift(...fixed.map(encodeLiteral));
   const headers = given
-    .filter((one) => one.in === 'header' && args[one.property] !== null)
+    .filter((one) => one.in === 'header')
     .map((one) => [one.name, headerOf(one, args[one.property])]);
   return {
     method: found.method,

@@ -35,26 +35,34 @@ export async function checkStructure(
     : await violations(partOf(document, operations, [...referred.values()]));
 }
 
-/**
- * Finds the targets of all references below a node, and reports the references that cannot be followed.
- * @param is_map whether the API chooses the names of the node's members, so that even `$ref` can be such a name.
- */
+/** Finds the targets of all references below a node, and reports the references that cannot be followed. */
 function collect(
-  node: DocumentNode,
+  start: DocumentNode,
   referred: Map<string, DocumentNode>,
   problems: DocumentProblem[],
-  is_map = false,
 ): void {
-  const target = is_map ? null : followed(node, problems);
-  if (target !== null && !referred.has(target.pointer)) {
-    referred.set(target.pointer, target);
-    collect(target, referred, problems);
+  // A list instead of recursion, because references can lead very far. The last part is read first.
+  const pending: Part[] = [{ node: start, is_map: false }];
+  for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
+    const { node, is_map } = part;
+    const target = is_map ? null : followed(node, problems);
+    const inner: Part[] = node.items().map((item) => ({ node: item, is_map: false }));
+    for (const [name, member] of node.members()) {
+      if (is_map || !(DATA.includes(name) || name.startsWith('x-')))
+        inner.push({ node: member, is_map: !is_map && NAMED.includes(name) });
+    }
+    pending.push(...inner.reverse());
+    if (target !== null && !referred.has(target.pointer)) {
+      referred.set(target.pointer, target);
+      pending.push({ node: target, is_map: false });
+    }
   }
-  for (const item of node.items()) collect(item, referred, problems);
-  for (const [name, member] of node.members()) {
-    if (is_map || !(DATA.includes(name) || name.startsWith('x-')))
-      collect(member, referred, problems, !is_map && NAMED.includes(name));
-  }
+}
+
+interface Part {
+  readonly node: DocumentNode;
+  /** Whether the API chooses the names of the node's members, so that even `$ref` can be such a name. */
+  readonly is_map: boolean;
 }
 
 function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode | null {
@@ -86,16 +94,19 @@ function partOf(
       [method.toLowerCase()]: { ...operation, responses: { default: { description: '' } } },
     };
   }
-  const components: Record<string, Fields> = {};
+  const components = new Map<string, Map<string, unknown>>();
   for (const { at } of referred) {
     const [first, kind, name] = at;
     if (first !== 'components' || typeof kind !== 'string' || typeof name !== 'string') continue;
-    components[kind] = {
-      ...components[kind],
-      [name]: root.child('components').child(kind).child(name).value,
-    };
+    const ofKind = components.get(kind) ?? new Map<string, unknown>();
+    components.set(kind, ofKind.set(name, root.child('components').child(kind).child(name).value));
   }
-  return { openapi: VERSIONS[version], info: { title: '', version: '' }, paths, components };
+  return {
+    openapi: VERSIONS[version],
+    info: { title: '', version: '' },
+    paths,
+    components: Object.fromEntries([...components].map(([kind, named]) => [kind, Object.fromEntries(named)])),
+  };
 }
 
 /** Created only once, because that compiles the schema of each version. Follows no references to other documents. */

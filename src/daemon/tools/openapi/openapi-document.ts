@@ -1,5 +1,8 @@
 import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
 
+/** Maximum number of references that lead from one to the next. */
+const MAX_CHAIN = 100;
+
 /** A problem that makes a document unusable. */
 export class DocumentProblem extends Error {
   readonly at: DocumentPath;
@@ -109,6 +112,11 @@ export class DocumentNode {
       const next = node.referred();
       if (next === null) return node;
       if (seen.has(next.pointer)) return this.refuse('refers to itself', 'a reference that ends');
+      if (seen.size === MAX_CHAIN)
+        return this.refuse(
+          `is a chain of more than ${MAX_CHAIN} references`,
+          'a reference to the place itself',
+        );
       seen.add(next.pointer);
       node = next;
     }

@@ -1,10 +1,9 @@
 import { relative } from 'node:path';
 import { BEARER, credentialHeader } from '../../downstream/credential-form.ts';
 import type { SettingProblem } from '../../settings/problem.ts';
-import { checkSchema } from '../check-arguments.ts';
+import { checkSchema } from '../compile-schema.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
-import { TOOL_NAME_MAX } from '../tool-name.ts';
 import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-operation.ts';
@@ -153,10 +152,6 @@ function readTool(
         problem,
         right: `one of ${known.join(', ')} in braces`,
       });
-    }
-    if (tool.name.length > TOOL_NAME_MAX) {
-      const problem = `results in the name ${tool.name}, which has more than ${TOOL_NAME_MAX} characters`;
-      problems.push({ ...place, value: null, problem, right: '`as`, with a shorter name' });
     }
     return tool;
   } catch (error) {

@@ -1,7 +1,16 @@
 import type { JsonSchema } from '../tool.ts';
-import { type DocumentNode, isObject, type OpenApiDocument } from './openapi-document.ts';
+import {
+  type DocumentNode,
+  isObject,
+  type OpenApiDocument,
+  pointerOf,
+  segmentsOf,
+} from './openapi-document.ts';
 
 const NONE: ReadonlySet<string> = new Set();
+/** Maximum number of schemas of one operation, and their maximum nesting depth. Schemas in place can multiply. */
+const MAX_SCHEMAS = 20_000;
+const MAX_DEPTH = 200;
 
 /** Keywords whose values are copied unchanged. */
 const PLAIN = [
@@ -43,6 +52,9 @@ const SCHEMA = [
  */
 const SAME_VALUE = ['if', 'then', 'else'];
 const SAME_VALUE_LISTS = ['allOf', 'anyOf', 'oneOf'];
+const UNIONS = ['anyOf', 'oneOf'];
+/** Keywords that describe a value and do not constrain it. */
+const DESCRIBING = ['title', 'description', 'default'];
 const SCHEMA_MAPS = ['patternProperties', 'dependentSchemas'];
 
 /**
@@ -60,11 +72,13 @@ export class SchemaConverter {
   readonly #definitions = new Map<string, unknown>();
   /** Pointers of the schemas that are being written in place. */
   readonly #open = new Set<string>();
+  #converted = 0;
+  #depth = 0;
 
   /** @param schemas all schemas that will be converted. */
   constructor(version: OpenApiDocument['version'], schemas: readonly DocumentNode[]) {
     this.#version = version;
-    for (const schema of schemas) this.#count(schema);
+    for (const schema of schemas) this.#count(schema, 0);
   }
 
   /** The definitions for `$defs`: the schemas that the converted schemas refer to. */
@@ -77,10 +91,20 @@ export class SchemaConverter {
     const { value } = node;
     if (typeof value === 'boolean') return value;
     if (!isObject(value)) return node.refuse('is not a schema', 'an object');
+    if (++this.#converted > MAX_SCHEMAS)
+      return node.refuse(
+        `is part of more than ${MAX_SCHEMAS} schemas, which is too large`,
+        'a smaller schema',
+      );
+    if (this.#depth > MAX_DEPTH) return refuseDepth(node);
+    this.#depth++;
     const target = node.referred();
-    return target === null
-      ? this.#convertPlain(node, value, hidden)
-      : this.#convertReference(node, value, target, hidden);
+    const converted =
+      target === null
+        ? this.#convertPlain(node, value, hidden)
+        : this.#convertReference(node, value, target, hidden);
+    this.#depth--;
+    return converted;
   }
 
   #convertReference(
@@ -95,14 +119,16 @@ export class SchemaConverter {
       this.#open.has(pointer) || (isShared && hidden.size === 0)
         ? { $ref: `#/$defs/${this.#define(target)}` }
         : this.#convertInPlace(target, hidden);
-    const { $ref: _reference, ...siblings } = value;
-    // OpenAPI 3.0 ignores the siblings of a reference, but a description can still help the model.
+    const { $ref: _reference, nullable, ...siblings } = value;
+    // OpenAPI 3.0 ignores the siblings of a reference. But a description can still help the model, and `nullable` says
+    // what the API accepts.
     const beside =
       this.#version === '3.1'
         ? this.#convertPlain(node, siblings, hidden)
         : typeof siblings.description === 'string'
           ? { description: siblings.description }
           : {};
+    if (nullable === true) return { ...beside, anyOf: [written, { type: 'null' }] };
     if (Object.keys(beside).length === 0) return written;
     if (typeof written === 'object' && ('$ref' in written || this.#version === '3.0'))
       return { ...written, ...beside };
@@ -155,7 +181,12 @@ export class SchemaConverter {
     }
     for (const keyword of SAME_VALUE_LISTS) {
       const branches = node.child(keyword).items();
-      if (branches.length > 0) schema[keyword] = branches.map((branch) => this.convert(branch, hidden));
+      if (branches.length === 0) continue;
+      const tags = UNIONS.includes(keyword) ? discriminatorOf(node) : null;
+      schema[keyword] = branches.map((branch) => {
+        const converted = this.convert(branch, hidden);
+        return tags === null || hidden.has(tags.property) ? converted : tagged(converted, branch, tags);
+      });
     }
     if (Array.isArray(value.prefixItems))
       schema.prefixItems = node
@@ -178,24 +209,26 @@ export class SchemaConverter {
       const names = distinct(value.required.filter((name) => typeof name === 'string' && !hidden.has(name)));
       if (names.length > 0) schema.required = names;
     }
-    return this.#version === '3.0' ? modernized(schema, value) : schema;
+    const modern = this.#version === '3.0' ? modernized(schema) : schema;
+    return value.nullable === true ? withNull(modern) : modern;
   }
 
-  #count(node: DocumentNode): void {
+  #count(node: DocumentNode, depth: number): void {
+    if (depth > MAX_DEPTH) refuseDepth(node);
     const target = node.referred();
     if (target !== null) {
       const times = (this.#references.get(target.pointer) ?? 0) + 1;
       this.#references.set(target.pointer, times);
-      if (times === 1) this.#count(target);
+      if (times === 1) this.#count(target, depth + 1);
     }
     for (const keyword of [...SCHEMA, ...SAME_VALUE]) {
       const child = node.child(keyword);
-      if (isObject(child.value)) this.#count(child);
+      if (isObject(child.value)) this.#count(child, depth + 1);
     }
     for (const keyword of [...SAME_VALUE_LISTS, 'prefixItems'])
-      for (const item of node.child(keyword).items()) this.#count(item);
+      for (const item of node.child(keyword).items()) this.#count(item, depth + 1);
     for (const keyword of [...SCHEMA_MAPS, 'properties'])
-      for (const [, member] of node.child(keyword).members()) this.#count(member);
+      for (const [, member] of node.child(keyword).members()) this.#count(member, depth + 1);
   }
 }
 
@@ -204,6 +237,7 @@ function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   const names = new Set<string>();
   if (seen.has(node.pointer)) return names;
   seen.add(node.pointer);
+  if (seen.size > MAX_DEPTH) refuseDepth(node);
   for (const [name, member] of node.child('properties').members()) {
     const { value } = member.resolved();
     const isReadOnly = (schema: unknown) => isObject(schema) && schema.readOnly === true;
@@ -214,8 +248,77 @@ function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   return names;
 }
 
+function refuseDepth(node: DocumentNode): never {
+  return node.refuse('is nested too deeply', 'a schema with fewer levels');
+}
+
+/** The property of a union that names the form of a value, with the names that the document gives the forms. */
+interface Discriminator {
+  readonly property: string;
+  /** The names of the forms, by the pointers of their schemas. */
+  readonly mapping: ReadonlyMap<string, readonly string[]>;
+}
+
+function discriminatorOf(node: DocumentNode): Discriminator | null {
+  const discriminator = node.child('discriminator');
+  const property = discriminator.text('propertyName');
+  if (property === null) return null;
+  const targets = discriminator
+    .child('mapping')
+    .members()
+    .flatMap(([name, { value }]) =>
+      typeof value === 'string' ? [{ name, pointer: mappedPointer(value) }] : [],
+    );
+  const byPointer = Map.groupBy(targets, ({ pointer }) => pointer);
+  return {
+    property,
+    mapping: new Map([...byPointer].map(([pointer, names]) => [pointer, names.map(({ name }) => name)])),
+  };
+}
+
+/** A mapping names a schema by a reference, or by its name in the components. */
+function mappedPointer(target: string): string {
+  return target.startsWith('#') ? pointerOf(segmentsOf(target) ?? []) : `#/components/schemas/${target}`;
+}
+
+/**
+ * A form of a union that says which values of the discriminator name it. Without a mapping that is the name of its
+ * schema, unless the schema itself says which values it has.
+ */
+function tagged(
+  form: JsonSchema | boolean,
+  branch: DocumentNode,
+  { property, mapping }: Discriminator,
+): JsonSchema | boolean {
+  const target = branch.referred();
+  if (target === null || typeof form === 'boolean') return form;
+  const own = valuesOf(branch, property, new Set());
+  const mapped = mapping.get(target.pointer);
+  const names = mapped ?? (own === null ? [String(target.at.at(-1))] : null);
+  if (names === null || own?.some((value) => names.includes(value as string)) === false) return form;
+  const properties = isObject(form.properties) ? form.properties : {};
+  const known = isObject(properties[property]) ? properties[property] : {};
+  return { ...form, properties: { ...properties, [property]: { ...known, enum: names } } };
+}
+
+/** The few values that a property of a schema can have; null if the schema does not say. */
+function valuesOf(node: DocumentNode, property: string, seen: Set<string>): readonly unknown[] | null {
+  const schema = node.resolved();
+  if (seen.has(schema.pointer)) return null;
+  seen.add(schema.pointer);
+  const member = schema.child('properties').child(property);
+  const { value } = member.resolved();
+  if (isObject(value) && value.const !== undefined) return [value.const];
+  if (isObject(value) && Array.isArray(value.enum)) return value.enum;
+  for (const part of schema.child('allOf').items()) {
+    const values = valuesOf(part, property, seen);
+    if (values !== null) return values;
+  }
+  return null;
+}
+
 /** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. */
-function modernized(schema: Record<string, unknown>, value: Readonly<Record<string, unknown>>): JsonSchema {
+function modernized(schema: Record<string, unknown>): JsonSchema {
   for (const [bound, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
@@ -225,9 +328,26 @@ function modernized(schema: Record<string, unknown>, value: Readonly<Record<stri
       delete schema[bound];
     } else delete schema[exclusive];
   }
-  // `nullable` without a type has no meaning (OpenAPI 3.0.3, "Schema Object").
-  if (value.nullable === true && typeof schema.type === 'string') schema.type = [schema.type, 'null'];
   return schema;
+}
+
+/**
+ * The schema, which also allows null. OpenAPI 3.0 gives `nullable` a meaning only beside `type`, and 3.1 none at all,
+ * but documents use it everywhere, and their APIs accept null.
+ */
+function withNull(schema: JsonSchema): JsonSchema {
+  if ([...SAME_VALUE_LISTS, ...SAME_VALUE, 'not', 'const'].some((keyword) => schema[keyword] !== undefined)) {
+    const isDescribing = ([keyword]: [string, unknown]) => DESCRIBING.includes(keyword);
+    const members = Object.entries(schema);
+    const constraints = Object.fromEntries(members.filter((member) => !isDescribing(member)));
+    return { ...Object.fromEntries(members.filter(isDescribing)), anyOf: [constraints, { type: 'null' }] };
+  }
+  const { type, enum: values } = schema;
+  return {
+    ...schema,
+    ...(type === undefined ? {} : { type: distinct([type, 'null'].flat()) }),
+    ...(Array.isArray(values) ? { enum: distinct([...values, null]) } : {}),
+  };
 }
 
 /** Characters other than letters and digits that can be escaped in a regular expression with the flag `u`. */

@@ -258,12 +258,21 @@ describe('an MCP server', () => {
     ['is too large', { enum: [`${'x'.repeat(40_000)}`] }, 'is too large'],
     ['is nested too deeply', nested(30), 'is nested too deeply'],
     ['cannot be compiled', { type: 'strange' }, 'is not a valid JSON Schema'],
+    ['takes forever to check', doubling(40), 'has too many alternatives: more than 10000 for one value'],
     ['refers to another address', { $ref: 'https://elsewhere.example/schema' }, 'is not a valid JSON Schema'],
   ])('cannot offer a tool if the schema of the tool’s arguments %s', async (_what, query, because) => {
     server.tools = [{ ...SEARCH, inputSchema: { type: 'object', properties: { query } } }];
     await start();
     expect(test.source.list()).toEqual([]);
-    expect(test.source.state().withheld[0]?.because).toBe(`the schema of its arguments ${because}`);
+    const reason = `the schema of its arguments ${because}`;
+    expect(test.source.state().withheld[0]?.because).toBe(reason);
+    expect(test.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      {
+        tool: 'docs_search',
+        because: reason,
+        msg: 'a tool of an MCP server cannot be used, and is not offered',
+      },
+    ]);
   });
 
   it('that gives orders in its texts is quoted in a shortened form, without hidden characters, and with tokens masked', async () => {
@@ -371,6 +380,15 @@ describe('an MCP server', () => {
     });
   });
 });
+
+/** A schema with definitions, each of which applies the next one twice to the same value. */
+function doubling(length: number): object {
+  const definitions = Array.from({ length }, (_, level) => {
+    const next = { $ref: `#a${level + 1}` };
+    return [`d${level}`, { $anchor: `a${level}`, ...(level < length - 1 ? { allOf: [next, next] } : {}) }];
+  });
+  return { $ref: '#a0', $defs: Object.fromEntries(definitions) };
+}
 
 function nested(depth: number): Record<string, unknown> {
   return depth === 0 ? { type: 'string' } : { type: 'object', properties: { a: nested(depth - 1) } };

@@ -29,6 +29,19 @@ describe('the schema of the arguments of an MCP tool', () => {
       { customer: 'sub' },
       'its arguments cannot be bound, because its schema refers to other schemas or combines them',
     ],
+    [
+      {
+        $ref: '#/$defs/d0',
+        $defs: Object.fromEntries(
+          Array.from({ length: 40 }, (_, n) => [
+            `d${n}`,
+            n === 39 ? {} : { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
+          ]),
+        ),
+      },
+      {},
+      'the schema of its arguments has too many alternatives: more than 10000 for one value',
+    ],
   ])('makes the tool unusable: %j with the bindings %j', (schema, bind, unusable) => {
     expect(made(schema, bind)).toEqual({ unusable });
   });

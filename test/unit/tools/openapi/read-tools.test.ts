@@ -244,14 +244,16 @@ describe('a key that names no operation', () => {
 });
 
 describe('the name of a tool', () => {
-  it('is refused if it has more than 64 characters', async () => {
-    const document = documentOf({ '/a': { get: { operationId: 'x'.repeat(60), ...OK } } });
-    const key = 'x'.repeat(60);
-    expect(await problemsOf(document, { [key]: {} })).toEqual([
-      `tools[0].operations.${key} results in the name shop_${key}, which has more than 64 characters`,
-    ]);
-    expect(await problemsOf(document, { [key]: {} }, { name: 'abc' })).toEqual([]);
-    expect(await problemsOf(document, { [key]: { as: 'short' } })).toEqual([]);
+  it('is cut if it has more than 64 characters, and gets a hash, so that it is always the same', async () => {
+    const long = 'x'.repeat(60);
+    const get = (operationId: string) => ({ get: { operationId, ...OK } });
+    const document = documentOf({ '/a': get(long), '/b': get(`${long}y`), '/c': get(`${long}/`) });
+    const keys = { [long]: {}, [`${long}y`]: {}, [`${long}/`]: {} };
+    const names = (await toolsOf(document, keys)).map(({ name }) => name);
+    expect(new Set(names).size).toBe(3);
+    for (const name of names) expect(name).toMatch(/^shop_x{50}_[0-9a-f]{8}$/);
+    expect((await toolsOf(document, { [`${long}y`]: {} }))[0]?.name).toBe(names[1]);
+    expect((await toolsOf(document, { [long]: {} }, { name: 'abc' }))[0]?.name).toBe(`abc_${long}`);
   });
 
   it('is refused if two operations would have it', async () => {
@@ -882,6 +884,40 @@ describe('the schema of the arguments of a tool', () => {
     );
     const [problem] = await problemsOf(document, { a: {} });
     expect(problem).toContain('shop.openapi, line 9: #/paths/~1a/post has a schema that cannot be used');
+  });
+
+  it.each([
+    ['as they are', {}],
+    ['with fields that only answers have', { properties: { id: { type: 'string', readOnly: true } } }],
+  ])('is refused at start if checking a value would take forever, with definitions %s', async (_, rest) => {
+    const links = Array.from({ length: 40 }, (_link, n) => {
+      const next = { $ref: `#/components/schemas/S${n + 1}` };
+      return [`S${n}`, n === 39 ? { type: 'object' } : { allOf: [next, next], ...rest }];
+    });
+    const requestBody = json({ $ref: '#/components/schemas/S0' });
+    const document = documentOf(
+      { '/a': { post: { operationId: 'a', requestBody, ...OK } } },
+      { components: { schemas: Object.fromEntries(links) } },
+    );
+    const problems = await problemsOf(document, { a: {} });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(/has too many alternatives|is too large/);
+  });
+
+  it.each([
+    ['a chain of 20,000 references', 20_000, (next: object) => next],
+    ['schemas within 20,000 schemas', 20_000, (items: object) => ({ type: 'array', items })],
+  ])('is refused at start if it is %s', async (_, length, link) => {
+    const links = Array.from({ length }, (_link, n) => [
+      `S${n}`,
+      n === length - 1 ? { type: 'string' } : link({ $ref: `#/components/schemas/S${n + 1}` }),
+    ]);
+    const requestBody = json({ $ref: '#/components/schemas/S0' });
+    const document = documentOf(
+      { '/a': { post: { operationId: 'a', requestBody, ...OK } } },
+      { components: { schemas: Object.fromEntries(links) } },
+    );
+    expect(await problemsOf(document, { a: {} })).not.toEqual([]);
   });
 });
 

@@ -79,14 +79,15 @@ test.each(DOCUMENTS)(
 );
 
 /**
- * Removes `nullable` without a type, and values that an `enum` lists twice. The other implementation rejects both,
- * although the first has no meaning (OpenAPI 3.0.3, "Schema Object").
+ * Writes `nullable` without a type in another way, and removes values that an `enum` lists twice. The other
+ * implementation rejects both. OpenAPI gives the first no meaning, but documents use it, and agentd allows null.
  */
 function corrected(key: string, value: unknown): unknown {
   if (key === 'enum' && Array.isArray(value)) return [...new Set(value)];
   if (typeof value !== 'object' || value === null || !('nullable' in value) || 'type' in value) return value;
-  const { nullable: _nullable, ...rest } = value;
-  return rest;
+  const { nullable, ...rest } = value;
+  if (typeof nullable !== 'boolean') return value;
+  return nullable ? { anyOf: [rest, { type: 'string', nullable, enum: [null] }] } : rest;
 }
 
 /** The document without the operations that are not tools: the other implementation compiles all operations. */
@@ -114,8 +115,10 @@ function argumentsOf(tool: Tool, index: number): ToolArguments[] {
   const found: ToolArguments[] = [];
   for (let attempt = 0; attempt < 20 && found.length < 2; attempt++) {
     const generated = generator.generate(tool.parameters as never) as Readonly<Record<string, unknown>>;
-    // An empty text in a path is refused, which other tests check.
-    const filled = Object.entries(generated).map(([name, value]) => [name, value === '' ? 'a' : value]);
+    // An empty text in a path is refused, and so is an empty list or object in a query, which other tests check.
+    const filled = Object.entries(generated)
+      .filter(([name, value]) => name === 'body' || !/null|\[\]|\{\}/.test(JSON.stringify(value)))
+      .map(([name, value]) => [name, value === '' ? 'a' : value]);
     const checked = checkArguments(tool.parameters, Object.fromEntries(filled));
     if (checked.ok && !tool.unusable?.(checked.args)) found.push(checked.args);
   }

@@ -155,11 +155,29 @@ describe('a request', () => {
       {},
       'post',
     );
-    await call(tool, { q: null });
+    await call(tool, {});
     expect(line()).toBe('POST /v1/orders');
     expect(received[0]?.body).toBe('');
     expect(received[0]?.headers).not.toHaveProperty('content-type');
     expect(received[0]?.headers).not.toHaveProperty('x-a');
+  });
+
+  it.each([
+    [{ q: null }, 'The argument `q` cannot be null. Leave that out.'],
+    [{ q: [] }, 'The argument `q` cannot be an empty list. Leave that out.'],
+    [{ q: [1, null] }, 'The argument `q` cannot contain null. Leave that out.'],
+    [{ deep: { a: { b: null } } }, 'The argument `deep` cannot contain null. Leave that out.'],
+    [{ deep: { a: {} } }, 'The argument `deep` cannot contain an empty object. Leave that out.'],
+    [{ 'X-A': null }, 'The argument `X-A` cannot be null. Leave that out.'],
+  ])('is not made if a part of an argument would be left out of it: %j', async (args, message) => {
+    const parameters = [
+      { name: 'q', in: 'query', schema: { nullable: true } },
+      { name: 'deep', in: 'query', style: 'deepObject', schema: { nullable: true } },
+      { name: 'X-A', in: 'header', schema: { nullable: true } },
+    ];
+    const tool = await toolAt('/orders', { parameters });
+    expect(await call(tool, args)).toMatchObject({ ok: false, message });
+    expect(received).toEqual([]);
   });
 
   it('has the idempotency key in the header that the entry names, and never a value of the model', async () => {
