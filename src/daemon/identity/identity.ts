@@ -86,12 +86,9 @@ export interface ValidatedToken {
 /** The credential that came with a message, after its validation. */
 export type Credential =
   | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
-  | {
-      kind: 'invalid';
-      reason: TokenReason;
-      /** Whether the token has expired and the person was notified. */
-      expiry_notified?: boolean;
-    }
+  | { kind: 'invalid'; reason: TokenReason }
+  /** The token of the sender's link has expired. `expiry_notified`: whether the person was notified. */
+  | { kind: 'expired'; expiry_notified: boolean }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
   | { kind: 'none'; reason: NoCredential };
