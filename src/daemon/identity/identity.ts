@@ -41,7 +41,15 @@ export const TOKEN_REASONS = [
 export type TokenReason = (typeof TOKEN_REASONS)[number];
 
 export type TokenVerdict =
-  | { valid: true; user: UserContext; claims: Claims; person: PersonKey; expires_at: number }
+  | {
+      valid: true;
+      user: UserContext;
+      claims: Claims;
+      person: PersonKey;
+      expires_at: number;
+      /** The position of the key that fits, from 1, if there are several. */
+      key?: number;
+    }
   | {
       valid: false;
       reason: TokenReason;
