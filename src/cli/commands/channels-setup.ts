@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import type { Inspection } from '../../daemon/configuration/configure.ts';
-import { printable } from '../../daemon/printable.ts';
+import { escapeControls, printable } from '../../daemon/printable.ts';
 import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
@@ -44,7 +44,7 @@ export const command: Command = {
     const done = await runSetup(plugin, address, found);
     if (done.outcome === 'failed') throw failed(`${name}: ${mask(done.detail)}`, mask(done.advice));
     if (done.outcome === 'document') {
-      out.write(`${JSON.stringify(done.document, null, 2)}\n`);
+      out.write(`${escapeControls(JSON.stringify(done.document, null, 2))}\n`);
       out.note(mask(done.detail));
       return EXIT.ok;
     }
