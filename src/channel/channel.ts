@@ -271,13 +271,13 @@ export interface ChannelScope {
   streams: ChannelStreams;
   /**
    * Enqueues messages that are answered with `send`, at most 1,000. Resolves when each message is stored, recognized as
-   * a repeat by its `message_id`, or blocked by the loop guard. Rejects with `unavailable` (503) if the messages could
+   * a repeat by its `message_id`, or blocked by the loop guard; the outcomes are in the order of the messages. Rejects with `unavailable` (503) if the messages could
    * not be stored; none of them is stored then, so that the platform delivers them again. The `thread_id` of each
    * message must begin with the channel's name and a colon. If the messages arrived in a request, pass it: its id is
    * logged with their runs. Like `press`, `edit` and `notify`, this method is available only to channels with
    * `delivery: 'push'`.
    */
-  enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
+  enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<readonly EnqueueOutcome[]>;
   /**
    * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects in the same
    * cases as `enqueue`. The outcome `refused` means that the press changes nothing, because the question belongs to
@@ -323,6 +323,13 @@ export interface ChannelScope {
   /** Makes the error that `send` must throw if the platform did not accept the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
+
+/**
+ * What became of a message. `kept`: it is stored and will be answered. `repeated`: a message with the same `message_id`
+ * was stored before. `blocked`: the loop guard has blocked it. All three are final, so acknowledge the message; do not
+ * tell its sender that it was blocked, because the sender may be a bot that would answer.
+ */
+export type EnqueueOutcome = 'kept' | 'repeated' | 'blocked';
 
 /** The outcome of the press of a button. `text` is plain text in the language of the person. */
 export type PressOutcome = { outcome: 'enqueued' } | { outcome: 'refused'; text: string };

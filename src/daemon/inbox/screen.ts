@@ -1,4 +1,4 @@
-import type { ChannelPlugin } from '../../channel/index.ts';
+import type { ChannelPlugin, EnqueueOutcome } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { guardLimits } from '../guard/limits.ts';
 import { tell } from '../guard/tell.ts';
@@ -23,7 +23,7 @@ export async function screen(
   plugin: ChannelPlugin,
   services: Services,
   arrived: readonly ArrivedMessage[],
-): Promise<('kept' | 'repeated' | 'blocked')[]> {
+): Promise<EnqueueOutcome[]> {
   const { store, settings, log, observer } = services;
   if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(arrived)) ?? tooMany();
   const arrivals = await Promise.all(
