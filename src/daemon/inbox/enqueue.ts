@@ -89,7 +89,9 @@ function entryOf(
   services: Services,
 ): ArrivedMessage {
   const now = services.clock.now();
-  const masked = maskMessage(message);
+  // Stored once, beside the message, and sealed there.
+  const { reply_to = {}, ...others } = message;
+  const masked = maskMessage(others);
   const { jwt_token: _never, ...metadata } = masked.metadata;
   const session_id = message.thread_id as string;
   return {
@@ -99,7 +101,7 @@ function entryOf(
     session_id,
     message_id: message.message_id ?? null,
     message: { ...masked, metadata, ...(parent_span === null ? {} : { parent_span }) },
-    reply_to: message.reply_to ?? {},
+    reply_to,
     reply: null,
     // Stores use whole milliseconds, but some platforms report microseconds.
     sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),

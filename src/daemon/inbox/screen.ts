@@ -8,6 +8,7 @@ import { guardedText } from '../message/guarded-text.ts';
 import type { Services } from '../services.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { noticeTo } from './notice.ts';
+import { sealReplyTo } from './private-reply-to.ts';
 
 /** A message that a person wrote, in contrast to a notice. */
 export type ArrivedMessage = Arrival['message'];
@@ -24,11 +25,15 @@ export async function screen(
   services: Services,
   arrived: readonly ArrivedMessage[],
 ): Promise<EnqueueOutcome[]> {
-  const { store, settings, log, observer } = services;
-  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(arrived)) ?? tooMany();
+  const { store, settings, log, observer, seal } = services;
+  const stored = arrived.map((message) => ({
+    ...message,
+    reply_to: sealReplyTo(seal, message.id, message.reply_to),
+  }));
+  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(stored)) ?? tooMany();
   const arrivals = await Promise.all(
-    arrived.map(async (message) => ({
-      message,
+    arrived.map(async (message, index) => ({
+      message: stored[index] as ArrivedMessage,
       guarded: await guardedOf(message, services),
       notice: noticeTo(plugin, services, message.reply_to, noticeText(message, services)),
     })),
