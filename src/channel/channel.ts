@@ -159,6 +159,11 @@ export interface Route {
    */
   contentType?: string;
   /**
+   * `multipart`: the only content type that is accepted is `multipart/form-data`, and `request.multipart()` reads it.
+   * Leave `contentType` out then.
+   */
+  body?: 'multipart';
+  /**
    * Largest body in bytes, at most 4 MiB. Set it if the platform sends webhooks that are larger than
    * `BODY_LIMIT_BYTES`. A value below that setting has no effect. Only a few of these large bodies are processed at the
    * same time. Further requests get `unavailable`, so that the platform sends them again, and a slow sender is
@@ -209,8 +214,13 @@ export interface ChannelRequest {
   body: Uint8Array;
   /** The body as a JSON object, parsed once. Throws the problem `malformed_json` if the body is anything else. */
   json(): Record<string, unknown>;
-  /** The body as a form. */
+  /** The body as a form (`application/x-www-form-urlencoded`). */
   form(): URLSearchParams;
+  /**
+   * The parts of the body, at most 100; a file is a `File`. For routes with `body: 'multipart'`. Check the proof of the
+   * delivery first if it covers the bytes. Throws the problem `invalid_request` if the body is not well-formed.
+   */
+  multipart(): Promise<FormData>;
   /** Address of the client (see `TRUST_PROXY`). An IPv6 address is shortened to its /64 prefix. */
   address: string;
   /** Aborts when the client disconnects. */

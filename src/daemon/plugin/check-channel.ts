@@ -62,7 +62,7 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, bodyLimit, token, refusal, headers, thread, handle } = route;
+  const { method, path, contentType, body, bodyLimit, token, refusal, headers, thread, handle } = route;
   const refusals: Refusal[] = [];
   if (!METHODS.includes(method as string))
     refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
@@ -73,6 +73,10 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   if (contentType !== undefined && typeof contentType !== 'string') {
     refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
   }
+  if (body !== undefined && body !== 'multipart')
+    refusals.push(unfit(`${at}.body\``, "'multipart', or absent", body));
+  if (body !== undefined && contentType !== undefined)
+    refusals.push(unfit(`${at}.contentType\``, 'absent, since `body` says it', contentType));
   if (bodyLimit !== undefined && !isBodyLimit(bodyLimit)) {
     const expected = `a whole number of bytes from 1 to ${BODY_LIMIT_MAX}, or absent`;
     refusals.push(unfit(`${at}.bodyLimit\``, expected, bodyLimit));
