@@ -6,7 +6,7 @@
  * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)`. It also
  *    creates an instance for each `check`, so `create` must not open sockets or start timers. Do that in `start`.
  * 3. **Started.** The daemon calls `start()` before it listens. If `start()` rejects, the daemon does not start.
- * 4. **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or
+ * 4. **Receives.** The daemon calls the channel's `routes`, or the channel reads its own connection. The channel answers in the response (`scope.converse`), or
  *    on an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`)
  *    and answers 200 only after they are stored.
  * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
@@ -108,6 +108,12 @@ export interface ChannelCapabilities {
    * `shared` is refused, and the simulator and the conformance suite use direct conversations only.
    */
   groups?: boolean;
+  /**
+   * Whether the platform delivers to a route of the channel. Default true. If false, the channel asks the platform for
+   * updates, or holds a connection to it, from `start` to `stop`, and has the method `receive`. Only with `delivery:
+   * 'push'`.
+   */
+  webhook?: boolean;
 }
 
 export interface Channel {
@@ -118,6 +124,13 @@ export interface Channel {
    * not accept it. After any other error, the daemon retries.
    */
   send?(reply: OutgoingReply): Promise<void>;
+  /**
+   * Takes one update that came over the channel's own connection (`capabilities.webhook: false`). The channel calls it
+   * itself for each update, and acknowledges the update to the platform only after it has resolved: then its messages
+   * are stored. If it rejects, the platform must deliver the update again. `agentd simulate` and the conformance suite
+   * call it in place of the platform, so it must work without the connection.
+   */
+  receive?(update: Uint8Array): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
   /**

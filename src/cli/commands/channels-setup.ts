@@ -1,5 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
+import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import type { Inspection } from '../../daemon/configuration/configure.ts';
 import { escapeControls, printable } from '../../daemon/printable.ts';
@@ -92,9 +93,11 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
   if (setup === undefined)
     throw failed(
       `the channel ${name} has no setup`,
-      plugin.capabilities.delivery === 'push'
-        ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
-        : 'Its clients call the daemon themselves, so there is nothing to register.',
+      hasOwnConnection(plugin)
+        ? 'It connects to its platform itself, so there is nothing to register.'
+        : plugin.capabilities.delivery === 'push'
+          ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
+          : 'Its clients call the daemon themselves, so there is nothing to register.',
     );
   await requireSettings(plugin, setup.settings, found);
   const own = found.effective.filter(({ record }) => plugin.settings.includes(record));

@@ -1,9 +1,19 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { type Refusal, unfit } from '../modules/refusal.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
-const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRegistration', 'stop'] as const;
+const OPTIONAL_MEMBERS = [
+  'start',
+  'send',
+  'receive',
+  'typing',
+  'health',
+  'check',
+  'checkRegistration',
+  'stop',
+] as const;
 /**
  * A path whose segments are plain characters or a parameter. Characters that the router reads as a pattern (`*`,
  * parentheses) are not allowed.
@@ -54,6 +64,9 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
   ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
   if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
     refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
+  }
+  if (hasOwnConnection(plugin) && channel.receive === undefined) {
+    refusals.push(unfit('`receive`', 'a function, since `capabilities.webhook` is false', channel.receive));
   }
   const { routes } = channel;
   if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
