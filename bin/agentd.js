@@ -21,6 +21,10 @@ const NODE_OPTION = '--min-semi-space-size=8';
 /** Set for the pinned Node.js: if it is too old as well, it must not start another Node.js. */
 const HANDED_OVER = 'AGENTD_HANDED_OVER';
 
+// Without a listener, Node.js opens its inspector at this signal, and the inspector runs any code. (The option
+// --disable-sigusr1 has the same effect, but an old Node.js does not know it, and would not get as far as the check below.)
+process.on('SIGUSR1', () => {});
+
 const program = new URL('../dist/src/cli/main.js', import.meta.url);
 const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
 

@@ -47,7 +47,8 @@ export class Receiver {
     switch (parsed.kind) {
       case 'message':
         this.#rememberAlbum(parsed.album);
-        return this.#scope.enqueue([parsed.message], request);
+        await this.#scope.enqueue([parsed.message], request);
+        return;
       case 'edit':
         await this.#scope.edit(parsed.edited);
         return;

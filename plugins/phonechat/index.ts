@@ -10,6 +10,7 @@ import { Sender } from './send.ts';
 import { KINDS, TEXTS } from './texts.ts';
 import { ReadMarks } from './typing.ts';
 import { webhookRoutes } from './webhook-routes.ts';
+import { isBusinessScopedId } from './who.ts';
 
 const settings: readonly SettingRecord[] = [
   {
@@ -76,7 +77,8 @@ const phonechat: ChannelPlugin = {
     word: 'phone',
     argument: 'NUMBER',
     form: 'a plus sign and the country code, such as +15550100123',
-    idsOf,
+    // A person who hides the number has only the business-scoped id.
+    idsOf: (given) => (isBusinessScopedId(given.trim()) ? [given.trim()] : idsOf(given)),
   },
   simulator: async () => (await import('./simulator.ts')).simulator,
   texts: [...Object.values(TEXTS), ...Object.values(KINDS)],

@@ -72,11 +72,10 @@ function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): s
 }
 
 /**
- * In a query, a plus that was not encoded is read as a space. The space is trimmed, and the digits alone mean the same
- * number.
+ * In a query, a plus that was not encoded is read as a space.
  */
 function numberInQuery(query: URLSearchParams): string | undefined {
-  return idsOf(query.get('phone_number') ?? query.get('phone') ?? '')[0];
+  return idsOf((query.get('phone_number') ?? query.get('phone') ?? '').replace(/^ /, '+'))[0];
 }
 
 function noToken(): ChannelResponse {
@@ -88,7 +87,10 @@ function badToken(reason: string): ChannelResponse {
 }
 
 function badNumber(): ChannelResponse {
-  return answer(400, 'phone_number must be a phone number in international format, such as +16505551234.');
+  return answer(
+    400,
+    'phone_number must be a phone number in international format, with + or 00, such as +16505551234.',
+  );
 }
 
 function answer(status: number, message: string): ChannelResponse {

@@ -14,11 +14,10 @@ const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefin
 
 /** Maximum length of a number as people write it, in characters. */
 const WRITTEN_MAX = 40;
-/** Characters that people put between digits. */
-const WRITTEN = /^(\+|00)?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
-
-/** A country code and the rest (ITU-T E.164: at most 15 digits). */
-const E164 = /^\+[1-9]\d{7,14}$/;
+/** Digits, and the characters that people put between them. */
+const WRITTEN = /^\+?[\d\s().\-/\u00a0\u2010-\u2013]+$/;
+/** Without one of these, the digits may be a national number. Read with a plus, they would belong to a stranger. */
+const INTERNATIONAL = /^(\+|00)/;
 
 /**
  * Brazilian mobile numbers without the ninth digit begin with 6 to 9. The other numbers are landlines. With a ninth
@@ -30,8 +29,8 @@ const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
 /**
  * Returns a phone number in E.164 format with a leading plus. The platform may spell some numbers in two ways:
  * Brazilian mobile numbers with or without the ninth digit, Mexican numbers with or without the 1 after the country
- * code. In these cases, the result contains both spellings. Empty if the text is not a number.
- * @param given the number as people write it, with or without the plus
+ * code. In these cases, the result contains both spellings. Empty if the text is not a number that its country can have.
+ * @param given the number in international format, as people write it: it begins with `+` or `00`
  */
 export function idsOf(given: string): readonly string[] {
   const number = e164(given);
@@ -57,33 +56,36 @@ export function namesNumber(claim: string, number: string): boolean {
 }
 
 /**
- * Whether a claim of a token may name this number. A claim in national format is read as a number of the same country.
+ * Whether a claim of a token may name this number. A claim without a plus is read as a number of the same country, and
+ * as one whose plus is missing.
  * @param number in E.164 format
  */
 export function mayNameNumber(claim: string, number: string): boolean {
   const country = parseNumber(number)?.country;
   const national = country === undefined ? null : inCountry(claim, country);
-  return namesNumber(claim, number) || (national !== null && namesNumber(national, number));
+  return [claim, `+${claim.trim()}`, national].some((read) => read !== null && namesNumber(read, number));
 }
 
 function e164(given: string): string | null {
   const written = given.trim();
-  if (written.length > WRITTEN_MAX || !WRITTEN.test(written)) return null;
+  if (!isWritten(written) || !INTERNATIONAL.test(written)) return null;
   const number = `+${written.replace(/^00/, '').replace(/\D/g, '')}`;
   // These numbers are recognized by a pattern, because the library reads some of their digits as prefixes.
   if (BRAZIL.test(number) || MEXICO.test(number)) return number;
   // The library gets digits only, because it would read text after `;` or white space as an extension.
   const parsed = parseNumber(number);
-  // The library may remove a prefix. Its result is used only if the library reads that result as the same number;
-  // otherwise, the digits are kept as they are.
-  if (parsed?.isPossible() && parseNumber(parsed.number)?.number === parsed.number) return parsed.number;
-  // A numbering plan may be newer than the library, so a number of another length is accepted if its country is known.
-  return parsed && E164.test(number) ? number : null;
+  if (!parsed?.isPossible()) return null;
+  // The library may remove a prefix. A result that it would read as yet another number is not a number.
+  return parseNumber(parsed.number)?.number === parsed.number ? parsed.number : null;
+}
+
+function isWritten(text: string): boolean {
+  return text.length <= WRITTEN_MAX && WRITTEN.test(text);
 }
 
 function inCountry(claim: string, country: CountryCode): string | null {
   const written = claim.trim();
-  if (written.length > WRITTEN_MAX || !WRITTEN.test(written) || written.startsWith('+')) return null;
+  if (!isWritten(written) || written.startsWith('+')) return null;
   const parsed = parseNumber(written.replace(/\D/g, ''), country);
   return parsed?.isPossible() ? parsed.number : null;
 }

@@ -6,7 +6,7 @@
  * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)`. It also
  *    creates an instance for each `check`, so `create` must not open sockets or start timers. Do that in `start`.
  * 3. **Started.** The daemon calls `start()` before it listens. If `start()` rejects, the daemon does not start.
- * 4. **Receives.** The daemon calls the channel's `routes`. The channel answers in the response (`scope.converse`), or
+ * 4. **Receives.** The daemon calls the channel's `routes`, or the channel reads its own connection. The channel answers in the response (`scope.converse`), or
  *    on an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`)
  *    and answers 200 only after they are stored.
  * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
@@ -109,6 +109,12 @@ export interface ChannelCapabilities {
    * `shared` is refused, and the simulator and the conformance suite use direct conversations only.
    */
   groups?: boolean;
+  /**
+   * Whether the platform delivers to a route of the channel. Default true. If false, the channel asks the platform for
+   * updates, or holds a connection to it, from `start` to `stop`, and has the method `receive`. Only with `delivery:
+   * 'push'`.
+   */
+  webhook?: boolean;
 }
 
 export interface Channel {
@@ -119,6 +125,13 @@ export interface Channel {
    * not accept it. After any other error, the daemon retries.
    */
   send?(reply: OutgoingReply): Promise<void>;
+  /**
+   * Takes one update that came over the channel's own connection (`capabilities.webhook: false`). The channel calls it
+   * itself for each update, and acknowledges the update to the platform only after it has resolved: then its messages
+   * are stored. If it rejects, the platform must deliver the update again. `agentd simulate` and the conformance suite
+   * call it in place of the platform, so it must work without the connection.
+   */
+  receive?(update: Uint8Array): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
   /**
@@ -159,6 +172,11 @@ export interface Route {
    * absent, any type is accepted.
    */
   contentType?: string;
+  /**
+   * `multipart`: the only content type that is accepted is `multipart/form-data`, and `request.multipart()` reads it.
+   * Leave `contentType` out then.
+   */
+  body?: 'multipart';
   /**
    * Largest body in bytes, at most 4 MiB. Set it if the platform sends webhooks that are larger than
    * `BODY_LIMIT_BYTES`. A value below that setting has no effect, but with any value the limit is at most 4 MiB. Only a few of these large bodies are processed at the
@@ -210,8 +228,13 @@ export interface ChannelRequest {
   body: Uint8Array;
   /** The body as a JSON object, parsed once. Throws the problem `malformed_json` if the body is anything else. */
   json(): Record<string, unknown>;
-  /** The body as a form. */
+  /** The body as a form (`application/x-www-form-urlencoded`). */
   form(): URLSearchParams;
+  /**
+   * The parts of the body, at most 100; a file is a `File`. For routes with `body: 'multipart'`. Check the proof of the
+   * delivery first if it covers the bytes. Throws the problem `invalid_request` if the body is not well-formed.
+   */
+  multipart(): Promise<FormData>;
   /** Address of the client (see `TRUST_PROXY`). An IPv6 address is shortened to its /64 prefix. */
   address: string;
   /** Aborts when the client disconnects. */
@@ -272,13 +295,13 @@ export interface ChannelScope {
   streams: ChannelStreams;
   /**
    * Enqueues messages that are answered with `send`, at most 1,000. Resolves when each message is stored, recognized as
-   * a repeat by its `message_id`, or blocked by the loop guard. Rejects with `unavailable` (503) if the messages could
+   * a repeat by its `message_id`, or blocked by the loop guard; the outcomes are in the order of the messages. Rejects with `unavailable` (503) if the messages could
    * not be stored; none of them is stored then, so that the platform delivers them again. The `thread_id` of each
    * message must begin with the channel's name and a colon. If the messages arrived in a request, pass it: its id is
    * logged with their runs. Like `press`, `edit` and `notify`, this method is available only to channels with
    * `delivery: 'push'`.
    */
-  enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<void>;
+  enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<readonly EnqueueOutcome[]>;
   /**
    * Enqueues a button press: a message with `confirm`. The platform must have verified its sender. Rejects in the same
    * cases as `enqueue`. The outcome `refused` means that the press changes nothing, because the question belongs to
@@ -324,6 +347,13 @@ export interface ChannelScope {
   /** Makes the error that `send` must throw if the platform did not accept the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
+
+/**
+ * What became of a message. `kept`: it is stored and will be answered. `repeated`: a message with the same `message_id`
+ * was stored before. `blocked`: the loop guard has blocked it. All three are final, so acknowledge the message; do not
+ * tell its sender that it was blocked, because the sender may be a bot that would answer.
+ */
+export type EnqueueOutcome = 'kept' | 'repeated' | 'blocked';
 
 /** The outcome of the press of a button. `text` is plain text in the language of the person. */
 export type PressOutcome = { outcome: 'enqueued' } | { outcome: 'refused'; text: string };

@@ -15,6 +15,7 @@ export type {
   ChannelStreams,
   ChannelTranslations,
   DeliveryFailure,
+  EnqueueOutcome,
   EventStreamPaths,
   FieldError,
   LinkAnswer,

@@ -36,7 +36,11 @@ export interface IncomingMessage {
   sent_at?: number;
   /** Whether other people can read this thread. */
   shared?: boolean;
-  /** What `send` needs to address the answer. JSON that is stored with the message, so it must not contain secrets. */
+  /**
+   * What `send` needs to address the answer. JSON that is stored with the message. A secret, for example an address that
+   * takes answers without further proof, must be in the member `private`: it is sealed in the store, and no command
+   * shows it. Ids of people must be outside of it, so that `agentd person erase` finds them.
+   */
   reply_to?: JsonObject;
 }
 

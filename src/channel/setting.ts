@@ -3,7 +3,8 @@
  * masked display are generated from this record.
  */
 export type SettingRecord =
-  | (SettingBase & { kind: 'string'; default?: string; pattern?: RegExp })
+  /** `several`: may hold several values, one per line; the configuration file may have a list instead. */
+  | (SettingBase & { kind: 'string'; default?: string; pattern?: RegExp; several?: boolean })
   | (SettingBase & { kind: 'integer'; default?: number; min: number; max: number; unit?: string })
   /** May have decimals. */
   | (SettingBase & { kind: 'number'; default?: number; min: number; max: number; unit?: string })

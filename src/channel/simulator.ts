@@ -16,7 +16,10 @@ export interface PlatformSimulator {
   apiUrlSetting: string;
   /** User ids of two or more people who can write. The first one is the default. */
   who(): readonly string[];
-  /** The platform's request for an event, signed with the secrets of these settings. */
+  /**
+   * The platform's request for an event, signed with the secrets of these settings. For a channel without a webhook, only
+   * its body counts: it is the update that `Channel.receive` gets.
+   */
   delivery(event: SimulatedEvent, settings: ChannelSettings): SimulatedRequest;
   /**
    * Returns the request, signed again for its current body, for tests that change bodies. Absent if the signature does

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import { printableLines } from '../daemon/printable.ts';
 import { askTerminal } from './ask-terminal.ts';
 
 /** The terminal to ask on: the terminal of this process, or a fake in a test. */
@@ -16,6 +17,6 @@ export async function confirm(
   { stdin, stderr }: ConfirmTerminal = process,
 ): Promise<boolean | null> {
   if (!stdin.isTTY || !stderr.isTTY) return null;
-  const answer = await askTerminal(`${question} [y/N] `, stdin, stderr);
+  const answer = await askTerminal(`${printableLines(question)} [y/N] `, stdin, stderr);
   return /^y(es)?$/i.test(answer?.trim() ?? '');
 }

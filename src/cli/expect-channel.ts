@@ -1,8 +1,11 @@
+import { writingsOf } from '../daemon/linking/link-ids.ts';
 import { printable } from '../daemon/printable.ts';
 import { nearest } from '../daemon/settings/nearest.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
+import { invalidId } from './invalid-id.ts';
+import { isLinkable } from './linkable-channel.ts';
 import type { Who } from './who.ts';
 
 /**
@@ -18,23 +21,30 @@ export async function expectChannel(options: OptionValues, flag: 'platform' | 'c
 }
 
 /**
- * Like `expectChannel`, for the channel of the platform user that a command is about.
- * @throws CliError (2) with the known channels.
+ * Like `expectChannel`, for the platform user that a command is about. Also checks that the channel recognizes the id.
+ * @throws CliError (2) with the known channels, or with the form of an id
  */
-export async function expectChannelOf(who: Who | null, options: OptionValues): Promise<void> {
-  const unknown = who && 'platform' in who ? await unknownChannel(options, who.platform) : null;
+export async function expectUserOf(who: Who | null, options: OptionValues): Promise<void> {
+  const unknown = who && (await unknownUser(who, options));
   if (unknown) throw unknown;
+}
+
+/** The error for a user of an unknown channel, or with an id that the channel does not recognize; null for any other. */
+export async function unknownUser(who: Who, options: OptionValues): Promise<CliError | null> {
+  if (!('platform' in who)) return null;
+  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
+  const { plugins } = await pluginsAt(configLocation(options));
+  const channel = plugins.map(({ plugin }) => plugin).find(({ name }) => name === who.platform);
+  if (channel === undefined) return unknownChannel(options, who.platform);
+  if (!isLinkable(channel) || writingsOf(channel, who.user_id).length > 0) return null;
+  return invalidId(channel, who.user_id);
 }
 
 /**
  * The error for an unknown channel; null if the channel exists. The channel need not be active: a channel that was
  * turned off may have left data.
  */
-export async function unknownChannel(
-  options: OptionValues,
-  name: string,
-  prefix = '',
-): Promise<CliError | null> {
+async function unknownChannel(options: OptionValues, name: string, prefix = ''): Promise<CliError | null> {
   const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins, problems } = await pluginsAt(configLocation(options));
   const known = plugins.map(({ plugin }) => plugin.name);

@@ -1,4 +1,6 @@
+import type { JsonObject } from '../channel/index.ts';
 import type { Settings } from '../daemon/settings/settings.ts';
+import { SECRET_SHOWN } from '../daemon/settings/shown.ts';
 import type { InboxMessage } from '../daemon/store/inbox.ts';
 import type { Outage } from '../daemon/store/outages.ts';
 import { adviceFor } from './advice.ts';
@@ -70,8 +72,13 @@ export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { json: 'shared', value: ({ message }) => message?.shared ?? false },
   { json: 'reply' },
   { json: 'notice' },
-  { json: 'reply_to' },
+  { json: 'reply_to', value: ({ reply_to }) => shownReplyTo(reply_to) },
 ];
+
+/** A secret of the platform is not shown, sealed or not. */
+function shownReplyTo(reply_to: JsonObject): JsonObject {
+  return 'private' in reply_to ? { ...reply_to, private: SECRET_SHOWN } : reply_to;
+}
 
 /** The state in words. */
 export function stateInWords(message: InboxMessage): string {

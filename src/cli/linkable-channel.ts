@@ -34,7 +34,7 @@ export async function linkableChannel(options: OptionValues, word: string): Prom
   );
 }
 
-function isLinkable(plugin: ChannelPlugin): plugin is ChannelPlugin & LinkableChannel {
+export function isLinkable(plugin: ChannelPlugin): plugin is ChannelPlugin & LinkableChannel {
   return plugin.linking !== undefined;
 }
 

@@ -1,5 +1,5 @@
 import { systemClock } from '../daemon/clock.ts';
-import { escapeControls } from '../daemon/printable.ts';
+import { escapeControls, printableLines } from '../daemon/printable.ts';
 import { maskTokens } from '../daemon/secret.ts';
 import { type Column, jsonOf } from './column.ts';
 import { renderDetails, renderTable } from './render-table.ts';
@@ -12,16 +12,22 @@ export interface Output {
   color: boolean;
   /** Longest line of text; infinite if stdout is not a terminal. */
   width: number;
-  /** Prints data with its tokens masked: `value` with `--json`, otherwise the result of `text`. */
+  /**
+   * Prints data with its tokens masked and its control characters replaced: `value` with `--json`, otherwise the result
+   * of `text`.
+   */
   data(value: unknown, text: () => string): void;
   /**
    * Prints a table or, with `--json`, an array. If there are no items, `none` goes to stderr.
    * @param limit maximum number of items that are printed; if there are more, a line on stderr says so. Default: all.
    */
   list<T>(columns: readonly Column<T>[], items: readonly T[], none: string, limit?: number): void;
-  /** Prints text to stdout unchanged, for commands whose output is not one document. */
+  /**
+   * Prints text to stdout unchanged, for commands whose output is not one document. They mask tokens and replace control
+   * characters themselves.
+   */
   write(text: string): void;
-  /** Prints a line to stderr. */
+  /** Prints a line to stderr, like the text of `data`. */
   note(text: string): void;
   /** The text of a table (render-table.ts). */
   table<T>(columns: readonly Column<T>[], items: readonly T[], width?: number): string;
@@ -50,6 +56,8 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
   const color = isTerminal && !env.NO_COLOR;
   // Some terminals report 0 if they do not know their width.
   const width = isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
+  // Values in a text may come from anybody: from tokens, messages and answers.
+  const safe = color ? styledText : printableLines;
   const relative = (at: number) => relativeTime(at, systemClock.now());
   const out: Output = {
     json,
@@ -57,7 +65,7 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
     width,
     data(value, text) {
       const printed = json ? escapeControls(JSON.stringify(value, null, 2)) : text();
-      stdout.write(maskTokens(endWithNewline(printed)));
+      stdout.write(maskTokens(endWithNewline(json ? printed : safe(printed))));
     },
     list(columns, items, none, limit = items.length) {
       const shown = items.slice(0, limit);
@@ -71,7 +79,7 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
       stdout.write(text);
     },
     note(text) {
-      stderr.write(maskTokens(endWithNewline(text)));
+      stderr.write(maskTokens(endWithNewline(printableLines(text))));
     },
     table(columns, items, most = width) {
       return renderTable(columns, items, { width: most, bold: color, time: isTerminal ? relative : isoTime });
@@ -82,6 +90,18 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
     },
   };
   return out;
+}
+
+/** The sequences of the styles that commands use: bold, and the colors of `doctor`. */
+const STYLES = /(\u{1b}\[(?:1|22|3[1-3]|39|90)m)/u;
+
+/** The text without control characters, except for those styles. */
+function styledText(text: string): string {
+  // A part with an odd index is a style.
+  return text
+    .split(STYLES)
+    .map((part, index) => (index % 2 === 1 ? part : printableLines(part)))
+    .join('');
 }
 
 function endWithNewline(text: string): string {

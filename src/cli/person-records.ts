@@ -18,7 +18,7 @@ import { ACTION_COLUMNS, actionView } from './action-view.ts';
 import { failed } from './cli-error.ts';
 import { jsonOf } from './column.ts';
 import type { OptionValues } from './command.ts';
-import { unknownChannel } from './expect-channel.ts';
+import { unknownUser } from './expect-channel.ts';
 import { MESSAGE_DETAILS } from './inbox-view.ts';
 import { LINK_COLUMNS, linkView } from './link-view.ts';
 import { MEMORY_COLUMNS } from './memory-view.ts';
@@ -76,12 +76,12 @@ export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Me
 }
 
 /**
- * Refuses an unknown channel if nothing is stored about its user. If something is stored, it comes from a plugin that
- * has since been removed, and it can still be shown and erased.
- * @throws CliError (2) with the known channels.
+ * Refuses an unknown channel, and an id that the channel does not recognize, if nothing is stored about the user. If
+ * something is stored, it can still be shown and erased: its plugin may have been removed since.
+ * @throws CliError (2) with the known channels, or with the form of an id
  */
-export async function expectKnownChannel(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {
-  const unknown = 'platform' in who ? await unknownChannel(options, who.platform) : null;
+export async function expectKnownUser(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {
+  const unknown = await unknownUser(who, options);
   if (unknown === null) return;
   const found = countRecords(await desk.persons.show(desk.selector)) + (await memoriesOf(who, desk)).length;
   if (found === 0) throw unknown;

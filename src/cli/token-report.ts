@@ -10,6 +10,8 @@ export interface TokenReport {
   valid: boolean;
   /** Null if the token is valid. */
   reason: TokenReason | null;
+  /** The position of the key that the token is signed with, from 1. Null if no key fits, or if there is only one. */
+  key: number | null;
   /** `ok` is null if the check was not made: an earlier one failed, or a setting turned it off. */
   steps: { check: string; ok: boolean | null }[];
   /** The claims, if they can be decoded. The claims of an invalid token are not to be trusted. */
@@ -36,6 +38,7 @@ export async function examineToken(
   const report = {
     valid: !failed,
     reason: failed?.reason ?? null,
+    key: steps.reduce<number | null>((key, step) => (step.outcome === 'ok' ? (step.key ?? key) : key), null),
     steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
     claims: decoded.payload,
     user: failed || !claims ? null : { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [] },

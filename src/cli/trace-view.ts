@@ -97,7 +97,7 @@ function principalInWords(trace: TraceRecord): string {
   const sub = actedFor(trace);
   if (sub === undefined) return '';
   if (sub === null) return 'Nobody was signed in, so no call used the credentials of a person.\n';
-  return `The agent acted for the person ${wordOf(sub)}.\n`;
+  return `The agent acted for the person ${printable(wordOf(sub))}.\n`;
 }
 
 function actionsInWords(actions: readonly ActionView[], width: number): string {

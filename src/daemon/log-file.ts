@@ -67,10 +67,13 @@ export class LogFile {
   }
 }
 
-/** Opens without blocking: LOG_FILE may name a pipe that nobody reads at the moment. A regular file never blocks. */
+/**
+ * Opens without blocking: LOG_FILE may name a pipe that nobody reads at the moment. A regular file never blocks. Only
+ * its owner can read a new file, since it says who wrote when. A file that an operator has made keeps its mode.
+ */
 function open(path: string): number {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-  return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o640);
+  return openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
 }
 
 function whyNot(error: unknown): string {

@@ -23,6 +23,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import { createChannels } from './plugin/create-channels.ts';
 import { PlatformWatch } from './plugin/platform-watch.ts';
 import { createScope } from './plugin/scope.ts';
+import { withSimulatedUpdates } from './plugin/simulated-updates.ts';
 import { startChannel } from './plugin/start-channel.ts';
 import { Readiness } from './readiness.ts';
 import { startPresence } from './replica/presence.ts';
@@ -186,7 +187,9 @@ export async function startDaemon(
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
       createScope(plugin, own, services, inbox, dev.simulated.includes(plugin.name)),
-    ).map((one) => platforms.watched(one));
+    )
+      .map((one) => platforms.watched(one))
+      .map((one) => (dev.simulated.includes(one.plugin.name) ? withSimulatedUpdates(one) : one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
       const hasInbox = one.plugin.capabilities.delivery === 'push';

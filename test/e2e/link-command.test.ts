@@ -185,6 +185,14 @@ describe('agentd link', () => {
       ['link', 'phone', '0171234567', '-'],
       /'0171234567' is not a valid NUMBER of phonechat\nWrite it with a plus sign and the country code,/,
     ],
+    [
+      ['link', 'phone', '2125550123', '-'],
+      /'2125550123' is not a valid NUMBER of phonechat\nWrite it with a plus/,
+    ],
+    [
+      ['link', 'remove', 'phone', '2125550123'],
+      /'2125550123' is not a valid NUMBER of phonechat\nWrite it with a plus/,
+    ],
     [['link', 'printer', 'no id!', '-'], /'no id!' is not a valid ID of telex/],
     [['link', 'printer'], /missing required argument 'user'/],
     [['link', 'printer', 'u1', '-'], /no token was given/],

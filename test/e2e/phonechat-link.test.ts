@@ -102,7 +102,7 @@ describe('POST /phonechat/link', () => {
   });
 
   it.each([
-    ['1650555####'],
+    ['+1650555####'],
     ['+1 (650) 555-####'],
     ['+1-650-555-####'],
     ['001650555####'],
@@ -125,6 +125,9 @@ describe('POST /phonechat/link', () => {
     ['null', null],
     ['a number without quotes', 16505551234],
     ['words', 'my phone'],
+    ['a number without a plus', '16505551234'],
+    ['a national number, which would be a number of Morocco with a plus', '2125550123'],
+    ['a number with too few digits for its country', '+2125550123'],
     ['too few digits', '+1650555'],
     ['too many digits', '+1650555123456789012'],
     ['an extension', '+16505551234;ext=5'],
@@ -137,7 +140,8 @@ describe('POST /phonechat/link', () => {
       400,
       {
         success: false,
-        message: 'phone_number must be a phone number in international format, such as +16505551234.',
+        message:
+          'phone_number must be a phone number in international format, with + or 00, such as +16505551234.',
       },
     ]);
   });
@@ -261,8 +265,9 @@ describe('POST /phonechat/link', () => {
 describe('DELETE /phonechat/link', () => {
   it.each<[string, () => Asked]>([
     ['body', () => ({ body: { phone_number: `+${here.ada}` } })],
-    ['body, under its other name', () => ({ body: { phone: here.ada } })],
+    ['body, under its other name', () => ({ body: { phone: `+${here.ada}` } })],
     ['query', () => ({ query: `?phone_number=%2B${here.ada}` })],
+    ['query, with two zeros', () => ({ query: `?phone_number=00${here.ada}` })],
     ['query, with an unencoded plus sign', () => ({ query: `?phone_number=+${here.ada}` })],
   ])("removes a person's own link, with the number in the %s", async (_title, asked) => {
     const bearer = await alice();

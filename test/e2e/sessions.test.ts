@@ -123,6 +123,23 @@ describe('The token context of a session', () => {
       credentials_reason: 'stored_token_expired',
     });
   });
+
+  test('when a token expires during the session, the first call without it is logged with that reason, as a warning', async () => {
+    const bearer = await token({ ttl: 2 });
+    const { body } = await shop.say({ user_id: 'visitor', message: WHO }, { bearer });
+    await lapsed(bearer);
+    const ask = { user_id: 'visitor', session_id: body.session_id, message: 'Who is ada@example.com?' };
+    await shop.say(ask, { headers: { 'X-Request-Id': 'call-after-expiry' } });
+    const warned = (msg: string) =>
+      shop.daemon.logged(
+        (line) =>
+          line.level === 'warn' &&
+          line.request_id === 'call-after-expiry' &&
+          String(line.msg).startsWith(msg),
+      );
+    expect((await warned('the stored token has expired')).reason).toBe('stored_token_expired');
+    expect((await warned('tool uses default credentials')).reason).toBe('stored_token_expired');
+  });
 });
 
 describe('A session belongs to its channel user and to its person', () => {

@@ -12,7 +12,8 @@ import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 // third-party channel in the folder of a `serve --dev`, and no settings.
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-simulate-'));
-copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(folder, 'telex.ts'));
+for (const file of ['telex.ts', 'courier.ts', 'post-box.ts'])
+  copyFileSync(join(import.meta.dirname, '../fixtures', file), join(folder, file));
 
 let daemon: Agentd;
 let api: string;
@@ -27,7 +28,7 @@ beforeAll(async () => {
       JWT_ALGORITHM: '',
       LOOP_GUARD_ENABLED: '',
       LOOP_GUARD_REPEAT_THRESHOLD: '3',
-      MESSAGING_PLATFORMS: 'webchat,./telex.ts',
+      MESSAGING_PLATFORMS: 'webchat,./telex.ts,./post-box.ts',
     },
   });
   api = parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8')).TELEX_API_URL ?? '';
@@ -310,4 +311,13 @@ describe('agentd simulate', () => {
     expect(code).toBe(1);
     expect(stderr).toContain(`the daemon at ${bare.url} has no channel telex`);
   });
+});
+
+test('a channel without a webhook is simulated, too: its updates do not come over its own connection', async () => {
+  const answered = told(await run(['simulate', 'courier', '--json', 'Who am I?']));
+  expect(answered).toMatchObject({ code: 0, end: { type: 'end' } });
+  expect(answered.texts).toMatchObject([{ text: expect.stringContaining('you are not signed in') }]);
+  const page = await fetch(`${daemon.url}/simulate/courier`, { method: 'POST', body: '{}' });
+  expect(page.status).toBe(401);
+  expect((await fetch(`${daemon.url}/simulate/telex`, { method: 'POST', body: '{}' })).status).toBe(404);
 });

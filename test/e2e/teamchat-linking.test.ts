@@ -180,7 +180,25 @@ it('a link with an expired token has no effect: default credentials are used, a 
   expect(first).toMatch(/expired/i);
   expect(second).not.toMatch(/expired/i);
   expect(shop.lookedUpAs()).not.toContain(ADA.id);
-  await shop.daemon.logged(({ level, msg }) => level === 'warn' && /Token Expired/.test(String(msg)));
+  await shop.daemon.logged(
+    ({ level, msg, reason }) =>
+      level === 'warn' && /Token Expired/.test(String(msg)) && reason === 'stored_token_expired',
+  );
+  await shop.daemon.logged(
+    ({ level, msg }) => level === 'warn' && msg === 'tool uses default credentials: stored_token_expired',
+  );
+  const told = await shop.run('explain', '--user', user, '--json');
+  const [trace] = JSON.parse(told.stdout).traces;
+  expect(trace.lines).toContainEqual(
+    expect.objectContaining({
+      step: 'resolve-principal',
+      verdict: 'fallback',
+      reason: 'stored_token_expired',
+      detail: expect.objectContaining({
+        states: 'NoSession > SessionCreated > JWTReceived > InvalidJWT > NoJWT',
+      }),
+    }),
+  );
   await serviceAuth(user, await tokenOf(ADA));
   expect(await ask({ user })).toContain('A-1001');
 });

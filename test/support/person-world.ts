@@ -29,7 +29,7 @@ export interface Resident {
 }
 
 export function aResident(name: string): Resident {
-  const canary = `canary${name}`;
+  const canary = `CANARY${name.toUpperCase()}`;
   return { name, person: personKey({ sub: canary }), user_id: `U${canary}`, canary };
 }
 

@@ -1,5 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -23,6 +35,26 @@ test('a log file contains a line as soon as the call that writes it returns', ()
   const file = new LogFile(path, () => expect.unreachable());
   for (const line of ['one\n', 'two\n']) file.write(line);
   expect(readFileSync(path, 'utf8')).toBe('one\ntwo\n');
+});
+
+test('only its owner can read a log file, whatever the umask allows, also after rotation', () => {
+  const before = process.umask(0o000);
+  onTestFinished(() => void process.umask(before));
+  const path = join(folder(), 'agentd.log');
+  const file = new LogFile(path, () => expect.unreachable());
+  const modeOf = () => statSync(path).mode & 0o777;
+  expect(modeOf()).toBe(0o600);
+  renameSync(path, `${path}.1`);
+  expect(file.reopen()).toBe(true);
+  expect(modeOf()).toBe(0o600);
+});
+
+test('a file that an operator has made for the log keeps its mode', () => {
+  const path = join(folder(), 'agentd.log');
+  writeFileSync(path, '');
+  chmodSync(path, 0o640);
+  new LogFile(path, () => expect.unreachable()).write('one\n');
+  expect(statSync(path).mode & 0o777).toBe(0o640);
 });
 
 test('a named pipe without a reader causes a configuration error, and does not block the start', () => {

@@ -41,7 +41,7 @@ export function userOf(user: string): { wa_id: string; user_id: string } {
   const digits = user.replace(/^\+/, '');
   const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${decimalsOf(user, 4)}`;
   // Both spellings of a number belong to the same person.
-  const [number = wa_id] = idsOf(wa_id);
+  const [number = wa_id] = idsOf(`+${wa_id}`);
   return { wa_id, user_id: `US.${decimalsOf(number, 20)}` };
 }
 

@@ -1,4 +1,5 @@
 import type { Channel, ChannelRequest, ChannelResponse } from '../index.ts';
+import { readMultipart } from '../multipart.ts';
 import type { SampleRequest } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
 
@@ -49,6 +50,11 @@ function request(
     body,
     json: () => objectIn(text()),
     form: () => new URLSearchParams(text()),
+    async multipart() {
+      const parts = await readMultipart(headers['content-type'], body);
+      if (parts === null) throw new RecordedProblem('invalid_request', 'the body is not multipart/form-data');
+      return parts;
+    },
     address: '127.0.0.1',
     signal: new AbortController().signal,
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as tick } from 'node:timers/promises';
-import { type IncomingMessage, type SimulatedEvent, TEXT_MAX } from '../index.ts';
+import { type EnqueueOutcome, type IncomingMessage, type SimulatedEvent, TEXT_MAX } from '../index.ts';
 import { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
@@ -126,7 +126,7 @@ async function recognizesEdits(options: Parameters<Trial>[0]): Promise<void> {
 
 async function answersAfterStoring(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
-  const [asked, kept] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [asked, kept] = [Promise.withResolvers<void>(), Promise.withResolvers<EnqueueOutcome[]>()];
   const enqueue = () => {
     asked.resolve();
     return kept.promise;
@@ -139,7 +139,7 @@ async function answersAfterStoring(options: Parameters<Trial>[0]): Promise<void>
     await Promise.race([asked.promise, answer]);
     for (let ticks = 0; ticks < TICKS; ticks++) await tick();
     assert.ok(!isAnswered, 'the delivery was answered before its message was stored');
-    kept.resolve();
+    kept.resolve(['kept']);
     assert.ok((await answer).status < 300);
   });
 }
@@ -151,6 +151,7 @@ async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
   const enqueue = async (messages: readonly IncomingMessage[]) => {
     if (isDown) throw new RecordedProblem('unavailable', 'the store cannot be reached');
     kept.push(...messages);
+    return messages.map((): EnqueueOutcome => 'kept');
   };
   await withChannel(bench, { start: true, members: { enqueue } }, async (open) => {
     const { status } = await open.deliver(bench.delivery({}));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Channel, ChannelScope, ChannelSettings } from '../index.ts';
+import { hasOwnConnection } from '../simulated-update.ts';
 import type { Bench } from './bench.ts';
 import { deliver } from './deliver.ts';
 import type { Evidence } from './evidence.ts';
@@ -60,10 +61,12 @@ export class OpenChannel {
     };
     this.scope = scope;
     this.channel = plugin.create(scope);
+    this.#hasOwnConnection = hasOwnConnection(plugin);
     this.#faultsOf = (message) => faultsOfMessage(plugin, message, this.secrets);
   }
 
   readonly #evidence: Evidence;
+  readonly #hasOwnConnection: boolean;
   readonly #faultsOf: (message: RecordingScope['enqueued'][number]) => string[];
 
   /**
@@ -80,7 +83,9 @@ export class OpenChannel {
   async deliverOnce(request: SampleRequest): Promise<Outcome> {
     const note = this.#evidence.delivery(request);
     try {
-      const { status = 200 } = await deliver(this.channel, request);
+      const { status = 200 } = this.#hasOwnConnection
+        ? await this.#receive(request)
+        : await deliver(this.channel, request);
       note(String(status));
       return { status, code: null };
     } catch (error) {
@@ -89,6 +94,13 @@ export class OpenChannel {
       if (error instanceof RecordedProblem) return { status: STATUS[error.code] ?? 500, code: error.code };
       throw error;
     }
+  }
+
+  /** Passes the update to the channel, as its own connection does. */
+  async #receive({ body = '' }: SampleRequest): Promise<{ status: number }> {
+    assert.ok(this.channel.receive, '`receive` must exist, since `capabilities.webhook` is false');
+    await this.channel.receive(Buffer.from(body));
+    return { status: 200 };
   }
 
   /** Delivers a request that the channel must acknowledge. */

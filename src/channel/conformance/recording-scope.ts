@@ -67,7 +67,10 @@ export function recordingScope(
       open: async () => null,
       stop: async () => undefined,
     },
-    enqueue: async (messages) => void enqueued.push(...messages),
+    async enqueue(messages) {
+      enqueued.push(...messages);
+      return messages.map(() => 'kept');
+    },
     press: async (message) => {
       pressed.push(message);
       return { outcome: 'enqueued' };

@@ -5,7 +5,7 @@ import { tagOf } from '../../daemon/session/session.ts';
 import { ACTION_COLUMNS, actionView, requestsOf } from '../action-view.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { expectChannelOf } from '../expect-channel.ts';
+import { expectUserOf } from '../expect-channel.ts';
 import { parseSince } from '../time-words.ts';
 import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -61,7 +61,7 @@ export const command: Command = {
       },
       'links',
     );
-    if (items.length === 0) await expectChannelOf(who, options);
+    if (items.length === 0) await expectUserOf(who, options);
     out.list(ACTION_COLUMNS, items, none, limit);
     return EXIT.ok;
   },

@@ -3,7 +3,7 @@ import type { AuditLine } from '../../daemon/store/audit.ts';
 import type { Column } from '../column.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { expectChannelOf } from '../expect-channel.ts';
+import { expectUserOf } from '../expect-channel.ts';
 import { hmacOf } from '../note-audit.ts';
 import { parseSince } from '../time-words.ts';
 import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
@@ -52,7 +52,7 @@ export const command: Command = {
       const lines = await audit.list({ ...since, limit: READ_MAX });
       return lines.filter((line) => line.person === person).slice(0, limit + 1);
     });
-    if (items.length === 0) await expectChannelOf(who, options);
+    if (items.length === 0) await expectUserOf(who, options);
     out.list(COLUMNS, items, none, limit);
     return EXIT.ok;
   },

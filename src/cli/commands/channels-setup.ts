@@ -1,8 +1,9 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
+import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import type { Inspection } from '../../daemon/configuration/configure.ts';
-import { printable } from '../../daemon/printable.ts';
+import { escapeControls, printable } from '../../daemon/printable.ts';
 import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
@@ -44,7 +45,7 @@ export const command: Command = {
     const done = await runSetup(plugin, address, found);
     if (done.outcome === 'failed') throw failed(`${name}: ${mask(done.detail)}`, mask(done.advice));
     if (done.outcome === 'document') {
-      out.write(`${JSON.stringify(done.document, null, 2)}\n`);
+      out.write(`${escapeControls(JSON.stringify(done.document, null, 2))}\n`);
       out.note(mask(done.detail));
       return EXIT.ok;
     }
@@ -92,9 +93,11 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
   if (setup === undefined)
     throw failed(
       `the channel ${name} has no setup`,
-      plugin.capabilities.delivery === 'push'
-        ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
-        : 'Its clients call the daemon themselves, so there is nothing to register.',
+      hasOwnConnection(plugin)
+        ? 'It connects to its platform itself, so there is nothing to register.'
+        : plugin.capabilities.delivery === 'push'
+          ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
+          : 'Its clients call the daemon themselves, so there is nothing to register.',
     );
   await requireSettings(plugin, setup.settings, found);
   const own = found.effective.filter(({ record }) => plugin.settings.includes(record));

@@ -6,6 +6,7 @@ import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { expectUserOf } from '../expect-channel.ts';
 import { expectWho } from '../expect-who.ts';
 import { type Administration, noteAudit } from '../note-audit.ts';
 import { usersNamed } from '../who.ts';
@@ -40,6 +41,7 @@ export const command: Command = {
       return run(store.guard);
     });
     if (!isReset) {
+      await expectUserOf(audited.who ?? null, options);
       throw failed(
         `the loop guard has no record of ${words}`,
         'List blocked users and sessions with `agentd guard list`.',

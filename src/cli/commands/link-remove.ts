@@ -6,6 +6,7 @@ import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
+import { invalidId } from '../invalid-id.ts';
 import { linkableChannel } from '../linkable-channel.ts';
 import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
@@ -28,7 +29,8 @@ export const command: Command = {
   json: true,
   async run({ args: [word = '', user = ''], options, out }) {
     const channel = await linkableChannel(options, word);
-    const [user_id = user] = writingsOf(channel, user);
+    const writings = writingsOf(channel, user);
+    const [user_id = user] = writings;
     const isRemoved = await withStore(
       options,
       async (store, settings) => {
@@ -40,6 +42,8 @@ export const command: Command = {
       'links',
     );
     const whose = `${printable(user_id)} of ${channel.name}`;
+    // Ids that the channel does not recognize are tried first: a second id of a user is one of them.
+    if (!isRemoved && writings.length === 0) throw invalidId(channel, user);
     if (!isRemoved) throw failed(`there is no link of ${whose}`, 'List all links with `agentd link list`.');
     out.data({ platform: channel.name, user_id, removed: true }, () => `removed the link of ${whose}`);
     return EXIT.ok;

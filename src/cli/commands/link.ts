@@ -9,12 +9,13 @@ import { type LinkHolder, type LinkOutcome, link } from '../../daemon/linking/li
 import { printable } from '../../daemon/printable.ts';
 import { StoreMissing } from '../../daemon/store/failures.ts';
 import type { Store } from '../../daemon/store/store.ts';
-import { type CliError, failed, misconfigured, usageError } from '../cli-error.ts';
+import { type CliError, failed, misconfigured } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { confirm } from '../confirm.ts';
 import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
+import { invalidId } from '../invalid-id.ts';
 import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
 import { noteAudit } from '../note-audit.ts';
 import { readToken } from '../read-token.ts';
@@ -135,13 +136,8 @@ async function withSealedStore<T>(
 /** The id as links store it, so that the output matches `link list`. */
 function storedId(channel: LinkableChannel, user: string): string {
   const [stored] = writingsOf(channel, user);
-  if (stored !== undefined) return stored;
-  throw usageError(
-    `'${printable(user)}' is not a valid ${channel.linking.argument} of ${channel.name}`,
-    channel.linking.form === undefined
-      ? 'Write it as the platform does; `agentd link list` and the log show such ids.'
-      : `Write it with ${printable(channel.linking.form)}.`,
-  );
+  if (stored === undefined) throw invalidId(channel, user);
+  return stored;
 }
 
 /** The error if the key of the daemon is not known here. Without the key, the token would be stored unsealed. */

@@ -1,6 +1,7 @@
 import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import { systemClock } from '../../daemon/clock.ts';
 import { formatLogLine } from '../../daemon/log-line.ts';
+import { escapeControls } from '../../daemon/printable.ts';
 import { maskTokens } from '../../daemon/secret.ts';
 import { failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -55,7 +56,9 @@ export const command: Command = {
     const print = (line: string) =>
       out.write(
         maskTokens(
-          out.json ? `${asJsonObject(line)}\n` : formatLogLine(line, { colour: out.color, date: true }),
+          out.json
+            ? `${escapeControls(asJsonObject(line))}\n`
+            : formatLogLine(line, { colour: out.color, date: true }),
         ),
       );
     const unfinished = options.follow !== true;

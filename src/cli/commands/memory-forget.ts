@@ -4,7 +4,7 @@ import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
-import { expectChannelOf } from '../expect-channel.ts';
+import { expectUserOf } from '../expect-channel.ts';
 import { expectWho } from '../expect-who.ts';
 import { noteAudit } from '../note-audit.ts';
 import { WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
@@ -39,7 +39,7 @@ export const command: Command = {
       const owned = await memories.list(ownerOf(who));
       const meant = id === undefined ? owned : owned.filter(({ memory_id }) => memory_id === id);
       if (meant.length === 0) {
-        await expectChannelOf(who, options);
+        await expectUserOf(who, options);
         throw nothingFound(who, id);
       }
       if (id === undefined && options.yes !== true) await askFor(meant.length, who);

@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { expectChannelOf } from '../expect-channel.ts';
+import { expectUserOf } from '../expect-channel.ts';
 import { expectWho } from '../expect-who.ts';
 import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
@@ -28,7 +28,7 @@ export const command: Command = {
     expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
     const found = await listMemories(options, none, (memories) => memories.list(ownerOf(who)));
-    if (found.items.length === 0) await expectChannelOf(who, options);
+    if (found.items.length === 0) await expectUserOf(who, options);
     out.list(MEMORY_COLUMNS, found.items, found.none);
     return EXIT.ok;
   },

@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { expectChannelOf } from '../expect-channel.ts';
+import { expectUserOf } from '../expect-channel.ts';
 import { expectWho } from '../expect-who.ts';
 import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
@@ -38,7 +38,7 @@ export const command: Command = {
     const found = await listMemories(options, none, (memories) =>
       memories.search(ownerOf(who), { text, words: 'some', limit: limit + 1 }),
     );
-    if (found.items.length === 0) await expectChannelOf(who, options);
+    if (found.items.length === 0) await expectUserOf(who, options);
     out.list(MEMORY_COLUMNS, found.items, found.none, limit);
     return EXIT.ok;
   },

@@ -6,7 +6,7 @@ import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
 import { noteAudit } from '../note-audit.ts';
-import { expectKnownChannel, memoriesOf, type PersonDesk, withPerson } from '../person-records.ts';
+import { expectKnownUser, memoriesOf, type PersonDesk, withPerson } from '../person-records.ts';
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
 import { ownerOf } from '../with-memories.ts';
 
@@ -43,7 +43,7 @@ export const command: Command = {
     expectOneWho(rest);
     await expectConsent(who, options.yes === true);
     const erased = await withPerson(who, options, async (desk) => {
-      await expectKnownChannel(who, options, desk);
+      await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person erase', who });
       return eraseAll(who, desk);
     });

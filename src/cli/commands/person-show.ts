@@ -4,7 +4,7 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
 import { noteAudit } from '../note-audit.ts';
-import { expectKnownChannel, memoriesOf, withPerson } from '../person-records.ts';
+import { expectKnownUser, memoriesOf, withPerson } from '../person-records.ts';
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
 export const command: Command = {
@@ -26,7 +26,7 @@ export const command: Command = {
     const { who, rest } = await expectWho(args, options);
     expectOneWho(rest);
     const found = await withPerson(who, options, async (desk) => {
-      await expectKnownChannel(who, options, desk);
+      await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });
       return desk.view(await desk.persons.show(desk.selector), await memoriesOf(who, desk));
     });

@@ -1,6 +1,7 @@
 import { systemClock } from '../../daemon/clock.ts';
 import { TOKEN_MAX } from '../../daemon/identity/decode-token.ts';
 import { importKeys } from '../../daemon/identity/keys.ts';
+import { signingSecret } from '../../daemon/identity/shared-secrets.ts';
 import { signToken } from '../../daemon/identity/sign-token.ts';
 import { isAny } from '../../daemon/identity/token-checks.ts';
 import { escapeControls, printable } from '../../daemon/printable.ts';
@@ -18,7 +19,7 @@ export const command: Command = {
   name: 'token issue',
   summary: 'Sign a user token for debugging.',
   description:
-    'Signs with the configured HS256 secret, and prints only the token to standard output; with --json, an object with `token` and `claims`. iat and exp are set, and iss and aud are taken from JWT_ISSUER and JWT_AUDIENCE; --claim replaces any of them, to create tokens that must be refused. Anyone who has the token can act as that person: if NODE_ENV=production, --force is required.',
+    'Signs with the configured HS256 secret, the first one if there are several, and prints only the token to standard output; with --json, an object with `token` and `claims`. iat and exp are set, and iss and aud are taken from JWT_ISSUER and JWT_AUDIENCE; --claim replaces any of them, to create tokens that must be refused. Anyone who has the token can act as that person: if NODE_ENV=production, --force is required.',
   options: [
     { flags: '--sub <id>', sentence: 'user id (claim sub)' },
     { flags: '--email <address>', sentence: 'e-mail address of the user (claim email)' },
@@ -57,7 +58,7 @@ export const command: Command = {
     if (!/^[^\s@]+@[^\s@]+$/.test(required.email))
       out.note(`warning: --email ${printable(required.email)} is not an e-mail address`);
     const settings = await coreSettings(options, 'tokens');
-    const secret = await signingSecret(settings);
+    const secret = await secretOf(settings);
     const signed = claims(required, options, settings);
     const token = await signToken(signed, secret);
     if (token.length > TOKEN_MAX) {
@@ -74,7 +75,7 @@ export const command: Command = {
   },
 };
 
-async function signingSecret(settings: Settings) {
+async function secretOf(settings: Settings) {
   if (settings.JWT_ALGORITHM !== 'HS256') {
     throw misconfigured(
       `token issue signs with HS256 only, and JWT_ALGORITHM is ${settings.JWT_ALGORITHM}`,
@@ -84,7 +85,7 @@ async function signingSecret(settings: Settings) {
   // The daemon must accept the token, so the secret must pass the same check as in the daemon.
   await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
   if (!settings.JWT_SECRET_KEY) throw misconfigured('JWT_SECRET_KEY is not set');
-  return settings.JWT_SECRET_KEY;
+  return signingSecret(settings.JWT_SECRET_KEY);
 }
 
 function claims(required: object, options: OptionValues, settings: Settings): Record<string, unknown> {

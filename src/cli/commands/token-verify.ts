@@ -85,7 +85,7 @@ const USER_COLUMNS: readonly Column<Omit<UserContext, 'token'> & { hint: string 
 function outcomeInWords(step: Step): string {
   switch (step.outcome) {
     case 'ok':
-      return 'ok';
+      return step.key === undefined ? 'ok' : `ok, with key ${step.key} of the configured ones`;
     case 'off':
       return `not checked: ${step.setting}=false`;
     case 'not reached':

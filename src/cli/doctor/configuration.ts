@@ -1,6 +1,6 @@
 import { checkParts } from '../../daemon/check-parts.ts';
 import type { Inspection, SettingProblem } from '../../daemon/configuration/configure.ts';
-import { SEALING_OFF, weakSecret } from '../../daemon/configuration/token-settings.ts';
+import { SEALING_OFF, weakSecrets } from '../../daemon/configuration/token-settings.ts';
 import { Secret } from '../../daemon/secret.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -12,7 +12,7 @@ export async function checkConfiguration(
 ): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {
   const { problems } = await checkParts(found);
   const secret = found.effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.value;
-  const weak = secret instanceof Secret ? weakSecret(secret) : null;
+  const weak = problems.length === 0 && secret instanceof Secret ? weakSecrets(secret) : [];
   const names = found.channels.map(({ plugin }) => plugin.name).join(', ');
   const findings = [
     ...problems.map(({ setting, value, source, problem, right }) => {
@@ -21,7 +21,10 @@ export async function checkConfiguration(
     }),
     // Secrets and sealing have their own checks.
     ...found.warnings
-      .filter((text) => problems.length > 0 || (text !== weak && text !== SEALING_OFF))
+      .filter(
+        (text) =>
+          problems.length > 0 || (text !== SEALING_OFF && !weak.some(({ warning: same }) => text === same)),
+      )
       .map((text) => warning(text)),
   ];
   return { findings: findings.length > 0 ? findings : [ok(`valid; channels: ${names || 'none'}`)], problems };

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPressPayload, type Shown, type SimulatedEvent } from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
+import { hasOwnConnection, updateRequest } from '../../channel/simulated-update.ts';
 import { failed } from '../cli-error.ts';
 import { asksForAnswer, type Batch } from './batches.ts';
 import type { DaemonRecords, MessageEnd } from './daemon-records.ts';
@@ -146,7 +147,8 @@ export class Simulation {
     const { simulator, settings, plugin } = scenario;
     const delivery = ++this.#deliveries;
     report({ type: 'sent', ...event });
-    const answer = await deliver(daemon, simulator.delivery(event, settings));
+    const made = simulator.delivery(event, settings);
+    const answer = await deliver(daemon, hasOwnConnection(plugin) ? updateRequest(plugin, made) : made);
     const { status, body, request_id, took_ms } = answer;
     this.#lastEventAt = Date.now();
     const isTaken = status >= 200 && status < 300;

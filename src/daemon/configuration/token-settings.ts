@@ -1,6 +1,8 @@
 import { isSealingOff, problemOfKeys } from '../identity/encryption-keys.ts';
+import { sharedSecrets } from '../identity/shared-secrets.ts';
+import { UnusableKey } from '../identity/unusable-key.ts';
 import { isLoopback } from '../loopback.ts';
-import { Secret } from '../secret.ts';
+import type { Secret } from '../secret.ts';
 import type { Examination } from '../settings/examination.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -8,7 +10,6 @@ import type { Settings } from '../settings/settings.ts';
 const SECRET_BITS = 256;
 /** A shorter secret can be found by brute force, so it is refused in production and staging. */
 const SECRET_BITS_MIN = 128;
-const PUBLIC_KEY = /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*ssh-rsa /;
 
 /** Checks that the settings of tokens fit together (agentd-identity(7), "Keys"). */
 export async function checkTokenSettings(look: Examination): Promise<void> {
@@ -35,39 +36,42 @@ function hasKey(look: Examination): boolean {
 
 function checkSecret(look: Examination): void {
   look.demand('JWT_SECRET_KEY', 'is not set, but JWT_ALGORITHM is HS256');
-  const secret = look.value('JWT_SECRET_KEY')?.reveal();
+  const secret = look.value('JWT_SECRET_KEY');
   if (secret === undefined) return;
-  if (PUBLIC_KEY.test(secret)) {
-    // Anybody can know a public key, and could sign tokens with it.
-    look.refuse(
-      'JWT_SECRET_KEY',
-      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
-      'a secret that only the site and agentd know; or JWT_ALGORITHM=RS256, if the site signs with a private key',
-    );
+  try {
+    sharedSecrets(secret);
+  } catch (error) {
+    if (!(error instanceof UnusableKey)) throw error;
+    look.refuse('JWT_SECRET_KEY', error.problem, error.right);
     return;
   }
-  const bits = bitsOf(secret);
-  if (look.guarded && bits < SECRET_BITS_MIN) {
-    look.refuse(
-      'JWT_SECRET_KEY',
-      `has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by brute force and sign tokens`,
-      `a secret of ${SECRET_BITS} bits or more, such as the output of \`openssl rand -base64 32\``,
-    );
-    return;
+  for (const { bits, position, warning } of weakSecrets(secret)) {
+    if (look.guarded && bits < SECRET_BITS_MIN)
+      look.refuse(
+        'JWT_SECRET_KEY',
+        `${position}has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by brute force and sign tokens`,
+        `a secret of ${SECRET_BITS} bits or more, such as the output of \`openssl rand -base64 32\``,
+      );
+    else look.warn(warning);
   }
-  const weak = weakSecret(new Secret(secret));
-  if (weak !== null) look.warn(weak);
 }
 
-/** The warning about an HS256 secret that is too short; null for a secret that is long enough. */
-export function weakSecret(secret: Secret): string | null {
-  const bits = bitsOf(secret.reveal());
-  if (bits >= SECRET_BITS) return null;
-  return `JWT_SECRET_KEY has ${bits} bits; HS256 should have a secret of ${SECRET_BITS} bits or more`;
+interface WeakSecret {
+  bits: number;
+  /** Words that name the key if there are several, or an empty text. */
+  position: string;
+  warning: string;
 }
 
-function bitsOf(secret: string): number {
-  return Buffer.byteLength(secret) * 8;
+/** The HS256 secrets that are too short. @throws UnusableKey */
+export function weakSecrets(secret: Secret): readonly WeakSecret[] {
+  const bits = sharedSecrets(secret).map((one) => Buffer.byteLength(one.reveal()) * 8);
+  return bits.flatMap((count, at) => {
+    if (count >= SECRET_BITS) return [];
+    const position = bits.length === 1 ? '' : `(key ${at + 1} of ${bits.length}) `;
+    const warning = `JWT_SECRET_KEY ${position}has ${count} bits; HS256 should have a secret of ${SECRET_BITS} bits or more`;
+    return [{ bits: count, position, warning }];
+  });
 }
 
 /**
@@ -99,7 +103,7 @@ async function checkPublicKey(look: Examination): Promise<void> {
     return;
   }
   // Loaded only if needed: commands that read HS256 tokens start without it.
-  const { importKeys, UnusableKey } = await import('../identity/keys.ts');
+  const { importKeys } = await import('../identity/keys.ts');
   try {
     await importKeys({
       JWT_ALGORITHM: 'RS256',

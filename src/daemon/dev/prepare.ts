@@ -10,6 +10,7 @@ import {
   inspectConfiguration,
 } from '../configuration/configure.ts';
 import { personKey } from '../identity/identity.ts';
+import { signingSecret } from '../identity/shared-secrets.ts';
 import { isAny } from '../identity/token-checks.ts';
 import { makePrivateDirectory } from '../make-directory.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
@@ -236,7 +237,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
   const { signToken } = await import('../identity/sign-token.ts');
-  return signToken(claims, settings.JWT_SECRET_KEY);
+  return signToken(claims, signingSecret(settings.JWT_SECRET_KEY));
 }
 
 /** Reads a secret from its own file. The first run makes the file. */

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { UntrustedObject } from '../identity/claims.ts';
 import { decodePayload } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
+import type { NobodyReason } from '../identity/principal.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../log.ts';
 import { Secret } from '../secret.ts';
@@ -40,6 +41,15 @@ const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
 };
 
 /**
+ * Reasons why this message removed a stored token that was meant to be used. They are the cause if the token is missing
+ * when a call is made.
+ */
+const GIVEN_UP: readonly string[] = [
+  'stored_token_expired',
+  'stored_token_unreadable',
+] satisfies NobodyReason[];
+
+/**
  * Chooses the credentials for a tool by the documented rules, in their documented order (agentd-api(7), "How the
  * credentials are chosen"). One more check keeps one person's token out of another person's message: the stored context
  * must belong to the channel user who sent this message, and to the person for whom it acts. The token was validated
@@ -62,9 +72,11 @@ export async function chooseCredentials(
   if (!session) return byDefault('session_not_found', 'warn');
 
   const stored = session.metadata.jwt_context;
-  if (!stored?.has_jwt || !session.credential_owner) return byDefault('no_jwt_context', 'info');
+  const because = context.acts_for_nobody_because ?? 'no_token';
+  if (!stored?.has_jwt || !session.credential_owner)
+    return GIVEN_UP.includes(because) ? byDefault(because, 'warn') : byDefault('no_jwt_context', 'info');
 
-  if (context.acts_for === null) return byDefault(context.acts_for_nobody_because ?? 'no_token', 'info');
+  if (context.acts_for === null) return byDefault(because, 'info');
   if (
     session.credential_owner.person !== context.acts_for ||
     session.credential_owner.user_id !== context.user_id

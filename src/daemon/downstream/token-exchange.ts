@@ -202,6 +202,8 @@ async function requestExchange(
   const token = answer?.access_token;
   if (status !== 200 || !isToken(token))
     throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
+  // The other system would get a token that the business API accepts.
+  if (token === subject?.reveal()) throw failed("the token endpoint answered with the person's own token");
   const type = answer?.token_type;
   // A token of another type cannot be sent as a bearer token (RFC 8693, section 2.2.1).
   if (typeof type === 'string' && type.toLowerCase() !== 'bearer')

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { getRawBody, type RawBodyError } from 'raw-body';
 import type { Route } from '../../channel/index.ts';
+import { MULTIPART } from '../../channel/multipart.ts';
 import { AgentdError } from '../errors.ts';
 import type { BodyRoom } from './large-bodies.ts';
 
@@ -29,7 +30,8 @@ export async function readBody(
   const hasBody = headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
   if (route.method === 'GET' || (route.method === 'DELETE' && !hasBody)) return NOTHING;
   try {
-    checkMediaType(headers['content-type'], headers['content-encoding'], route.contentType);
+    const expected = route.body === 'multipart' ? MULTIPART : route.contentType;
+    checkMediaType(headers['content-type'], headers['content-encoding'], expected);
     return await getRawBody(request, { limit: room.limit, length: length ?? null });
   } catch (error) {
     discard(request);

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelRequest } from '../../channel/index.ts';
+import { PARTS_MAX, readMultipart } from '../../channel/multipart.ts';
+import { AgentdError } from '../errors.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
 import type { Ticket } from '../tickets.ts';
 import { parseJson } from './body.ts';
@@ -58,6 +60,13 @@ export class ReceivedRequest implements ChannelRequest {
     return new URLSearchParams(
       Buffer.from(this.body.buffer, this.body.byteOffset, this.body.byteLength).toString('utf8'),
     );
+  }
+
+  async multipart(): Promise<FormData> {
+    const parts = await readMultipart(this.headers['content-type'], this.body);
+    if (parts !== null) return parts;
+    const detail = `The body is not valid multipart/form-data, or has more than ${PARTS_MAX} parts.`;
+    throw new AgentdError('invalid_request', detail);
   }
 
   get signal(): AbortSignal {

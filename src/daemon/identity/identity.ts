@@ -41,7 +41,15 @@ export const TOKEN_REASONS = [
 export type TokenReason = (typeof TOKEN_REASONS)[number];
 
 export type TokenVerdict =
-  | { valid: true; user: UserContext; claims: Claims; person: PersonKey; expires_at: number }
+  | {
+      valid: true;
+      user: UserContext;
+      claims: Claims;
+      person: PersonKey;
+      expires_at: number;
+      /** The position of the key that fits, from 1, if there are several. */
+      key?: number;
+    }
   | {
       valid: false;
       reason: TokenReason;
@@ -86,12 +94,9 @@ export interface ValidatedToken {
 /** The credential that came with a message, after its validation. */
 export type Credential =
   | { kind: 'person'; verdict: Extract<TokenVerdict, { valid: true }> }
-  | {
-      kind: 'invalid';
-      reason: TokenReason;
-      /** Whether the token has expired and the person was notified. */
-      expiry_notified?: boolean;
-    }
+  | { kind: 'invalid'; reason: TokenReason }
+  /** The token of the sender's link has expired. `expiry_notified`: whether the person was notified. */
+  | { kind: 'expired'; expiry_notified: boolean }
   /** An explicit `jwt_token: null`. */
   | { kind: 'signed-out' }
   | { kind: 'none'; reason: NoCredential };

@@ -1,65 +1,76 @@
-import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../log.ts';
 import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { isSignedWithSecret, type VerificationKeys } from './signature.ts';
+import { expectFewKeys, listedKeys } from './listed-keys.ts';
+import { sharedSecrets } from './shared-secrets.ts';
+import { isSignedWithSecret, type KeyFit, type VerificationKeys } from './signature.ts';
+import { UnusableKey } from './unusable-key.ts';
 
 export type KeySettings = Pick<
   Settings,
   'JWT_ALGORITHM' | 'JWT_SECRET_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_JWKS_URL' | 'JWT_VERIFY_SIGNATURE'
 >;
 
-/** A setting has no usable key. The error never quotes the value. */
-export class UnusableKey extends Error {
-  readonly setting: string;
-  readonly problem: string;
-  /** What a correct value would be. */
-  readonly right: string;
-
-  constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
-    super(`${setting} ${problem}: ${right}`, options);
-    this.name = 'UnusableKey';
-    this.setting = setting;
-    this.problem = problem;
-    this.right = right;
-  }
-}
-
 /**
  * The keys that the settings name (agentd-identity(7), "Keys"). For RS256, the first of JWT_PUBLIC_KEY, JWT_JWKS_URL
- * and JWT_SECRET_KEY that is set is used. A key set is fetched when a token first needs it, not here.
+ * and JWT_SECRET_KEY that is set is used; it may hold several keys. A key set is fetched when a token first needs it, not here.
  * @param log gets a warning when a fetched key set could not be renewed
  * @throws UnusableKey
  */
 export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>): Promise<VerificationKeys> {
   const { JWT_ALGORITHM, JWT_SECRET_KEY, JWT_PUBLIC_KEY, JWT_JWKS_URL } = settings;
   if (!settings.JWT_VERIFY_SIGNATURE) return { verify: () => false };
-  if (JWT_ALGORITHM === 'HS256') return sharedSecret(JWT_SECRET_KEY);
-  if (JWT_PUBLIC_KEY) return rsaKey('JWT_PUBLIC_KEY', await readPem(JWT_PUBLIC_KEY));
+  if (JWT_ALGORITHM === 'HS256') return hmacKeys(JWT_SECRET_KEY);
+  if (JWT_PUBLIC_KEY) return rsaKeys('JWT_PUBLIC_KEY', await publicKeys(JWT_PUBLIC_KEY));
   if (JWT_JWKS_URL) {
     // Loaded only if needed: the library would take a fifth of the start time of every daemon.
     const { createKeySet } = await import('./key-set.ts');
     return createKeySet(new URL(JWT_JWKS_URL), log);
   }
-  if (JWT_SECRET_KEY) return rsaKey('JWT_SECRET_KEY', unescapeLines(JWT_SECRET_KEY.reveal()));
+  if (JWT_SECRET_KEY) {
+    const pems = listedKeys(JWT_SECRET_KEY.reveal());
+    return rsaKeys('JWT_SECRET_KEY', pems.map(unescapeLines));
+  }
   throw new UnusableKey('JWT_PUBLIC_KEY', 'is not set', 'RS256 needs it, or JWT_JWKS_URL');
 }
 
-function sharedSecret(secret: Secret | undefined): VerificationKeys {
-  const text = secret?.reveal() ?? '';
-  if (text === '') throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
-  if (/-----BEGIN ((RSA )?PUBLIC KEY|CERTIFICATE)-----/.test(text)) {
-    // Anybody can know a public key, and could sign tokens with it.
-    throw new UnusableKey('JWT_SECRET_KEY', 'contains a public key', 'for HS256 it must be a secret');
-  }
-  const key = createSecretKey(text, 'utf8');
-  return { verify: (token) => isSignedWithSecret(key, token) };
+function hmacKeys(secret: Secret | undefined): VerificationKeys {
+  const secrets = secret === undefined ? [] : sharedSecrets(secret);
+  if (secrets.length === 0)
+    throw new UnusableKey('JWT_SECRET_KEY', 'is not set', 'HS256 needs the signing secret');
+  const keys = secrets.map((one) => createSecretKey(one.reveal(), 'utf8'));
+  return {
+    verify: (token) =>
+      fitOf(
+        keys.findIndex((key) => isSignedWithSecret(key, token)),
+        keys,
+      ),
+  };
 }
 
 const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA PUBLIC KEY or CERTIFICATE)';
 
-async function rsaKey(setting: string, pem: string): Promise<VerificationKeys> {
+async function rsaKeys(setting: string, pems: readonly string[]): Promise<VerificationKeys> {
+  expectFewKeys(setting, pems);
+  const { isSignedWithKey, RSA_MIN_BITS } = await import('./rsa-signature.ts');
+  const keys = pems.map((pem) => rsaKey(setting, pem, RSA_MIN_BITS));
+  refuseChain(setting, pems);
+  return {
+    async verify(token) {
+      for (const [at, key] of keys.entries()) if (await isSignedWithKey(key, token)) return fitOf(at, keys);
+      return false;
+    },
+  };
+}
+
+/** @param at the index of the key that fits; -1 if none does */
+function fitOf(at: number, keys: readonly unknown[]): KeyFit {
+  return keys.length > 1 && at !== -1 ? at + 1 : at !== -1;
+}
+
+function rsaKey(setting: string, pem: string, minBits: number): KeyObject {
   if (pem.includes('PRIVATE KEY-----')) {
     throw new UnusableKey(setting, 'contains a private key, which only the issuer may have', PEM);
   }
@@ -67,10 +78,28 @@ async function rsaKey(setting: string, pem: string): Promise<VerificationKeys> {
   if (key.asymmetricKeyType !== 'rsa') {
     throw new UnusableKey(setting, `contains a key of type ${key.asymmetricKeyType}`, PEM);
   }
-  const { isSignedWithKey, RSA_MIN_BITS } = await import('./rsa-signature.ts');
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (bits < RSA_MIN_BITS) throw new UnusableKey(setting, `contains an RSA key of ${bits} bits`, PEM);
-  return { verify: (token) => isSignedWithKey(key, token) };
+  if (bits < minBits) throw new UnusableKey(setting, `contains an RSA key of ${bits} bits`, PEM);
+  return key;
+}
+
+/**
+ * Refuses a certificate together with the certificate of its authority, as in a file of a web server: a token that is
+ * signed with the key of the authority must not be valid.
+ */
+function refuseChain(setting: string, pems: readonly string[]): void {
+  const certificates = pems
+    .filter((pem) => pem.includes('CERTIFICATE-----'))
+    .map((pem) => new X509Certificate(pem));
+  const isIssued = certificates.some((one) =>
+    certificates.some((other) => other !== one && one.checkIssued(other) && one.verify(other.publicKey)),
+  );
+  if (!isIssued) return;
+  throw new UnusableKey(
+    setting,
+    'contains a certificate and the certificate of its authority',
+    'give only the certificates of the keys that sign tokens',
+  );
 }
 
 function parsePem(setting: string, pem: string): KeyObject {
@@ -81,11 +110,21 @@ function parsePem(setting: string, pem: string): KeyObject {
   }
 }
 
-/** Reads a key in PEM. @param value PEM, or the path of a PEM file */
-async function readPem(value: string): Promise<string> {
-  if (value.includes('-----BEGIN')) return unescapeLines(value);
+/** The keys in JWT_PUBLIC_KEY: PEM blocks, and the blocks in the files that the other lines name. */
+async function publicKeys(value: string): Promise<readonly string[]> {
+  const listed = listedKeys(value);
+  const keys = await Promise.all(
+    listed.map(async (one) => (one.includes('-----BEGIN') ? [unescapeLines(one)] : pemsInFile(one.trim()))),
+  );
+  return keys.flat();
+}
+
+async function pemsInFile(path: string): Promise<readonly string[]> {
   try {
-    return await readFile(value.trim(), 'utf8');
+    const listed = listedKeys(await readFile(path, 'utf8'));
+    // Programs write comments around a block.
+    const blocks = listed.filter((one) => one.includes('-----BEGIN'));
+    return blocks.length > 0 ? blocks.map(unescapeLines) : [''];
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new UnusableKey('JWT_PUBLIC_KEY', `is not PEM, and as a path it cannot be read (${code})`, PEM, {

@@ -9,7 +9,10 @@ export function observedValidator(
   return {
     async validate(token, request_id) {
       const verdict = await validator.validate(token, request_id);
-      observer.tokenChecked(verdict.valid ? 'valid' : verdict.reason);
+      observer.tokenChecked(
+        verdict.valid ? 'valid' : verdict.reason,
+        verdict.valid ? verdict.key : undefined,
+      );
       return verdict;
     },
   };

@@ -10,13 +10,19 @@ export interface Signed {
   kid: unknown;
 }
 
+/**
+ * Whether a key fits a token. If there are several keys, the position of the first one that does, from 1, so that an
+ * operator sees when an old key is no longer needed.
+ */
+export type KeyFit = boolean | number;
+
 /** The keys that check signatures. Imported once at the start, since importing costs more than checking. */
 export interface VerificationKeys {
   /**
-   * Whether the token was signed with one of these keys. Called only for tokens with the configured `alg`. Throws if
+   * Whether the token was signed with one of these keys. Each key is tried at most once. Called only for tokens with the configured `alg`. Throws if
    * this is not known because the key set cannot be reached.
    */
-  verify(token: Signed): boolean | Promise<boolean>;
+  verify(token: Signed): KeyFit | Promise<KeyFit>;
 }
 
 /**

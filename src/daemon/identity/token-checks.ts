@@ -1,7 +1,7 @@
 import type { Settings } from '../settings/settings.ts';
 import { type DecodedToken, isWellFormed } from './decode-token.ts';
 import type { TokenReason } from './identity.ts';
-import type { VerificationKeys } from './signature.ts';
+import type { KeyFit, VerificationKeys } from './signature.ts';
 
 export type TokenSettings = Pick<
   Settings,
@@ -30,7 +30,7 @@ export interface TokenCheck {
   /** The setting that has switched the check off; null if none has. */
   off?(settings: TokenSettings): string | null;
   /** Reads only values that earlier checks have checked. Fails if such a value is absent anyway. */
-  passes(examination: Examination): boolean | Promise<boolean>;
+  passes(examination: Examination): KeyFit | Promise<KeyFit>;
 }
 
 /**
@@ -96,9 +96,12 @@ export function isAny(expected: string | undefined): expected is undefined | '*'
   return expected === undefined || expected === '*';
 }
 
-/** The outcome of one check. `cause` is set if the check could not be run, which counts as failed. */
+/**
+ * The outcome of one check. `key` is the position of the key that fits, if there are several. `cause` is set if the
+ * check could not be run, which counts as failed.
+ */
 export type CheckOutcome =
-  | { outcome: 'ok' }
+  | { outcome: 'ok'; key?: number }
   | { outcome: 'off'; setting: string }
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
@@ -107,9 +110,9 @@ export async function makeCheck(check: TokenCheck, examination: Examination): Pr
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };
   try {
-    return (await check.passes(examination))
-      ? { outcome: 'ok' }
-      : { outcome: 'failed', reason: check.reason };
+    const fit = await check.passes(examination);
+    if (typeof fit === 'number') return { outcome: 'ok', key: fit };
+    return fit ? { outcome: 'ok' } : { outcome: 'failed', reason: check.reason };
   } catch (cause) {
     return { outcome: 'failed', reason: check.reason, cause };
   }

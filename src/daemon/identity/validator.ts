@@ -19,6 +19,12 @@ interface Refusal {
   cause?: unknown;
 }
 
+/** The end of the checks. `key` is the position of the key that fits, if there are several. */
+interface Examined {
+  refusal: Refusal | null;
+  key?: number;
+}
+
 const AFTER_EXPIRY = TOKEN_CHECKS.slice(
   TOKEN_CHECKS.findIndex(({ reason }) => reason === 'Token Expired') + 1,
 );
@@ -34,22 +40,24 @@ export function createValidator(
   clock: Clock,
   log: Pick<Log, 'info' | 'warn'>,
 ): TokenValidator {
-  async function firstFailure(
+  async function examine(
     token: DecodedToken,
     checks: readonly TokenCheck[] = TOKEN_CHECKS,
-  ): Promise<Refusal | null> {
+  ): Promise<Examined> {
     const examination = { token, settings, keys, now: clock.now() };
+    const fit: { key?: number } = {};
     for (const check of checks) {
       const end = await makeCheck(check, examination);
-      if (end.outcome === 'failed') return end;
+      if (end.outcome === 'failed') return { ...fit, refusal: end };
+      if (end.outcome === 'ok' && end.key !== undefined) fit.key = end.key;
     }
-    return null;
+    return { ...fit, refusal: null };
   }
 
   async function refuse(token: DecodedToken, reason: TokenReason): Promise<TokenVerdict> {
     const refused = { valid: false, reason } as const;
     if (reason !== 'Token Expired' || token.claims === null) return refused;
-    if ((await firstFailure(token, AFTER_EXPIRY)) !== null) return refused;
+    if ((await examine(token, AFTER_EXPIRY)).refusal !== null) return refused;
     const at = (token.claims.exp + settings.JWT_CLOCK_SKEW_SECONDS) * 1000;
     return { ...refused, expired: { person: personKey(token.claims), at } };
   }
@@ -58,15 +66,15 @@ export function createValidator(
     async validate(token, request_id) {
       const request = request_id === undefined ? {} : { request_id };
       const decoded = decodeToken(token);
-      const refusal = await firstFailure(decoded);
+      const { refusal, ...fit } = await examine(decoded);
       if (settings.JWT_DEBUG) {
         const decision = refusal?.reason ?? 'valid';
         log.info(
-          { ...request, token: new Secret(token).hint(), claims: decoded.payload, decision },
+          { ...request, token: new Secret(token).hint(), claims: decoded.payload, decision, ...fit },
           'token checked',
         );
       }
-      if (!refusal && decoded.claims) return accept(token, decoded.claims);
+      if (!refusal && decoded.claims) return { ...accept(token, decoded.claims), ...fit };
       const { reason, cause } = refusal ?? { reason: 'Missing Required Claims' };
       const why = cause === undefined ? { reason } : { reason, err: cause };
       log.warn({ ...request, ...why }, `token refused: ${reason}`);
@@ -75,7 +83,7 @@ export function createValidator(
   };
 }
 
-function accept(token: string, claims: Claims): TokenVerdict {
+function accept(token: string, claims: Claims): Extract<TokenVerdict, { valid: true }> {
   return {
     valid: true,
     user: { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [], token: new Secret(token) },

@@ -1,4 +1,4 @@
-import type { Channel, ChannelPlugin, OutgoingReply } from '../../channel/index.ts';
+import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../back-off.ts';
 import { wait } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
@@ -18,6 +18,7 @@ import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
 import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
 import { outgoingReply } from './outgoing-reply.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
+import { openReplyTo } from './private-reply-to.ts';
 import { pushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import { traceDelivery } from './trace-delivery.ts';
@@ -114,7 +115,8 @@ export class Delivery {
       await this.#end({ kind: 'sent' });
       return;
     }
-    const stopTyping = this.#typing.keepShowing(this.#later, this.#message.reply_to);
+    const reply_to = this.#replyTo();
+    const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#later, reply_to);
     try {
       const end = await runTurn(runFromInbox, this.#arrival(lost), this.#services);
       if (!end.answered) {
@@ -159,6 +161,13 @@ export class Delivery {
       await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
       return;
     }
+    const reply_to = this.#replyTo();
+    if (reply_to === null) {
+      const failure = 'delivery_failed: no encryption key opens the private part of reply_to';
+      this.#observe('failed');
+      await this.#end({ kind: 'failed', failure, begun: false });
+      return;
+    }
     const began = this.#services.clock.now();
     try {
       this.#admitted ??= await this.#reach.admit(this.#message.platform);
@@ -166,7 +175,7 @@ export class Delivery {
         await this.#end({ kind: 'given_back' });
         return;
       }
-      await this.#sendInTime(reply);
+      await this.#sendInTime({ ...reply, reply_to });
     } catch (error) {
       await this.#sendFailed(error, began);
       return;
@@ -334,6 +343,12 @@ export class Delivery {
       }
       await wait(clock, STORE_AGAIN_MS);
     }
+  }
+
+  /** The `reply_to` for the channel; null if it cannot be opened. */
+  #replyTo(): JsonObject | null {
+    const { id, reply_to } = this.#message;
+    return openReplyTo(this.#services.seal, id, reply_to);
   }
 
   #observe(outcome: DeliveryOutcome): void {

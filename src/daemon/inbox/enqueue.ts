@@ -1,5 +1,11 @@
 import { checkText } from '../../channel/check-message.ts';
-import type { ChannelPlugin, ChannelRequest, EditedMessage, IncomingMessage } from '../../channel/index.ts';
+import type {
+  ChannelPlugin,
+  ChannelRequest,
+  EditedMessage,
+  EnqueueOutcome,
+  IncomingMessage,
+} from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
@@ -15,8 +21,8 @@ import type { InboxWorker } from './work.ts';
 const DELIVERY_MAX = 1000;
 
 /**
- * Stores messages that are answered later. Resolves when each message is durably stored, recognized as a repeat, or
- * blocked by the loop guard. The platform does not learn that a message was blocked. No token is stored:
+ * Stores messages that are answered later. Resolves to the outcome for each message when each is durably stored,
+ * recognized as a repeat, or blocked by the loop guard. The platform does not learn that a message was blocked. No token is stored:
  * `metadata.jwt_token` is left out, and text that has the form of a token is masked. The sender's token is looked up
  * when the message runs.
  *
@@ -31,8 +37,8 @@ export async function enqueue(
   worker: InboxWorker,
   messages: readonly IncomingMessage[],
   request?: ChannelRequest,
-): Promise<void> {
-  if (messages.length === 0) return;
+): Promise<EnqueueOutcome[]> {
+  if (messages.length === 0) return [];
   if (messages.length > DELIVERY_MAX)
     throw new Error(`enqueue accepts at most ${DELIVERY_MAX} messages per call`);
   requireMessages(plugin, messages);
@@ -58,6 +64,7 @@ export async function enqueue(
     'messages accepted',
   );
   worker.wake();
+  return outcomes;
 }
 
 /**
@@ -95,7 +102,9 @@ function entryOf(
   services: Services,
 ): ArrivedMessage {
   const now = services.clock.now();
-  const masked = maskMessage(message);
+  // Stored once, beside the message, and sealed there.
+  const { reply_to = {}, ...others } = message;
+  const masked = maskMessage(others);
   const { jwt_token: _never, ...metadata } = masked.metadata;
   const session_id = message.thread_id as string;
   return {
@@ -106,7 +115,7 @@ function entryOf(
     message_id: message.message_id ?? null,
     user_id: message.user_id,
     message: { ...masked, metadata, ...(parent_span === null ? {} : { parent_span }) },
-    reply_to: message.reply_to ?? {},
+    reply_to,
     reply: null,
     // Stores use whole milliseconds, but some platforms report microseconds.
     sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),

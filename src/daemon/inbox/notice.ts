@@ -5,6 +5,7 @@ import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
 import { idBeside } from '../store/id-beside.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
+import { publicPartOf, sealReplyTo } from './private-reply-to.ts';
 
 /**
  * A text that is sent without an agent run, as the inbox stores it. All texts to one chat are in one queue. Tokens in
@@ -13,24 +14,27 @@ import type { NewInboxMessage } from '../store/inbox.ts';
  */
 export function noticeTo(
   plugin: ChannelPlugin,
-  { clock, store }: Pick<Services, 'clock' | 'store'>,
+  { clock, store, seal }: Pick<Services, 'clock' | 'store' | 'seal'>,
   reply_to: JsonObject,
   text: string,
   user_id: string | null,
 ): NewInboxMessage {
   const now = clock.now();
-  const place = createHash('sha256').update(JSON.stringify(reply_to)).digest('base64url');
+  const place = createHash('sha256')
+    .update(JSON.stringify(publicPartOf(reply_to)))
+    .digest('base64url');
   // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
   const queue = `${plugin.name}/${place}`;
+  const id = idBeside(store, queue, () => timeOrderedId(now));
   return {
-    id: idBeside(store, queue, () => timeOrderedId(now)),
+    id,
     platform: plugin.name,
     queue,
     session_id: null,
     message_id: null,
     user_id,
     message: null,
-    reply_to,
+    reply_to: sealReplyTo(seal, id, reply_to),
     reply: maskTokens(text.trim()),
     sent_at: now,
     request_id: timeOrderedId(now),

@@ -1,4 +1,4 @@
-import type { ChannelPlugin } from '../../channel/index.ts';
+import type { ChannelPlugin, EnqueueOutcome } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { guardLimits } from '../guard/limits.ts';
 import { tell } from '../guard/tell.ts';
@@ -9,6 +9,7 @@ import { guardedText } from '../message/guarded-text.ts';
 import type { Services } from '../services.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { noticeTo } from './notice.ts';
+import { sealReplyTo } from './private-reply-to.ts';
 
 /** A message that a person wrote, in contrast to a notice. */
 export type ArrivedMessage = Arrival['message'];
@@ -24,12 +25,16 @@ export async function screen(
   plugin: ChannelPlugin,
   services: Services,
   arrived: readonly ArrivedMessage[],
-): Promise<('kept' | 'repeated' | 'blocked')[]> {
-  const { store, settings, log, observer } = services;
-  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(arrived)) ?? tooMany();
+): Promise<EnqueueOutcome[]> {
+  const { store, settings, log, observer, seal } = services;
+  const stored = arrived.map((message) => ({
+    ...message,
+    reply_to: sealReplyTo(seal, message.id, message.reply_to),
+  }));
+  if (!settings.LOOP_GUARD_ENABLED) return (await store.inbox.enqueue(stored)) ?? tooMany();
   const arrivals = await Promise.all(
-    arrived.map(async (message) => ({
-      message,
+    arrived.map(async (message, index) => ({
+      message: stored[index] as ArrivedMessage,
       guarded: await guardedOf(message, services),
       notice: noticeTo(
         plugin,

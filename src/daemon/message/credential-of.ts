@@ -9,6 +9,11 @@ export function credentialOf(verdict: TokenVerdict, line: StepLine): Credential 
     return { kind: 'invalid', reason: verdict.reason };
   }
   line.reason = 'valid_token';
-  line.detail = { sub: verdict.user.user_id, expires: new Date(verdict.expires_at).toISOString() };
+  const { key } = verdict;
+  line.detail = {
+    sub: verdict.user.user_id,
+    expires: new Date(verdict.expires_at).toISOString(),
+    ...(key === undefined ? {} : { key }),
+  };
   return { kind: 'person', verdict };
 }

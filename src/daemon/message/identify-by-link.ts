@@ -33,11 +33,12 @@ export const identifyByLink: Step<Arrived, Identified> = {
     line.detail = { link: 'found', ...line.detail, link_expires: isoTime(link.expires_at) };
     if (credential.kind !== 'invalid') return { credential };
     const { reason } = credential;
+    const isExpired = reason === 'Token Expired';
     services.log.warn(
-      { ...about, reason },
+      { ...about, reason: isExpired ? 'stored_token_expired' : reason },
       `linked token is not valid: ${reason}; using default credentials`,
     );
-    if (reason !== 'Token Expired') return { credential };
+    if (!isExpired) return { credential };
     line.detail.expired = isoTime(effectiveExpiry(link));
     line.detail.person_notified = link.expiry_notified;
     return { credential: expired(turn, services, link) };
@@ -54,7 +55,7 @@ function expired(turn: Arrived, services: Services, link: FoundLink): Credential
       if (!failed) await noteExpiryNotified(services, link);
     });
   }
-  return { kind: 'invalid', reason: 'Token Expired', expiry_notified: link.expiry_notified };
+  return { kind: 'expired', expiry_notified: link.expiry_notified };
 }
 
 function isoTime(at: number): string {

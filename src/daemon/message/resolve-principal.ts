@@ -4,6 +4,7 @@ import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { hasExpired, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
+import { statesPassed } from '../session/states-passed.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { idBeside } from '../store/id-beside.ts';
 import { newSession } from './new-session.ts';
@@ -39,15 +40,15 @@ export const resolvePrincipal: Step<Turn, Resolved> = {
   async run(turn, services, line) {
     const resolved = (await resolve(turn, services)) ?? (await resolve(begunAnew(turn, services), services));
     if (resolved === null) throw new ClaimLost();
-    const { principal, ...opened } = resolved;
+    const { principal, states, ...opened } = resolved;
     const { session_id } = opened.session;
     if (principal.person === null) {
       line.verdict = EXPECTED.includes(principal.reason) ? 'ok' : 'fallback';
       line.reason = principal.token_reason ?? principal.reason;
-      line.detail = { state: 'NoJWT', credentials: 'default' };
+      line.detail = { state: 'NoJWT', states, credentials: 'default' };
     } else {
       line.reason = turn.credential.kind === 'person' ? 'token_bound' : 'stored_context';
-      line.detail = { state: 'ValidJWT', credentials: 'user', sub: principal.claims.sub };
+      line.detail = { state: 'ValidJWT', states, credentials: 'user', sub: principal.claims.sub };
     }
     if (session_id !== turn.session_id) line.detail.former_id = turn.session_id;
     if (!turn.has_started) turn.outlet.started(session_id);
@@ -61,10 +62,10 @@ type StoredSession = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;
 async function resolve(
   turn: Turn,
   services: Services,
-): Promise<(StoredSession & { principal: Principal }) | null> {
+): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
   const { session, principal } = decide(turn, services);
   const stored = await store(turn, kept(session, services), services);
-  return stored && { ...stored, principal };
+  return stored && { ...stored, principal, states: statesPassed(turn, principal).join(' > ') };
 }
 
 /**
@@ -107,8 +108,12 @@ function decide(turn: Turn, services: Services): Decision {
           person: null,
           reason: 'invalid_token',
           token_reason: credential.reason,
-          expiry_notified: credential.expiry_notified ?? false,
         },
+      };
+    case 'expired':
+      return {
+        session: cleared(session),
+        principal: { ...nobody('stored_token_expired'), expiry_notified: credential.expiry_notified },
       };
     case 'signed-out':
       return { session: cleared(session), principal: nobody('signed_out') };
@@ -137,6 +142,10 @@ function withoutToken({ session, message, request_id }: Turn, services: Services
   }
   if (!session.generated) return { session, principal: nobody('client_chosen_session') };
   if (hasExpired(jwt_context, services.settings, services.clock.now())) {
+    services.log.warn(
+      { request_id, reason: 'stored_token_expired' },
+      'the stored token has expired; using default credentials',
+    );
     return { session: cleared(session), principal: nobody('stored_token_expired') };
   }
   const token = storedToken(session, services.seal);
@@ -150,8 +159,8 @@ function withoutToken({ session, message, request_id }: Turn, services: Services
   };
 }
 
-function nobody(reason: NobodyReason): Principal {
-  return { person: null, reason };
+function nobody(reason: NobodyReason) {
+  return { person: null, reason } as const;
 }
 
 function cleared(session: Session): Session {

@@ -61,6 +61,13 @@ export const METRICS = [
     sentence: 'User tokens that were validated: `valid`, or the reason why a token is not valid.',
   },
   {
+    name: 'agentd_token_keys_total',
+    kind: 'counter',
+    labels: ['key'],
+    sentence:
+      'Valid user tokens, by the position of the key in JWT_SECRET_KEY or JWT_PUBLIC_KEY that they are signed with. Only while there are several keys. A key that is no longer counted for as long as tokens last can be removed.',
+  },
+  {
     name: 'agentd_credentials_total',
     kind: 'counter',
     labels: ['used', 'reason'],

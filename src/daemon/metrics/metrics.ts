@@ -132,8 +132,9 @@ export class Metrics implements Observer {
     if (code === 'rate_limited') this.#count('agentd_rate_limited_total', { route: labels.route });
   }
 
-  tokenChecked(outcome: string): void {
+  tokenChecked(outcome: string, key?: number): void {
     this.#count('agentd_token_checks_total', { outcome });
+    if (key !== undefined) this.#count('agentd_token_keys_total', { key: String(key) });
   }
 
   downstreamEnded(source: string, status: number | string, seconds: number): void {

@@ -1,10 +1,20 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { WEBHOOK_MAX } from '../http/large-bodies.ts';
 import { type Refusal, unfit } from '../modules/refusal.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
-const OPTIONAL_MEMBERS = ['start', 'send', 'typing', 'health', 'check', 'checkRegistration', 'stop'] as const;
+const OPTIONAL_MEMBERS = [
+  'start',
+  'send',
+  'receive',
+  'typing',
+  'health',
+  'check',
+  'checkRegistration',
+  'stop',
+] as const;
 /**
  * A path whose segments are plain characters or a parameter. Characters that the router reads as a pattern (`*`,
  * parentheses) are not allowed.
@@ -54,6 +64,9 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
   if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
     refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
   }
+  if (hasOwnConnection(plugin) && channel.receive === undefined) {
+    refusals.push(unfit('`receive`', 'a function, since `capabilities.webhook` is false', channel.receive));
+  }
   const { routes } = channel;
   if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
   return [...refusals, ...routes.flatMap((route, index) => routeRefusals(route, `\`routes[${index}]`))];
@@ -61,7 +74,7 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
-  const { method, path, contentType, bodyLimit, token, refusal, headers, thread, handle } = route;
+  const { method, path, contentType, body, bodyLimit, token, refusal, headers, thread, handle } = route;
   const refusals: Refusal[] = [];
   if (!METHODS.includes(method as string))
     refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
@@ -72,6 +85,10 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
   if (contentType !== undefined && typeof contentType !== 'string') {
     refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
   }
+  if (body !== undefined && body !== 'multipart')
+    refusals.push(unfit(`${at}.body\``, "'multipart', or absent", body));
+  if (body !== undefined && contentType !== undefined)
+    refusals.push(unfit(`${at}.contentType\``, 'absent, since `body` says it', contentType));
   if (bodyLimit !== undefined && !isBodyLimit(bodyLimit)) {
     const expected = `a whole number of bytes from 1 to ${WEBHOOK_MAX}, or absent`;
     refusals.push(unfit(`${at}.bodyLimit\``, expected, bodyLimit));

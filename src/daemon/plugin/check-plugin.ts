@@ -62,7 +62,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
 
 function checkCapabilities(capabilities: unknown): Refusal[] {
   if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
-  const { delivery, namespace, textLimit, markdown, typing, groups } = capabilities;
+  const { delivery, namespace, textLimit, markdown, typing, groups, webhook } = capabilities;
   const refusals: Refusal[] = [];
   const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
     if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
@@ -93,6 +93,13 @@ function checkCapabilities(capabilities: unknown): Refusal[] {
     markdown,
   );
   expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
+  expect(
+    webhook === undefined || typeof webhook === 'boolean',
+    'webhook',
+    'true or false, or absent',
+    webhook,
+  );
+  expect(webhook !== false || delivery === 'push', 'webhook', "true, unless `delivery` is 'push'", webhook);
   expect(groups === undefined || typeof groups === 'boolean', 'groups', 'true or false, or absent', groups);
   return refusals;
 }

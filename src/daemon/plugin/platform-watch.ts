@@ -41,6 +41,7 @@ export class PlatformWatch {
     };
     if (channel.start) watched.start = () => channel.start?.() ?? Promise.resolve();
     if (channel.stop) watched.stop = () => channel.stop?.() ?? Promise.resolve();
+    if (channel.receive) watched.receive = (update) => channel.receive?.(update) ?? Promise.resolve();
     if (channel.typing) watched.typing = async (reply_to) => channel.typing?.(reply_to);
     if (channel.send) {
       watched.send = async (reply) => {

@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
+import { listedKeys } from '../identity/listed-keys.ts';
 import { Secret } from '../secret.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -19,6 +20,9 @@ const SHARED = [
   ...['API_BASE_URL', 'API_PUBLIC_USER_FIELDS', 'GET_USER'],
 ] as const satisfies readonly (keyof Settings)[];
 
+/** Settings that hold keys in order, however their lines end. */
+const KEY_LISTS: readonly string[] = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY'];
+
 /** Prefix of the digest of a secret. */
 const SECRET = 'hmac.';
 
@@ -37,7 +41,8 @@ export function settingsDigests(settings: Settings): Record<string, string> {
     const value: unknown = settings[name];
     const isSecret = value instanceof Secret;
     if (isSecret && !key) continue;
-    const text = `${name}=${JSON.stringify(isSecret ? value.reveal() : (value ?? null))}`;
+    const plain = isSecret ? value.reveal() : (value ?? null);
+    const text = `${name}=${JSON.stringify(KEY_LISTS.includes(name) ? listedKeys(String(plain ?? '')) : plain)}`;
     const hash = isSecret && key ? createHmac('sha256', key) : createHash('sha256');
     digests[name] = `${isSecret ? SECRET : ''}${hash.update(text).digest('base64url').slice(0, LENGTH)}`;
   }

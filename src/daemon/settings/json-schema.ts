@@ -86,6 +86,7 @@ function fileProperty({ name }: SettingRecord): JsonSchema {
 function form(record: SettingRecord): JsonSchema {
   switch (record.kind) {
     case 'string':
+      if (record.several) return { type: ['string', 'array'], items: { type: 'string' } };
       return { type: 'string', ...(record.pattern ? { pattern: record.pattern.source } : {}) };
     case 'integer':
       return { type: 'integer', minimum: record.min, maximum: record.max };

@@ -33,6 +33,7 @@ export function readValue(record: SettingRecord, raw: unknown): Reading {
 export function rightForm(record: SettingRecord): string {
   switch (record.kind) {
     case 'string':
+      if (record.several) return 'a string, or several: one per line, or a list in the configuration file';
       return record.pattern ? `a string of the form ${record.pattern.source}` : 'a string';
     case 'integer':
       return `a whole number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
@@ -54,7 +55,7 @@ export function rightForm(record: SettingRecord): string {
 function readPlain(record: SettingRecord, raw: unknown): Reading {
   switch (record.kind) {
     case 'string':
-      return readText(record, raw);
+      return readText(record, record.several && Array.isArray(raw) ? linesOf(raw) : raw);
     case 'integer':
       return readInteger(record, raw);
     case 'number':
@@ -80,6 +81,11 @@ function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
     return wrong('does not have the right form');
   }
   return { ok: true, value };
+}
+
+/** The list as it would be written in lines; unchanged if an item is not a string. */
+function linesOf(items: readonly unknown[]): unknown {
+  return items.length > 0 && items.every((item) => typeof item === 'string') ? items.join('\n') : items;
 }
 
 function readInteger({ min, max }: { min: number; max: number }, raw: unknown): Reading {

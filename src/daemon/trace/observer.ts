@@ -24,8 +24,12 @@ export interface Observer {
   /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
   requestEnded(request: EndedRequest): void;
-  /** Called when a user token was checked. @param outcome `valid`, or the reason why the token is not valid. */
-  tokenChecked(outcome: string): void;
+  /**
+   * Called when a user token was checked.
+   * @param outcome `valid`, or the reason why the token is not valid.
+   * @param key the position of the key that a valid token is signed with, if there are several keys.
+   */
+  tokenChecked(outcome: string, key?: number): void;
   /**
    * Called when a request to an API has ended; log-ins are requests, too.
    * @param status the status of the answer, or the reason why there is no answer.

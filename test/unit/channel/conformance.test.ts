@@ -8,6 +8,7 @@ import type {
   ChannelRequest,
   ChannelScope,
   DeliveryFailure,
+  EnqueueOutcome,
   IncomingMessage,
   OutgoingReply,
   SecretValue,
@@ -147,6 +148,7 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     inScope((scope) => ({
       async enqueue(messages, request) {
         scope.enqueue(messages, request).catch(() => {});
+        return messages.map(() => 'kept');
       },
     })),
     [
@@ -573,7 +575,9 @@ describe('the suite finds a channel that', () => {
   it('enqueues the messages of a delivery one by one', async () => {
     const plugin = inScope((scope) => ({
       async enqueue(messages, request) {
-        for (const message of messages) await scope.enqueue([message], request);
+        const outcomes: EnqueueOutcome[] = [];
+        for (const message of messages) outcomes.push(...(await scope.enqueue([message], request)));
+        return outcomes;
       },
     }));
     const name = 'parses delivery 1 into 2 message(s)';

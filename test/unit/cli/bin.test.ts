@@ -129,6 +129,42 @@ describe('bin/agentd.js', () => {
     expect(JSON.parse(direct.stdout)).toEqual([expect.stringContaining('semi-space')]);
   });
 
+  it.each([
+    ['as a shell starts it', false],
+    ['after it has handed over', true],
+  ])(
+    'opens no inspector at SIGUSR1, which any program of the same user can send, %s',
+    async (_how, isOld) => {
+      pinNode();
+      write(
+        'dist/src/cli/main.js',
+        `import inspector from 'node:inspector';
+      process.on('SIGTERM', () => setImmediate(() => {
+        console.log(inspector.url(), process.listenerCount('SIGUSR1'));
+        process.exit();
+      }));
+      console.log(process.pid);
+      setTimeout(() => {}, 60_000);`,
+      );
+      const child = isOld
+        ? spawn(process.execPath, [...OLD, join(installed, 'bin/agentd.js')])
+        : spawn(join(installed, 'bin/agentd.js'), {
+            env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
+          });
+      let errors = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        errors += text;
+      });
+      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+      const program = Number((await lines.next()).value);
+      for (const pid of new Set([child.pid ?? 0, program])) process.kill(pid, 'SIGUSR1');
+      process.kill(program, 'SIGTERM');
+      expect(await lines.next()).toEqual({ done: false, value: 'undefined 1' });
+      await once(child, 'close');
+      expect(errors).toBe('');
+    },
+  );
+
   it('does not hand over a second time if the pinned Node.js is also too old', () => {
     write('old.mjs', `Object.defineProperty(process.versions, 'node', { value: '20.11.1' });`);
     pinScript(

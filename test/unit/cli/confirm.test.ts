@@ -22,6 +22,14 @@ it.each([
   expect(String(stderr.read())).toContain('Really? [y/N] ');
 });
 
+it('confirm replaces control and direction characters of the question', async () => {
+  const { stdin, stderr } = terminal();
+  const answer = confirm('Replace \u202egro\u{1b}[2J?', { stdin, stderr });
+  stdin.write('y\n');
+  await answer;
+  expect(String(stderr.read())).toContain('Replace \ufffdgro\ufffd[2J? [y/N] ');
+});
+
 it('confirm reads the end of the input as no', async () => {
   const { stdin, stderr } = terminal();
   const answer = confirm('Really?', { stdin, stderr });

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Column } from '../../../src/cli/column.ts';
 import { createOutput } from '../../../src/cli/output.ts';
@@ -50,6 +51,22 @@ describe('the output of a command', () => {
     const { out, stdout } = capturedOutput();
     out.data({ id: 1 }, () => 'one');
     expect(stdout.text).toBe('one\n');
+  });
+
+  it('replaces the control and direction characters of any text, wherever it comes from', () => {
+    const { out, stdout, stderr } = capturedOutput();
+    const text = 'acts for alice\u202egro\u2066.\u061c\u{1b}[31m\u{9b}2J\u2028\r\n\tnext';
+    out.data({ text }, () => text);
+    out.note(text);
+    const safe = 'acts for alice\ufffdgro\ufffd.\ufffd\ufffd[31m\ufffd2J\ufffd\ufffd\n\tnext\n';
+    expect([stdout.text, stderr.text]).toEqual([safe, safe]);
+  });
+
+  it('keeps the styles that commands use on a terminal, and no other sequence', () => {
+    const stdout = capture({ columns: 80 });
+    const out = createOutput({ json: false, stdout, stderr: capture(), env: {} });
+    out.data({}, () => `${styleText('bold', 'ID', { validateStream: false })} \u{1b}[8mhidden \u{1b}[2Jgone`);
+    expect(stdout.text).toBe('\u{1b}[1mID\u{1b}[22m \ufffd[8mhidden \ufffd[2Jgone\n');
   });
 
   it('prints nothing for an empty text', () => {

@@ -63,7 +63,7 @@ describe('agentd person, while a daemon runs,', () => {
   async function shown(args: string[], options = {}): Promise<Shown> {
     const { out, stdout } = capturedOutput({});
     expect(await show.run({ args, options, out })).toBe(0);
-    expect(stdout.text).not.toMatch(/token-canary(Ada|Bob)/);
+    expect(stdout.text).not.toMatch(/token-CANARY(ADA|BOB)/);
     return JSON.parse(stdout.text) as Shown;
   }
 
@@ -208,7 +208,7 @@ describe('agentd person, while a daemon runs,', () => {
     };
     expect(await told({ sub: 'ghost' }, 1)).toBe('nothing was stored about ghost\n');
     expect(await told(bySub)).toMatch(
-      /^erased what was stored about canaryAda: memories 1, sessions 1, turns 2, links 2, actions 2, summaries 1,.*\n$/,
+      /^erased what was stored about CANARYADA: memories 1, sessions 1, turns 2, links 2, actions 2, summaries 1,.*\n$/,
     );
     expect(await told(bySub, 1)).toBe(`nothing was stored about ${ada.canary}\n`);
   });

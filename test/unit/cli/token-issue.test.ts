@@ -2,8 +2,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/token-issue.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { decodeToken } from '../../../src/daemon/identity/decode-token.ts';
+import { importKeys } from '../../../src/daemon/identity/keys.ts';
 import { createValidator } from '../../../src/daemon/identity/validator.ts';
 import type { Log } from '../../../src/daemon/log.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { frozen, KEYS, NOW, NOW_S, recordingLog, SETTINGS } from '../identity/make-token.ts';
 import { stubSettings } from './stub-settings.ts';
@@ -48,6 +50,18 @@ describe('agentd token issue', () => {
     expect(printed).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/);
     const validator = createValidator(SETTINGS, KEYS, frozen, recordingLog().log as unknown as Log);
     expect(await validator.validate(printed.trim())).toMatchObject({ valid: true, user: { user_id: '42' } });
+  });
+
+  it('signs with the first of several secrets', async () => {
+    const [next, old] = ['the-next-secret-of-at-least-256-bits', 'the-old-secret-of-at-least-256-bits-'];
+    const printed = await issue(PERSON, { JWT_SECRET_KEY: new Secret(`${next}\n${old}`) });
+    const verdictWith = async (secret: string) => {
+      const settings = { ...SETTINGS, JWT_SECRET_KEY: new Secret(secret) };
+      const log = recordingLog().log as unknown as Log;
+      return createValidator(settings, await importKeys(settings), frozen, log).validate(printed.trim());
+    };
+    expect(await verdictWith(next)).toMatchObject({ valid: true });
+    expect(await verdictWith(old)).toMatchObject({ valid: false, reason: 'Invalid Signature' });
   });
 
   it('warns about an invalid e-mail address', async () => {

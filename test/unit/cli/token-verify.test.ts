@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/token-verify.ts';
 import { createOutput } from '../../../src/cli/output.ts';
+import { Secret } from '../../../src/daemon/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { CLAIMS, hs256, NOW, NOW_S, SETTINGS } from '../identity/make-token.ts';
+import { CLAIMS, hs256, NOW, NOW_S, SECRET, SETTINGS } from '../identity/make-token.ts';
 import { stubSettings } from './stub-settings.ts';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
@@ -44,6 +45,7 @@ describe('agentd token verify --json', () => {
     expect(JSON.parse(text)).toEqual({
       valid: true,
       reason: null,
+      key: null,
       steps: CHECKS.map((check) => ({ check, ok: true })),
       claims,
       user: { user_id: 'u-1', email: 'alice@example.com', roles: ['editor'] },
@@ -59,6 +61,7 @@ describe('agentd token verify --json', () => {
     expect(JSON.parse(text)).toEqual({
       valid: false,
       reason: 'Token Expired',
+      key: null,
       steps: CHECKS.map((check, index) => ({ check, ok: index < 4 ? true : index === 4 ? false : null })),
       claims,
       user: null,
@@ -72,6 +75,7 @@ describe('agentd token verify --json', () => {
     expect(JSON.parse(text)).toEqual({
       valid: false,
       reason: 'JWT Malformed',
+      key: null,
       steps: CHECKS.map((check, index) => ({ check, ok: index === 0 ? false : null })),
       claims: null,
       user: null,
@@ -87,6 +91,26 @@ describe('agentd token verify --json', () => {
     const report = JSON.parse(text);
     expect(report.valid).toBe(true);
     expect(report.steps[2]).toEqual({ check: 'signature', ok: null });
+  });
+});
+
+describe('agentd token verify, with several keys,', () => {
+  const next = 'the-next-secret-of-at-least-256-bits';
+  const both = { JWT_SECRET_KEY: new Secret(`${next}\n${SECRET}`) };
+
+  it('says which key the token is signed with', async () => {
+    const { code, text } = await verify(hs256(), both);
+    expect(code).toBe(0);
+    expect(text).toMatch(/^signature +ok, with key 2 of the configured ones$/m);
+    expect(JSON.parse((await verify(hs256(), { ...both, json: true })).text)).toMatchObject({
+      valid: true,
+      key: 2,
+    });
+    const expired = hs256({ ...CLAIMS, exp: NOW_S - 60 }, { alg: 'HS256' }, next);
+    expect(JSON.parse((await verify(expired, { ...both, json: true })).text)).toMatchObject({
+      reason: 'Token Expired',
+      key: 1,
+    });
   });
 });
 

@@ -58,6 +58,13 @@ describe('the timeline of a message', () => {
     expect(traceView(record).acted_for).toBe(acted_for);
   });
 
+  it('shows no direction character of a `sub`', () => {
+    const detail = { state: 'ValidJWT', credentials: 'user', sub: 'ada\u202egro.evil\u2066' };
+    const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);
+    expect(words(record)).toContain('The agent acted for the person ada\ufffdgro.evil\ufffd.');
+    expect(words(record)).not.toMatch(/\p{Bidi_Control}/u);
+  });
+
   it('names no person if the message ended before a person was known', () => {
     const record = trace('loop_guard_blocked', [{ step: 'guard', verdict: 'refused', reason: 'rate_limit' }]);
     expect(words(record)).not.toContain('acted for');

@@ -66,19 +66,38 @@ test('the refused messages of a user are explained, although they belong to no s
 });
 
 test('a user is found by any spelling of the id that the channel knows', async () => {
-  expect(await explained('--user', '16505550000')).toEqual(['third', 'waiting']);
+  expect(await explained('--user', '0016505550000')).toEqual(['third', 'waiting']);
   const spelled = ['--user', '+1 650 555 0000', '--platform', 'phonechat'];
   expect(await explained(...spelled)).toEqual(['third', 'waiting']);
-  for (const spelling of ['16505550000', '+16505550000', '+1 (650) 555-0000'])
+  for (const spelling of ['0016505550000', '+16505550000', '+1 (650) 555-0000'])
     expect(await sessions('--user', spelling)).toEqual(['s-phone']);
-  expect(await sessions('--user', '16505550000', '--platform', 'webchat')).toEqual([]);
+  expect(await sessions('--user', '+16505550000', '--platform', 'webchat')).toEqual([]);
   expect(await sessions('--limit', '1', '--user', 'eve')).toEqual(['s-eve']);
 });
 
 test('`guard reset` also accepts any spelling of the id', async () => {
-  expect(await agentd('guard', 'reset', 'webchat', '16505550000')).toMatchObject({ code: 1 });
-  expect(await agentd('guard', 'reset', 'phonechat', '16505550000')).toMatchObject({ code: 0 });
+  expect(await agentd('guard', 'reset', 'webchat', '+16505550000')).toMatchObject({ code: 1 });
+  expect(await agentd('guard', 'reset', 'phonechat', '001 650 555 0000')).toMatchObject({ code: 0 });
   expect(await agentd('guard', 'reset', 'phonechat', '+16505550000')).toMatchObject({ code: 1 });
+});
+
+test.each([
+  ['person', 'show', 'phonechat:16505550000'],
+  ['memory', 'list', 'phonechat:16505550000'],
+  ['actions', 'list', 'phonechat:16505550000'],
+  ['guard', 'reset', 'phonechat', '16505550000'],
+])('`%s %s` refuses a number without a plus, which may be a number of another country', async (...argv) => {
+  expect(await agentd(...argv)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      "agentd: '16505550000' is not a valid NUMBER of phonechat\nWrite it with a plus sign and the country code, such as +15550100123.\n",
+  });
+});
+
+test('`explain` and `sessions list` do not take a number without a plus for the number of some country', async () => {
+  expect(await sessions('--user', '16505550000')).toEqual([]);
+  expect(await agentd('explain', '--user', '16505550000')).toMatchObject({ code: 1 });
 });
 
 test('`explain` needs either an id or a user, and refuses both together', async () => {
@@ -90,4 +109,9 @@ test('`explain` needs either an id or a user, and refuses both together', async 
 test('traces are explained even if the key file cannot be read', async () => {
   writeFileSync(join(settings.STATE_DIR, 'encryption-key'), '');
   expect(await explained('--user', 'eve')).toEqual(['first', 'second']);
+});
+
+test('a user who hides the number is named by the business-scoped id', async () => {
+  const named = await agentd('person', 'show', 'phonechat:US.13491208655302741918');
+  expect(named).toMatchObject({ code: 0, stderr: '' });
 });

@@ -198,6 +198,21 @@ describe('the settings of tokens', () => {
       ],
     ],
     [
+      'several secrets, of which some are short, in production',
+      { NODE_ENV: 'production', JWT_SECRET_KEY: `${SECRET}\nabc\n${'x'.repeat(15)}` },
+      [
+        'JWT_SECRET_KEY (key 2 of 3) has 24 bits, and NODE_ENV is production: anybody can find it by brute force and sign tokens',
+        'JWT_SECRET_KEY (key 3 of 3) has 120 bits, and NODE_ENV is production: anybody can find it by brute force and sign tokens',
+      ],
+    ],
+    [
+      'HS256 with a public key after a secret',
+      { JWT_SECRET_KEY: `${SECRET}\n${RSA.publicKey}` },
+      [
+        'JWT_SECRET_KEY is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+      ],
+    ],
+    [
       'a key set over http, for any issuer and audience',
       { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL: 'http://example.com/keys' },
       [
@@ -298,6 +313,10 @@ describe('the settings of tokens', () => {
   });
 
   it('cause a warning in production if a secret has between 128 and 256 bits', async () => {
+    const two = placeWith({ ...VALID, JWT_SECRET_KEY: `${SECRET}\nshort` });
+    expect((await configure(two)).warnings).toContain(
+      'JWT_SECRET_KEY (key 2 of 2) has 40 bits; HS256 should have a secret of 256 bits or more',
+    );
     const place = placeWith({ ...VALID, NODE_ENV: 'production', JWT_SECRET_KEY: 'x'.repeat(16) });
     expect((await configure(place)).warnings).toEqual([
       'JWT_SECRET_KEY has 128 bits; HS256 should have a secret of 256 bits or more',

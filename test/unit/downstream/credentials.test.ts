@@ -57,6 +57,25 @@ test('a missing jwt_context means default credentials', async () => {
   expect(await choose(contextOf(sessionOf('s', 'u', null)))).toEqual(useDefault('no_jwt_context', 'info'));
 });
 
+test.each(['stored_token_expired', 'stored_token_unreadable'])(
+  'a stored token that this message had to give up (%s) is named, with a warning',
+  async (reason) => {
+    const context = contextOf(sessionOf('s', 'u', null), {
+      acts_for: null,
+      acts_for_nobody_because: reason,
+    });
+    expect(await choose(context)).toEqual(useDefault(reason, 'warn'));
+  },
+);
+
+test.each(['no_token', 'no_link', 'signed_out', 'invalid_token', 'other_sender'])(
+  'a session without a jwt_context is the reason if the message gave up no expired token (%s)',
+  async (reason) => {
+    const context = contextOf(sessionOf('s', 'u', null), { acts_for: null, acts_for_nobody_because: reason });
+    expect(await choose(context)).toEqual(useDefault('no_jwt_context', 'info'));
+  },
+);
+
 test('a message without sign-in does not use the stored token, and the reason is reported', async () => {
   const context = contextOf(sessionOf('s', 'u', alice), {
     acts_for: null,

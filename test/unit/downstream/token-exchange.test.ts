@@ -174,9 +174,20 @@ describe('failures of the exchange', () => {
     ['no token', { access_token: undefined }],
     ['a token with a line break', { access_token: 'a\r\nX-Evil: 1' }],
     ['a type other than bearer', { token_type: 'N_A' }],
+    ["the person's own token", { access_token: alice.reveal() }],
   ])('an answer with %s is treated as a failure', async (_, answer) => {
     server.answer = answer;
     expect((await failureOf(create().exchange('shop', settings(), alice))).reason).toBe('exchange_failed');
+  });
+
+  test("the person's own token is not kept either, and the cause says what the endpoint did", async () => {
+    server.answer = { access_token: alice.reveal() };
+    const exchange = create();
+    const failure = await failureOf(exchange.exchange('shop', settings(), alice));
+    expect(String(failure.cause)).toBe("Error: the token endpoint answered with the person's own token");
+    server.answer = {};
+    const token = await exchange.exchange('shop', settings(), alice);
+    expect(token.reveal()).not.toBe(alice.reveal());
   });
 
   test('a redirect is not followed', async () => {

@@ -23,6 +23,24 @@ describe('the body of a request', () => {
             },
           }),
         },
+        {
+          method: 'POST',
+          path: '/parts',
+          body: 'multipart',
+          bodyLimit: 65_536,
+          async handle(request) {
+            const parts = [...(await request.multipart())];
+            const files = await Promise.all(
+              parts.flatMap(([, part]) =>
+                typeof part === 'string'
+                  ? []
+                  : [part.bytes().then((bytes) => ({ name: part.name, type: part.type, bytes: [...bytes] }))],
+              ),
+            );
+            const texts = Object.fromEntries(parts.filter(([, part]) => typeof part === 'string'));
+            return { body: { texts, files, signed: request.body.length > 0 } };
+          },
+        },
         { method: 'DELETE', path: '/echo', handle: (request) => ({ body: { length: request.body.length } }) },
       ],
     });
@@ -45,6 +63,49 @@ describe('the body of a request', () => {
     const head = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
     expect(await sendRaw(web.port, head + chunked)).toContain('{"got":{"a":1}}');
   });
+
+  test('arrives as parts at a route with `body: multipart`, with its exact bytes', async () => {
+    const sent = new FormData();
+    sent.append('from', 'ada@example.com');
+    sent.append('text', 'Grüße\r\n--not a boundary');
+    sent.append('file', new File([new Uint8Array([0, 255, 13, 10])], 'a"b.bin', { type: 'image/png' }));
+    const response = await fetch(`${web.url}/parts`, { method: 'POST', body: sent });
+    expect(await response.json()).toEqual({
+      texts: { from: 'ada@example.com', text: 'Grüße\r\n--not a boundary' },
+      files: [{ name: 'a"b.bin', type: 'image/png', bytes: [0, 255, 13, 10] }],
+      signed: true,
+    });
+  });
+
+  test.each([
+    ['without its end', '--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1'],
+    ['without a part', ''],
+    [
+      'with 101 parts',
+      `${'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(101)}--x--\r\n`,
+    ],
+  ])('is refused as invalid_request at a route with `body: multipart`: %s', async (_what, text) => {
+    const response = await post(`${web.url}/parts`, text, {
+      'Content-Type': 'multipart/form-data; boundary=x',
+    });
+    expect([response.status, (await problem(response)).code]).toEqual([400, 'invalid_request']);
+  });
+
+  test('has 100 parts at most at a route with `body: multipart`', async () => {
+    const text = `${'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(100)}--x--\r\n`;
+    const response = await post(`${web.url}/parts`, text, {
+      'Content-Type': 'multipart/form-data; boundary=x',
+    });
+    expect(response.status).toBe(200);
+  });
+
+  test.each(['application/json', 'application/x-www-form-urlencoded', 'multipart/mixed; boundary=x'])(
+    'is refused at a route with `body: multipart` if its type is %s',
+    async (type) => {
+      const response = await post(`${web.url}/parts`, '{}', { 'Content-Type': type });
+      expect([response.status, (await problem(response)).code]).toEqual([415, 'unsupported_media_type']);
+    },
+  );
 
   test('arrives at the handler with its exact bytes, and is parsed only once', async () => {
     const response = await post(`${web.url}/hook`, new Uint8Array([123, 125, 32, 10]));

@@ -13,6 +13,65 @@ const { publicKey, privateKey } = rsaPair();
 const spki = publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const pkcs1 = publicKey.export({ type: 'pkcs1', format: 'pem' }).toString();
 
+/** A self-signed certificate. Its private key was deleted. */
+const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIDFTCCAf2gAwIBAgIUdGLzVCDTwzaYh+gwP2JC4i/OGj0wDQYJKoZIhvcNAQEL
+BQAwGTEXMBUGA1UEAwwOaXNzdWVyLmV4YW1wbGUwIBcNMjYxMTIxMDY0NzA3WhgP
+MjEyNjEwMjgwNjQ3MDdaMBkxFzAVBgNVBAMMDmlzc3Vlci5leGFtcGxlMIIBIjAN
+BgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAtx9ZoSBAGm2D7ImFCFUxKjA8G4vD
+9Zx5jkDBNIi/0jJwIRlDnd/TCmOpq9he8E0BUx/zD/z5/96bbhUusL29hJU9HaEn
+dV9hZw2PXFdERpFQbDjDjdHJT7B6jGb4WnQwgH8gU3sNGxLEnoXZGD4yu6pKZArW
+0rrcIH7dzhELbb+eKLW8Tf+vOt4Kw6CqXlUURtguzLVkwNq4+dHNB4Rsw7zygfsf
+KyBClkayLja0RCGHpVBJ6ggP/KjIzl0o5+Z77tB5KZqVoGOAnW+5QuhPggp6vcuB
+Cl3ReETr5mwiw8V4DCH3QleQVKGbl6j7w/y40qD3CCZwnaERUyiUBDwFZwIDAQAB
+o1MwUTAdBgNVHQ4EFgQU9fULDFaXT5ehEU6ED++VmE6qDz4wHwYDVR0jBBgwFoAU
+9fULDFaXT5ehEU6ED++VmE6qDz4wDwYDVR0TAQH/BAUwAwEB/zANBgkqhkiG9w0B
+AQsFAAOCAQEAkkWSLMv99UwumI6u2qKmP6sVa71Q8G8R2GyJKqCavYyVW4K5djaE
+rThwOCCiGzBl/XL+sXdc+1HSIF5XZHUEgnH3vZMkNTKBXp3jJublGPIwicfyk1mf
+esJ3X9n6z879P7pzFKGW4FxaQMdLSLzVMwsTm86fhIwLUZCLJw3cCYPdw/Ny+1jR
+7TtlICQo4UskN/heA5oy3jGc2QtFOboKrxtWmrwF3RsRPQUvZ2+qdgeiSC/20wQg
+JrwmGQOeu77KHqmrm5UijtyThqU1+b1rvMAbbsRVntdZsmcjkyIhBvJ98YqfqFi4
+DsbJ2jytYlLBmHUo/d6a0DUKRNJT0c5iuw==
+-----END CERTIFICATE-----`;
+
+/** The certificate of an authority, and one that it issued. Their private keys were deleted. */
+const AUTHORITY = `-----BEGIN CERTIFICATE-----
+MIIDGzCCAgOgAwIBAgIUW3K+BOtOQoJnfqDyi+tJjbhLnuUwDQYJKoZIhvcNAQEL
+BQAwHDEaMBgGA1UEAwwRYXV0aG9yaXR5LmV4YW1wbGUwIBcNMjYxMTI0MTMzNTM4
+WhgPMjEyNjEwMzExMzM1MzhaMBwxGjAYBgNVBAMMEWF1dGhvcml0eS5leGFtcGxl
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAoE/BphLaXRV7b2aj6RKQ
+1mUxfh7CeQjXHeV+g6AnMc/A+/9DY3yEcmHMxLUe6gARa7moztu6mTDNVAa5Ft/Y
++GGrxkvZeICNl0X/Dme4TImj9ZvJmC61fHtSgc+KzOmrHvC/pXi0NFqycqE3b+Mk
+NvtkfxGAaCO+etmHR9VEA9oHKBz7CPs0KBfa5Q+a+vvpNXPF4Xk8G8Kdvoo5XIoY
+YNBRpuy3qP0tcjXv/r8Y17asd+uHpZ8Zu5Me5wOUtug3VaLTA2Ru3AlPctMRH0gu
+L01wLAO9xKOZ2oJD7kZcIB9baNBRM9MXYhVKyjH9k21QWEs46eOfHI1EdjKr5tct
+ywIDAQABo1MwUTAdBgNVHQ4EFgQUXwFWiip8WGGdOGDC8NDPou2XZEQwHwYDVR0j
+BBgwFoAUXwFWiip8WGGdOGDC8NDPou2XZEQwDwYDVR0TAQH/BAUwAwEB/zANBgkq
+hkiG9w0BAQsFAAOCAQEAgN9FS4YdyoAGd4W+svYmvFpNue9Rz5Umnc7zpoMVlid7
+306UJMlqsXcTHJy0XzCIxIxN8Y/4v+8CvY8T9DEgRKyxQvwh33EuapBA3VEthjZX
+nktqDUg1J9RI712KniuqdgK2gePfomjbZtCPiExoCwzjNFc8XqRF+o284wduEFy+
+9R44uMSebgkzwU7LkaWe/9u3uLJXW8ut+bInZ4aotsph8rwceCyQ/bLuTvwDFuLQ
+dOdvkLC4E8ZXW4ngiUgAvoiGmoVojOmvvk/z0e3nhO9Z/u2W7XNjwZFMDcqBX6D3
+cw4kTsYuISry6Z9CAmmD+zXp8f+An/d6Jt/fHxsxmQ==
+-----END CERTIFICATE-----`;
+const LEAF = `-----BEGIN CERTIFICATE-----
+MIICvjCCAaYCFC6p1/TbvuBckRpPx2mK4f7Lzl1yMA0GCSqGSIb3DQEBCwUAMBwx
+GjAYBgNVBAMMEWF1dGhvcml0eS5leGFtcGxlMCAXDTI2MTEyNDEzMzUzOVoYDzIx
+MjYxMDMxMTMzNTM5WjAZMRcwFQYDVQQDDA5pc3N1ZXIuZXhhbXBsZTCCASIwDQYJ
+KoZIhvcNAQEBBQADggEPADCCAQoCggEBAOe4c9FPcoitPo2lCQ8/XZuyeEbsiMBw
+HdZV2iKDS5bCMFtUDIavTY9sOKsgpnROZEH2ZxjbkQc7nFauwM+sm20HMZiGwli9
+O/MQGcWiHkZnY/+5nKfIapbjjFIAtct2nEsrSbgRLaVMBDafR2t2jYno+rH7zc9v
+8DTr0ILfbxpqPDyfmDJWXhZnWXr57Jjw6nbBMBVG2FvTzFPQAmJI473udwYMa+dI
+5xXHd3sHWmhiDA374G4r/sMI2lZeM/XQkIqzOUVmvEHxIRwumNOsbHAm6kKaD695
+7h3C0PiqeQZbKvEahHSfIiMJbEkIkx3jbYrWYG/KVHhpKrsqkjksCR0CAwEAATAN
+BgkqhkiG9w0BAQsFAAOCAQEAeXrtJzTgRd4Tg20R9sXmd/bxRF9s7fJ4UT1nNUFp
+9pLfV3ovizEp59+bTQ0KnbfOUzvnYdkq7i9RmcG6Fsv98GwfZ18bsXeIAPx961+R
+uQJhTzLLcOWRboeIBWhLDDtMd+dgKJYL8b32rGcWwbIgfQsw3Qd77WCq0NQWgnG+
+hmlVCZL+rXY7h93/b3qQDr3Wm4n+YSgdI+prGCmr0uWbbQSqwJL5N9R0RS6Pf5qU
+1ygdBZm6tB6aKMY1Jn3zuihBDSDkC7389yHHpfqD11S80oOpvJL/7cpOBtBMcsts
+MStyxZPiFekhbwuNf2l321XA7f88J/RAxH0tJEbH6eWlRQ==
+-----END CERTIFICATE-----`;
+
 let folder = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'agentd-keys-'));
@@ -75,6 +134,156 @@ describe('an RS256 key', () => {
   });
 });
 
+describe('several keys', () => {
+  const [old, next] = ['the-old-secret-of-at-least-256-bits-', 'the-next-secret-of-at-least-256-bits'];
+  const other = rsaPair();
+  const otherSpki = other.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+  async function keyOf(token: string, settings: Partial<KeySettings>) {
+    const all = { ...SETTINGS, ...settings };
+    const log = recordingLog().log as unknown as Log;
+    const result = await createValidator(all, await importKeys(all), frozen, log).validate(token);
+    return result.valid ? result.key : result.reason;
+  }
+  const signedWith = (secret: string) => hs256(CLAIMS, { alg: 'HS256' }, secret);
+
+  it.each([
+    ['one per line', `${next}\n${old}`],
+    ['with the line breaks of Windows, and blank lines', `\r\n${next}\r\n \r\n${old}\r\n`],
+  ])('of HS256: any that fits validates, and its position is told, %s', async (_how, text) => {
+    const settings = { JWT_SECRET_KEY: new Secret(text) };
+    expect(await keyOf(signedWith(next), settings)).toBe(1);
+    expect(await keyOf(signedWith(old), settings)).toBe(2);
+    for (const wrong of ['another', text, `${next}\n`, '']) {
+      expect(await keyOf(signedWith(wrong || ' '), settings)).toBe('Invalid Signature');
+    }
+  });
+
+  it('a single secret is used unchanged, spaces included, without a position', async () => {
+    for (const secret of [` ${old}\t`, '# a secret', `${old}\\n`]) {
+      expect(await keyOf(signedWith(secret), { JWT_SECRET_KEY: new Secret(secret) })).toBeUndefined();
+    }
+  });
+
+  it('a PEM block of several lines is one HS256 secret, and no line of it is a secret by itself', async () => {
+    const pem = `-----BEGIN OPAQUE-----\n${old}\n-----END OPAQUE-----`;
+    const settings = { JWT_SECRET_KEY: new Secret(`${next}\n${pem}`) };
+    expect(await keyOf(signedWith(pem), settings)).toBe(2);
+    for (const line of pem.split('\n'))
+      expect(await keyOf(signedWith(line), settings)).toBe('Invalid Signature');
+  });
+
+  it.each([
+    ['PEM blocks, one after another', `${spki}${otherSpki}`],
+    ['with a blank line between', `${spki}\n\n${otherSpki}`],
+    ['on one line each', `${spki.replaceAll('\n', '\\n')}\n${otherSpki.replaceAll('\n', '\\n')}`],
+    ['on one line together', `${spki}${otherSpki}`.replaceAll('\n', '\\n')],
+  ])('of RS256: any that fits validates: %s', async (_how, text) => {
+    const inSecret = { ...RS256, JWT_SECRET_KEY: new Secret(text) };
+    for (const settings of [{ ...RS256, JWT_PUBLIC_KEY: text }, inSecret]) {
+      expect(await keyOf(rs256(privateKey), settings)).toBe(1);
+      expect(await keyOf(rs256(other.privateKey), settings)).toBe(2);
+      expect(await keyOf(rs256(rsaPair().privateKey), settings)).toBe('Invalid Signature');
+    }
+  });
+
+  it('of RS256 may be paths and PEM blocks in any order; a file may hold several blocks and other text', async () => {
+    const third = rsaPair();
+    const path = join(folder, 'several.pem');
+    const comments = Array.from({ length: 20 }, (_, at) => `comment ${at}`).join('\n');
+    const thirdSpki = third.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    await writeFile(path, `${comments}\n${otherSpki}issued by us\n${thirdSpki}`);
+    const settings = { ...RS256, JWT_PUBLIC_KEY: `${spki}\n${path}\n` };
+    expect(await keyOf(rs256(privateKey), settings)).toBe(1);
+    expect(await keyOf(rs256(other.privateKey), settings)).toBe(2);
+    expect(await keyOf(rs256(third.privateKey), settings)).toBe(3);
+  });
+
+  it('are each tried at most once', async () => {
+    const keys = await importKeys({ ...SETTINGS, JWT_SECRET_KEY: new Secret(`${next}\n${old}`) });
+    const reads = { signed: 0, signature: 0 };
+    const [header, payload, signature] = signedWith('another').split('.');
+    const fit = await keys.verify({
+      get signed() {
+        reads.signed++;
+        return `${header}.${payload}`;
+      },
+      get signature() {
+        reads.signature++;
+        return signature ?? '';
+      },
+      kid: 'x',
+    });
+    expect([fit, reads]).toEqual([false, { signed: 2, signature: 2 }]);
+  });
+
+  it.each<[string, Partial<KeySettings>, string]>([
+    [
+      'a public key as one of the HS256 secrets',
+      { JWT_SECRET_KEY: new Secret(`${next}\n${spki}`) },
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+    ],
+    [
+      'an SSH key as one of the HS256 secrets',
+      { JWT_SECRET_KEY: new Secret(`${next}\nssh-rsa AAAAB3NzaC1yc2E me@here`) },
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+    ],
+    [
+      'the first line of a PEM block without its last line',
+      { JWT_SECRET_KEY: new Secret(`-----BEGIN PRIVATE KEY-----\n${old}`) },
+      'has a line that begins or ends a PEM block, which would be a secret that anybody knows',
+    ],
+    [
+      'a comment among secrets',
+      { JWT_SECRET_KEY: new Secret(`${next}\n# until December\n${old}`) },
+      'has a line that begins with `# `, which would be a secret',
+    ],
+    [
+      'nine secrets',
+      { JWT_SECRET_KEY: new Secret(Array.from({ length: 9 }, (_, at) => `${old}${at}`).join('\n')) },
+      'has 9 keys',
+    ],
+    ['nine public keys', { ...RS256, JWT_PUBLIC_KEY: spki.repeat(9) }, 'has 9 keys'],
+    [
+      'a private key after a public one',
+      { ...RS256, JWT_PUBLIC_KEY: `${spki}${privateKey.export({ type: 'pkcs8', format: 'pem' })}` },
+      'contains a private key, which only the issuer may have',
+    ],
+    [
+      'a short key after a long one',
+      {
+        ...RS256,
+        JWT_PUBLIC_KEY: `${spki}${rsaPair(1024).publicKey.export({ type: 'spki', format: 'pem' })}`,
+      },
+      'contains an RSA key of 1024 bits',
+    ],
+    [
+      'a path that does not exist after a PEM block',
+      { ...RS256, JWT_PUBLIC_KEY: `${spki}/nowhere/key.pem` },
+      'is not PEM, and as a path it cannot be read (ENOENT)',
+    ],
+    [
+      'a certificate with that of its authority, whose key would sign tokens, too',
+      { ...RS256, JWT_PUBLIC_KEY: `${LEAF}\n${AUTHORITY}` },
+      'contains a certificate and the certificate of its authority',
+    ],
+  ])('are refused at the start: %s', async (_what, settings, problem) => {
+    await expect(importKeys({ ...SETTINGS, ...settings })).rejects.toMatchObject({
+      name: 'UnusableKey',
+      problem,
+    });
+  });
+
+  it('may be two certificates of which none issued the other', async () => {
+    const { verify } = await importKeys({
+      ...SETTINGS,
+      ...RS256,
+      JWT_PUBLIC_KEY: `${CERTIFICATE}\n${AUTHORITY}`,
+    });
+    expect(await verify({ signed: 'a.b', signature: 'AAAA', kid: undefined })).toBe(false);
+  });
+});
+
 describe('confusion of keys is prevented:', () => {
   it('a token that is signed with the public key as HS256 secret is refused', async () => {
     for (const secret of [spki, spki.trim(), pkcs1]) {
@@ -111,7 +320,8 @@ describe('confusion of keys is prevented:', () => {
   ])('a %s as HS256 secret is refused at the start', async (_what, pem) => {
     await expect(importKeys({ ...SETTINGS, JWT_SECRET_KEY: new Secret(pem) })).rejects.toMatchObject({
       name: 'UnusableKey',
-      message: 'JWT_SECRET_KEY contains a public key: for HS256 it must be a secret',
+      problem:
+        'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
     });
   });
 });
@@ -177,24 +387,3 @@ describe('an unusable key', () => {
     expect(keys.verify({ signed: 'a.b', signature: 'c', kid: undefined })).toBe(false);
   });
 });
-
-/** A self-signed certificate. Its private key was deleted. */
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIDFTCCAf2gAwIBAgIUdGLzVCDTwzaYh+gwP2JC4i/OGj0wDQYJKoZIhvcNAQEL
-BQAwGTEXMBUGA1UEAwwOaXNzdWVyLmV4YW1wbGUwIBcNMjYxMTIxMDY0NzA3WhgP
-MjEyNjEwMjgwNjQ3MDdaMBkxFzAVBgNVBAMMDmlzc3Vlci5leGFtcGxlMIIBIjAN
-BgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAtx9ZoSBAGm2D7ImFCFUxKjA8G4vD
-9Zx5jkDBNIi/0jJwIRlDnd/TCmOpq9he8E0BUx/zD/z5/96bbhUusL29hJU9HaEn
-dV9hZw2PXFdERpFQbDjDjdHJT7B6jGb4WnQwgH8gU3sNGxLEnoXZGD4yu6pKZArW
-0rrcIH7dzhELbb+eKLW8Tf+vOt4Kw6CqXlUURtguzLVkwNq4+dHNB4Rsw7zygfsf
-KyBClkayLja0RCGHpVBJ6ggP/KjIzl0o5+Z77tB5KZqVoGOAnW+5QuhPggp6vcuB
-Cl3ReETr5mwiw8V4DCH3QleQVKGbl6j7w/y40qD3CCZwnaERUyiUBDwFZwIDAQAB
-o1MwUTAdBgNVHQ4EFgQU9fULDFaXT5ehEU6ED++VmE6qDz4wHwYDVR0jBBgwFoAU
-9fULDFaXT5ehEU6ED++VmE6qDz4wDwYDVR0TAQH/BAUwAwEB/zANBgkqhkiG9w0B
-AQsFAAOCAQEAkkWSLMv99UwumI6u2qKmP6sVa71Q8G8R2GyJKqCavYyVW4K5djaE
-rThwOCCiGzBl/XL+sXdc+1HSIF5XZHUEgnH3vZMkNTKBXp3jJublGPIwicfyk1mf
-esJ3X9n6z879P7pzFKGW4FxaQMdLSLzVMwsTm86fhIwLUZCLJw3cCYPdw/Ny+1jR
-7TtlICQo4UskN/heA5oy3jGc2QtFOboKrxtWmrwF3RsRPQUvZ2+qdgeiSC/20wQg
-JrwmGQOeu77KHqmrm5UijtyThqU1+b1rvMAbbsRVntdZsmcjkyIhBvJ98YqfqFi4
-DsbJ2jytYlLBmHUo/d6a0DUKRNJT0c5iuw==
------END CERTIFICATE-----`;

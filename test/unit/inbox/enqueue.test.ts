@@ -58,6 +58,18 @@ describe('enqueue', () => {
     ]);
   });
 
+  it('answers what became of each message, in their order', async () => {
+    const { settings } = services;
+    services = {
+      ...services,
+      settings: { ...settings, LOOP_GUARD_ENABLED: true, LOOP_GUARD_MAX_MESSAGES: 2 },
+    };
+    const of = (message_id: string) => aMessage({ message_id, text: `text of ${message_id}`, sent_at: 1000 });
+    expect(await take(of('a'))).toEqual(['kept']);
+    expect(await take(of('a'), of('b'), of('c'))).toEqual(['repeated', 'kept', 'blocked']);
+    expect(await take()).toEqual([]);
+  });
+
   it('stores the alias id of the sender with the message', async () => {
     await take(aMessage({ alias_id: 'US.1234' }));
     expect(await kept()).toMatchObject([{ message: { user_id: 'u1', alias_id: 'US.1234' } }]);

@@ -53,11 +53,20 @@ describe('identify, by a link', () => {
       const { turn, line } = await runStep(world, identifyByLink, from('u1'));
       await turn.release(failed);
       expect(line).toMatchObject({ verdict: 'fallback', reason: 'Token Expired' });
-      expect(turn.credential).toMatchObject({ kind: 'invalid', reason: 'Token Expired' });
-      return turn.credential.kind === 'invalid' && turn.credential.expiry_notified;
+      expect(turn.credential).toMatchObject({ kind: 'expired' });
+      return turn.credential.kind === 'expired' && turn.credential.expiry_notified;
     };
     expect(await notified(true)).toBe(false);
     expect(await notified(false)).toBe(false);
     expect(await notified(false)).toBe(true);
+    const warnings = world.lines.filter(({ msg }) => String(msg).startsWith('linked token'));
+    expect(warnings).toHaveLength(3);
+    for (const line of warnings)
+      expect(line).toMatchObject({
+        reason: 'stored_token_expired',
+        request_id: 'request-1',
+        channel: expect.any(String),
+        level: 'warn',
+      });
   });
 });

@@ -47,5 +47,12 @@ describe('identify, by a token', () => {
     expect(same.turn.credential).toMatchObject({ kind: 'person', verdict: { person: '["","","ada"]' } });
     const other = await runStep(world, identifyByToken, { ...withToken('another'), validated });
     expect(other.turn.credential).toEqual({ kind: 'invalid', reason: 'JWT Malformed' });
+    expect(same.line.detail).not.toHaveProperty('key');
+  });
+
+  it('says which of several keys the token is signed with', async () => {
+    const validated = { token: 'of-the-request', verdict: { ...personVerdict('ada'), key: 2 } };
+    const { line } = await runStep(world, identifyByToken, { ...withToken('of-the-request'), validated });
+    expect(line.detail).toMatchObject({ sub: 'ada', key: 2 });
   });
 });

@@ -195,9 +195,13 @@ describe('resolve-principal, without a token', () => {
   it('clears a stored token that has expired', async () => {
     const found = await stored({}, 'ada', 60);
     world.clock.moveTo(world.clock.now() + 61_000);
-    const { turn } = await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
+    const { turn, line } = await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
     expect(turn.principal).toEqual({ person: null, reason: 'stored_token_expired' });
+    expect(line).toMatchObject({ verdict: 'fallback', reason: 'stored_token_expired' });
     expect((await now())?.metadata).toEqual({});
+    expect(world.lines).toMatchObject([
+      { level: 'warn', reason: 'stored_token_expired', request_id: 'request-1' },
+    ]);
   });
 
   it('clears a stored token that no key opens, and logs a warning', async () => {
@@ -215,6 +219,12 @@ describe('resolve-principal, without a token', () => {
 describe('resolve-principal, with a credential that identifies nobody', () => {
   it.each([
     ['an invalid token', INVALID, { reason: 'invalid_token', token_reason: 'Token Expired' }, 'fallback'],
+    [
+      'a link whose token has expired',
+      { credential: { kind: 'expired', expiry_notified: true } as Credential },
+      { reason: 'stored_token_expired', expiry_notified: true },
+      'fallback',
+    ],
     ['an explicit null', SIGNED_OUT, { reason: 'signed_out' }, 'ok'],
     [
       'no link',
@@ -239,5 +249,46 @@ describe('resolve-principal, with a credential that identifies nobody', () => {
     const { AGENT_QUEUE_WAIT_SECONDS, AGENT_TIMEOUT_SECONDS } = world.services.settings;
     const until = world.clock.now() + (AGENT_QUEUE_WAIT_SECONDS + AGENT_TIMEOUT_SECONDS) * 1000;
     expect((await now())?.expires_at).toBe(until);
+  });
+});
+
+// The states of the specification's table, in the order in which a message passes through them.
+describe('resolve-principal shows the states that the message passes through', () => {
+  const EXPIRED: { credential: Credential } = { credential: { kind: 'expired', expiry_notified: false } };
+  const UNLINKED: { credential: Credential } = { credential: { kind: 'none', reason: 'no_link' } };
+
+  it.each<[string, 'new' | 'nobody' | 'ada', { credential: Credential }, string]>([
+    ['the first message, without a token', 'new', NO_TOKEN, 'NoSession > SessionCreated > NoJWT'],
+    [
+      'the first message, with a valid token',
+      'new',
+      signedIn('ada'),
+      'NoSession > SessionCreated > JWTReceived > ValidJWT',
+    ],
+    [
+      'the first message, with an invalid token',
+      'new',
+      INVALID,
+      'NoSession > SessionCreated > JWTReceived > InvalidJWT > NoJWT',
+    ],
+    ['a later message, with a valid token', 'nobody', signedIn('ada'), 'NoJWT > JWTReceived > ValidJWT'],
+    ['a later message, with an invalid token', 'ada', INVALID, 'ValidJWT > JWTReceived > InvalidJWT > NoJWT'],
+    ['a message with a link that has expired', 'ada', EXPIRED, 'ValidJWT > JWTReceived > InvalidJWT > NoJWT'],
+    ['a later message without a token', 'nobody', NO_TOKEN, 'NoJWT'],
+    ['a message that uses the stored token', 'ada', NO_TOKEN, 'ValidJWT'],
+    ['a message that signs out', 'ada', SIGNED_OUT, 'ValidJWT > NoJWT'],
+    ['a message of a sender whose link was removed', 'ada', UNLINKED, 'ValidJWT > NoJWT'],
+  ])('%s', async (_case, before, identified, states) => {
+    const found = before === 'new' ? null : await stored({ turns: 1 }, before === 'ada' ? 'ada' : undefined);
+    const { line } = await runStep(world, resolvePrincipal, await opened(found, identified));
+    expect(line.detail).toMatchObject({ states });
+    expect(line.detail?.states).toMatch(new RegExp(`${line.detail?.state}$`));
+  });
+
+  it('a message without a token, after the stored token has expired', async () => {
+    const found = await stored({ turns: 1 }, 'ada', 60);
+    world.clock.moveTo(world.clock.now() + 61_000);
+    const { line } = await runStep(world, resolvePrincipal, await opened(found, NO_TOKEN));
+    expect(line.detail).toMatchObject({ states: 'ValidJWT > NoJWT' });
   });
 });

@@ -31,3 +31,15 @@ it('there is no digest of a secret without the key that seals tokens', async () 
   expect(await digestsOf(KEY)).toHaveProperty('JWT_SECRET_KEY');
   expect(await digestsOf({})).toHaveProperty('JWT_ALGORITHM');
 });
+
+it('keys have one digest for each order, however their lines end', async () => {
+  const [a, b] = ['a'.repeat(40), 'b'.repeat(40)];
+  const differing = async (mine: string, other: string) =>
+    differingSettings(
+      await digestsOf({ ...KEY, JWT_SECRET_KEY: mine }),
+      await digestsOf({ ...KEY, JWT_SECRET_KEY: other }),
+    );
+  expect(await differing(`${a}\n${b}`, `${a}\r\n\n${b}\n`)).toEqual([]);
+  for (const other of [`${b}\n${a}`, a, b, `${a}${b}`])
+    expect(await differing(`${a}\n${b}`, other)).toEqual(['JWT_SECRET_KEY']);
+});

@@ -61,7 +61,11 @@ describe('the JSON Schema of the settings', () => {
   });
 
   it('marks secret settings, and shows none of their values', () => {
-    expect(properties.JWT_SECRET_KEY).toMatchObject({ type: 'string', writeOnly: true });
+    expect(properties.JWT_SECRET_KEY).toMatchObject({
+      type: ['string', 'array'],
+      writeOnly: true,
+    });
+    expect(properties.API_PASSWORD).toMatchObject({ type: 'string', writeOnly: true });
     expect(properties.JWT_SECRET_KEY).not.toHaveProperty('default');
   });
 });

@@ -47,6 +47,16 @@ describe('a secret in a file', () => {
     expect(await secretOf({ ...place, configFile: 'config/agentd.yaml' })).toBe(SECRET);
   });
 
+  it('may hold several keys, one per line, like a list in the configuration file', async () => {
+    const lines = `${SECRET}\nnext-${SECRET}`;
+    expect(await secretOf(placeWith(FILE, { 'secrets/jwt': `${lines}\n` }))).toBe(lines);
+    const listed = `JWT_SECRET_KEY:\n  - ${SECRET}\n  - next-${SECRET}\n`;
+    const place = placeWith(WITHOUT, { 'agentd.yaml': listed });
+    expect(await secretOf(place)).toBe(lines);
+    const { effective } = await inspectConfiguration(place);
+    expect(effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.shown).toBe('[secret]');
+  });
+
   it('is shown as [secret] with both of its sources', async () => {
     const { effective } = await configure(placeWith(FILE, { 'secrets/jwt': SECRET }));
     const setting = effective.find(({ record }) => record.name === 'JWT_SECRET_KEY');

@@ -10,6 +10,7 @@ const boolean: SettingRecord = { ...base, kind: 'boolean' };
 const list: SettingRecord = { ...base, kind: 'list' };
 const url: SettingRecord = { ...base, kind: 'url' };
 const text: SettingRecord = { ...base, kind: 'string' };
+const several: SettingRecord = { ...base, kind: 'string', several: true };
 const choice: SettingRecord = { ...base, kind: 'choice', choices: ['INFO', 'WARN', 'FATAL'] };
 const durability: SettingRecord = { ...base, kind: 'choice', choices: ['everysec', 'always'] };
 
@@ -31,6 +32,8 @@ describe('the value of a setting', () => {
     [url, 'https://example.com/v1', 'https://example.com/v1'],
     [{ ...url, name: 'JWT_JWKS_URL' }, 'https://example.com/keys?p=1', 'https://example.com/keys?p=1'],
     [text, ' a text ', 'a text'],
+    [several, ['a', 'b'], 'a\nb'],
+    [several, 'a\nb', 'a\nb'],
     [choice, 'info', 'INFO'],
     [choice, 'Warning', 'WARN'],
     [choice, 'CRITICAL', 'FATAL'],
@@ -57,6 +60,9 @@ describe('the value of a setting', () => {
     [boolean, 'maybe', 'is neither true nor false'],
     [list, [1], 'is not a list of strings'],
     [list, { a: 1 }, 'is not a list of strings'],
+    [several, ['a', 1], 'is not a string'],
+    [several, [], 'is not a string'],
+    [text, ['a'], 'is not a string'],
     [url, 'example.com', 'is not an address'],
     [url, 'ftp://example.com', 'is not an http or https address'],
     [url, 'https://u:p@example.com', 'contains credentials'],

@@ -129,7 +129,7 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
       administrator.persons?.erase({ person: aResident('Eve').person, link_keys: [] }),
     ).rejects.toThrow(FilesNotRewritten);
     await redis.client.call('ACL', 'SETUSER', 'default', '+bgrewriteaof');
-    expect(await inKeys('canaryEve')).toEqual([]);
+    expect(await inKeys(aResident('Eve').canary)).toEqual([]);
   });
 
   async function keepTurnOf(name: string): Promise<void> {

@@ -7,8 +7,9 @@ export const IDENTITY_RECORDS = [
     name: 'JWT_SECRET_KEY',
     kind: 'string',
     secret: true,
+    several: true,
     sentence:
-      'Signing secret of user tokens (HS256; 256 bits recommended, 128 required in production and staging), or the PEM public key for RS256.',
+      'Signing secret of user tokens (HS256; 256 bits recommended, 128 required in production and staging), or the PEM public key for RS256. While the secret is being changed, several, one per line (or a list in the configuration file): a token may be signed with any of them, and `agentd token issue` signs with the first (see agentd-identity(7), "Changing the key").',
   },
   {
     name: 'JWT_ALGORITHM',
@@ -21,7 +22,9 @@ export const IDENTITY_RECORDS = [
   {
     name: 'JWT_PUBLIC_KEY',
     kind: 'string',
-    sentence: 'Public key for RS256: PEM, or the path of a PEM file.',
+    several: true,
+    sentence:
+      'Public key for RS256: PEM, or the path of a PEM file. While the key is being changed, several, one after another (or a list in the configuration file): a token may be signed with any of them.',
   },
   {
     name: 'JWT_JWKS_URL',

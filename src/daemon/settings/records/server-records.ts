@@ -100,7 +100,8 @@ export const SERVER_RECORDS = [
   {
     name: 'LOG_FILE',
     kind: 'string',
-    sentence: 'File that the log is also written to, one JSON object per line. `agentd logs` reads it.',
+    sentence:
+      'File that the log is also written to, one JSON object per line. `agentd logs` reads it. A new file has mode 0600; a file that exists keeps its mode, so that another group can be given access.',
   },
   {
     name: 'LOG_LEVEL',

@@ -33,7 +33,10 @@ beforeEach(() => {
   const members: Partial<ChannelScope> = {
     now: () => now,
     problem: (code, detail) => new AgentdError(code, detail),
-    enqueue: async (messages) => void accepted.push(...messages),
+    async enqueue(messages) {
+      accepted.push(...messages);
+      return messages.map(() => 'kept');
+    },
     edit: async () => true,
     async notify(reply_to, text, { message_id, throttle_key } = {}) {
       said.push({ reply_to, text, message_id });
