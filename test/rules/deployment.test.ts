@@ -16,6 +16,7 @@ import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { loadPlugins } from '../../src/daemon/plugin/load.ts';
 import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
+import { containerStages, contextFiles } from '../support/containerfile.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
 // Tests of the files in config/ that agentd-deploy(7) describes.
@@ -116,17 +117,9 @@ describe('config/agentd.service', () => {
   });
 });
 
-/** The instructions of the container file, each on one line, without comments. */
-const INSTRUCTIONS = read('config/Containerfile')
-  .replaceAll(/^#.*\n/gm, '')
-  .replaceAll(/\\\n\s*/g, ' ')
-  .split('\n')
-  .filter((line) => line !== '')
-  .map((line) => {
-    const [, word = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
-    return { word, rest };
-  });
-const RUNTIME = INSTRUCTIONS.slice(INSTRUCTIONS.findLastIndex(({ word }) => word === 'FROM'));
+const STAGES = containerStages();
+const INSTRUCTIONS = STAGES.flatMap(({ instructions }) => instructions);
+const RUNTIME = STAGES.at(-1)?.instructions ?? [];
 const inRuntime = (name: string) => RUNTIME.filter(({ word }) => word === name).map(({ rest }) => rest);
 
 describe('config/Containerfile', () => {
@@ -152,21 +145,34 @@ describe('config/Containerfile', () => {
     expect(copied.filter((path) => !made.includes(path) && !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it('builds with scripts that package.json has, from files that .dockerignore does not exclude', () => {
+  it('builds with scripts that package.json has', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const commands = INSTRUCTIONS.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
     for (const [, script = ''] of commands.join('\n').matchAll(/npm run (\S+)/g))
       expect(scripts).toHaveProperty(script);
-    const passes = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path = '']) => path);
-    expect(passes.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
-    const built = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-    const program = ['.ci/build.ts', 'bin', 'config', 'man', 'plugins', 'src'];
-    expect(passes).toEqual([...built, ...program]);
+  });
+
+  it('sends the sources and what the build needs to the container engine, and nothing else', () => {
+    const files = contextFiles();
+    expect([...new Set(files.map((file) => file.split('/')[0]))].toSorted()).toEqual([
+      '.ci',
+      'bin',
+      'config',
+      'man',
+      'package-lock.json',
+      'package.json',
+      'plugins',
+      'src',
+      'tsconfig.build.json',
+      'tsconfig.json',
+    ]);
   });
 
   it('runs as a numeric user id, not as root, and checks its health without a shell', () => {
     expect(inRuntime('USER')).toEqual(['10001:10001']);
-    expect(inRuntime('HEALTHCHECK')[0]).toMatch(/ CMD \["node", "bin\/agentd\.js", "status"\]$/);
+    expect(inRuntime('HEALTHCHECK')[0]).toMatch(
+      / CMD \["node", "--", "bin\/agentd\.js", "status", "--live"\]$/,
+    );
     expect(inRuntime('ENTRYPOINT')).toEqual(['["node", "--", "bin/agentd.js"]']);
   });
 
