@@ -20,6 +20,7 @@ import {
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
+  checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
 } from './cross-checks.ts';
@@ -159,6 +160,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   checkStoreSettings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
+  checkGracePeriod(look);
   checkTelemetrySettings(look);
   checkOrigins(
     look,
