@@ -32,6 +32,7 @@ import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import { sessionBackend } from './settings/session-backend.ts';
 import type { Settings } from './settings/settings.ts';
+import { settledWithin } from './settled-within.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -313,10 +314,4 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
   const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
-}
-
-function settledWithin(work: Iterable<Promise<void>>, ms: number): Promise<unknown> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return Promise.race([Promise.allSettled(work), promise]).finally(() => clearTimeout(timer));
 }

@@ -25,6 +25,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'make-directory.ts',
     'provide-contracts.ts',
     'secret.ts',
+    'settled-within.ts',
     'source-location.ts',
     'tickets.ts',
     'time-limit.ts',

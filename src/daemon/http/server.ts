@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
@@ -7,6 +6,7 @@ import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
 import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Settings } from '../settings/settings.ts';
+import { settledWithin } from '../settled-within.ts';
 import type { Store } from '../store/store.ts';
 import type { Observer } from '../trace/observer.ts';
 import { answer } from './answer.ts';
@@ -112,7 +112,7 @@ export function createServer(parts: ServerParts): Server {
       await quietTick();
       const closed = stopAccepting(server);
       inFlight.retire();
-      await Promise.race([closed, setTimeout(LAST_REQUESTS)]);
+      await settledWithin([closed], LAST_REQUESTS);
     },
     async drain(graceMs) {
       // If the server no longer listens, remaining requests are still answered, and their connections then end.
