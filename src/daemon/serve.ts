@@ -41,6 +41,7 @@ import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
+import { loadCompilers } from './tools/check-arguments.ts';
 import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
@@ -215,6 +216,7 @@ export async function startDaemon(
     platforms.begin(channels);
     life.started('connections to model servers', reachModels(settings, log));
     readiness.serving();
+    setImmediate(loadCompilers);
 
     const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;
     const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);

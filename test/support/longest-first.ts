@@ -10,6 +10,7 @@ export const FIRST = [
   'contract/redis-connect.test.ts', // waits
   'simulation/simulation.test.ts',
   'e2e/container.test.ts',
+  'e2e/upgrade.test.ts', // waits
   'e2e/simulate.test.ts', // waits
   'browser/widget-page.test.ts',
   'contract/redis-cluster.test.ts',

@@ -75,13 +75,21 @@ export function checkSchema(schema: JsonSchema): void {
   if (compiler.validateSchema(rest) !== true) throw new Error(`schema is invalid: ${compiler.errorsText()}`);
 }
 
-function compilerOf({ $schema, ...rest }: JsonSchema): { compiler: Ajv; rest: JsonSchema } {
+/**
+ * Loads Ajv, if no schema has been checked yet. A daemon calls this as soon as it serves: the 90 modules would slow down
+ * its start, and an upgrade replaces them while it runs.
+ */
+export function loadCompilers(): NonNullable<typeof compilers> {
   compilers ??= createCompilers();
+  return compilers;
+}
+
+function compilerOf({ $schema, ...rest }: JsonSchema): { compiler: Ajv; rest: JsonSchema } {
+  const compilers = loadCompilers();
   const isDraft7 = typeof $schema === 'string' && /draft-0[4-7]/.test($schema);
   return { compiler: isDraft7 ? compilers.draft7 : compilers.draft2020, rest };
 }
 
-/** Loads Ajv when the first schema is checked, because its 90 modules would slow down each start. */
 function createCompilers() {
   const { Ajv } = load('ajv') as typeof import('ajv');
   const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');
