@@ -94,6 +94,8 @@ export async function startDaemon(
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
+  /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
+  socket: number | null = null,
 ): Promise<Daemon> {
   const life = new Lifecycle();
   try {
@@ -211,7 +213,15 @@ export async function startDaemon(
       ownRoutes: shop,
       outageOf: (platform) => inbox.health(platform),
     });
-    const address = await server.listen(settings.HOST, settings.PORT);
+    const address = await server.listen(
+      socket === null ? { host: settings.HOST, port: settings.PORT } : { fd: socket },
+    );
+    if (socket !== null) log.info({ address: address.url }, 'serving on the socket of the service manager');
+    if (socket !== null && address.port !== settings.PORT)
+      log.warn(
+        { port: address.port },
+        `PORT is ${settings.PORT}, but the socket of the service manager has another port: commands such as \`agentd status\` do not find the daemon`,
+      );
     life.started('listener', () => server.close());
     platforms.begin(channels);
     life.started('connections to model servers', reachModels(settings, log));
@@ -239,8 +249,9 @@ export async function startDaemon(
         if (stopDelay > 0) {
           await delay(stopDelay);
           log.info({}, 'stopping: running requests finish, new connections are refused');
-          await server.refuseConnections();
         }
+        // New connections to a socket that the service manager holds wait in it for the next daemon.
+        if (stopDelay > 0 || socket !== null) await server.refuseConnections();
         inbox.pause();
         const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
         // A run continues even if its client has gone, so it gets the rest of the grace period.

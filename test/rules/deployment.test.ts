@@ -117,6 +117,34 @@ describe('config/agentd.service', () => {
   });
 });
 
+describe('config/agentd.socket', () => {
+  it('has the address that the settings have by default', () => {
+    const [host, port] = ['HOST', 'PORT'].map(
+      (name) => records.find((record) => record.name === name)?.default,
+    );
+    expect(unit('config/agentd.socket').get('ListenStream')).toEqual([`${host}:${port}`]);
+  });
+
+  it.skipIf(withoutAnalyze)('has only lines that systemd knows, and belongs to the service', () => {
+    const folder = mkdtempSync(join(ROOT, 'node_modules/.units-'));
+    try {
+      const [socket, service] = ['agentd.socket', 'agentd.service'].map((name) => join(folder, name));
+      writeFileSync(socket ?? '', read('config/agentd.socket'));
+      const text = read('config/agentd.service').replace(
+        '=agentd serve',
+        `=${join(ROOT, 'bin/agentd.js')} serve`,
+      );
+      writeFileSync(service ?? '', text);
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', socket ?? ''], {
+        encoding: 'utf8',
+      });
+      expect([status, stderr]).toEqual([0, '']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
 const STAGES = containerStages();
 const INSTRUCTIONS = STAGES.flatMap(({ instructions }) => instructions);
 const RUNTIME = STAGES.at(-1)?.instructions ?? [];

@@ -11,6 +11,7 @@ export const FIRST = [
   'simulation/simulation.test.ts',
   'e2e/container.test.ts',
   'e2e/upgrade.test.ts', // waits
+  'e2e/socket-activation.test.ts', // waits
   'e2e/simulate.test.ts', // waits
   'browser/widget-page.test.ts',
   'contract/redis-cluster.test.ts',

@@ -17,7 +17,14 @@ import { expectRoom } from './expect-room.ts';
 import { warnOfForwarded } from './forwarded-warning.ts';
 import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
-import { createListener, type ListeningAddress, listen, stopAccepting, stopListening } from './listener.ts';
+import {
+  createListener,
+  type InheritedSocket,
+  type ListeningAddress,
+  listen,
+  stopAccepting,
+  stopListening,
+} from './listener.ts';
 import { observeRequests } from './observe-requests.ts';
 import { problems } from './problem.ts';
 import { quietTick } from './quiet-tick.ts';
@@ -54,8 +61,8 @@ export interface ServerParts {
 }
 
 export interface Server {
-  /** Rejects with the system's error if it cannot listen. @param port 0 for any free port */
-  listen(host: string, port: number): Promise<ListeningAddress>;
+  /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
+  listen(target: { host: string; port: number } | InheritedSocket): Promise<ListeningAddress>;
   /**
    * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
    * their next answer; requests that arrive on them soon are still answered.
@@ -107,7 +114,7 @@ export function createServer(parts: ServerParts): Server {
   });
   answerBrokenRequests(server, inFlight, log);
   return {
-    listen: (host, port) => listen(server, { host, port, setting: 'HOST' }, log),
+    listen: (target) => listen(server, 'fd' in target ? target : { ...target, setting: 'HOST' }, log),
     async refuseConnections() {
       await quietTick();
       const closed = stopAccepting(server);
