@@ -123,16 +123,14 @@ describe('the image', () => {
   });
 });
 
-describe('config/kubernetes/configmap.yaml', () => {
-  it('is a valid configuration, together with the secrets that its first lines name', async () => {
-    const manifest = load(readFileSync(join(ROOT, 'config/kubernetes/configmap.yaml'), 'utf8')) as {
-      data: Record<string, string>;
-    };
-    const settings = load(manifest.data['agentd.yaml'] ?? '') as Record<string, unknown>;
+describe('config/kubernetes/agentd.yaml', () => {
+  it('is a valid configuration, together with the secrets that agentd-deploy(7) names', async () => {
+    const settings = load(readFileSync(join(ROOT, 'config/kubernetes/agentd.yaml'), 'utf8')) as object;
     const values = {
       ...settings,
       JWT_SECRET_KEY_FILE: join(image, 'secrets/JWT_SECRET_KEY'),
       TOKEN_ENCRYPTION_KEY_FILE: join(image, 'secrets/TOKEN_ENCRYPTION_KEY'),
+      ADMIN_TOKEN_FILE: join(image, 'secrets/ADMIN_TOKEN'),
       REDIS_URL_FILE: '',
       DATABASE_URL_FILE: '',
       REDIS_URL: 'redis://:secret@redis:6379/0',

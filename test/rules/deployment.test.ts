@@ -6,7 +6,6 @@ import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
-import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../src/channel/index.ts';
@@ -285,7 +284,6 @@ describe('config/nginx-replicas.conf', () => {
 
 /** The Kubernetes schemas of the kinds that are used, and the modules of their types. */
 const KINDS = {
-  ConfigMap: { schema: ConfigMap, types: 'v1' },
   Deployment: { schema: Deployment, types: 'apps/v1' },
   HorizontalPodAutoscaler: { schema: HorizontalPodAutoscaler, types: 'autoscaling/v2' },
   NetworkPolicy: { schema: NetworkPolicy, types: 'networking.k8s.io/v1' },
@@ -298,7 +296,9 @@ interface Manifest {
   kind: keyof typeof KINDS;
 }
 
-const FILES = filesBelow('config/kubernetes');
+/** Files that are no manifests: kustomization.yaml makes a ConfigMap of the settings. */
+const OTHER_FILES = ['config/kubernetes/agentd.yaml', 'config/kubernetes/kustomization.yaml'];
+const FILES = filesBelow('config/kubernetes').filter((file) => !OTHER_FILES.includes(file));
 const MANIFESTS = FILES.flatMap((file) => loadAll(read(file)) as Manifest[]);
 
 function manifest<Kind extends keyof typeof KINDS>(kind: Kind): InstanceType<(typeof KINDS)[Kind]['schema']> {
@@ -333,13 +333,39 @@ describe('config/kubernetes', () => {
   const container = pod?.containers[0];
 
   it('passes only existing settings to the daemon, and gives it more time to stop than its grace period', () => {
-    const settings = load(manifest('ConfigMap').data?.['agentd.yaml'] ?? '') as Record<string, number>;
+    const settings = load(read('config/kubernetes/agentd.yaml')) as Record<string, number>;
     const names = [...Object.keys(settings), ...(container?.env ?? []).map(({ name }) => name)];
-    expect(names).toEqual(expect.arrayContaining(['ADMIN_LISTEN', 'JWT_SECRET_KEY_FILE', 'REDIS_URL_FILE']));
+    expect(names).toEqual(
+      expect.arrayContaining(['ADMIN_LISTEN', 'ADMIN_TOKEN_FILE', 'JWT_SECRET_KEY_FILE', 'REDIS_URL_FILE']),
+    );
     expect(strangersAmong(names)).toEqual([]);
     const { SHUTDOWN_DELAY_SECONDS: delay = 0, SHUTDOWN_GRACE_SECONDS: grace = 0 } = settings;
     expect(delay).toBeLessThan(grace);
     expect(pod?.terminationGracePeriodSeconds).toBeGreaterThan(grace);
+  });
+
+  it('applies every manifest, and restarts the pods if the settings change', () => {
+    const { resources, configMapGenerator } = load(read('config/kubernetes/kustomization.yaml')) as {
+      resources: string[];
+      configMapGenerator: { name: string; files: string[]; options: object }[];
+    };
+    expect(resources.map((file) => `config/kubernetes/${file}`).toSorted()).toEqual(FILES);
+    const [settings, ...others] = configMapGenerator;
+    expect(others).toEqual([]);
+    expect(settings?.files).toEqual(['agentd.yaml']);
+    // Without the suffix, the pods would keep the settings with which they were started.
+    expect(settings?.options).not.toHaveProperty('disableNameSuffixHash');
+    const [mounted] = pod?.volumes?.filter(({ configMap }) => configMap !== undefined) ?? [];
+    expect(mounted?.configMap?.name).toBe(settings?.name);
+    const mount = container?.volumeMounts?.find(({ name }) => name === mounted?.name);
+    expect(mount?.subPath).toBe('agentd.yaml');
+  });
+
+  it('lets the pods reach what the settings name, and the collector of traces', () => {
+    const ports = manifest('NetworkPolicy').spec?.egress?.flatMap(({ ports = [] }) =>
+      ports.map(({ port }) => port),
+    );
+    expect(ports).toEqual(expect.arrayContaining([53, 443, 4318, 5432, 6379]));
   });
 
   it('probes the admin port, and exposes only the other port through the Service', () => {
