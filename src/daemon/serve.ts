@@ -46,7 +46,7 @@ import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
 import { observers } from './trace/observer.ts';
-import { version } from './version.ts';
+import { commit, version } from './version.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
@@ -285,7 +285,7 @@ async function openMemory(
 /** The metrics library is loaded only if somebody can ask for metrics. */
 async function createMetrics(): Promise<Metrics> {
   const { Metrics } = await import('./metrics/metrics.ts');
-  return new Metrics(version());
+  return new Metrics({ version: version(), commit: commit() });
 }
 
 /** The SDK is loaded only if traces are exported. */
