@@ -30,6 +30,7 @@ let folder: string;
 let image: string;
 let env: Record<string, string>;
 let port: number;
+// Installs all packages and builds, which may take minutes on a busy machine.
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'agentd-container-'));
   for (const stage of stages) image = buildStage(stage, folder);
@@ -59,7 +60,7 @@ beforeAll(async () => {
   await chown(join(image, 'state'), USER, USER);
   for (const name of ['.', ...(await readdir(join(image, 'secrets')))])
     await chown(join(image, 'secrets', name), USER, USER);
-});
+}, 300_000);
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(words: readonly string[]) {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import dockerignore from '@balena/dockerignore';
+import { linkTree } from './link-tree.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -93,7 +94,7 @@ function copy(words: string, workdir: string, folder: string): void {
   for (const path of paths.slice(0, -1)) {
     if (passes === null) {
       const to = target.endsWith('/') ? join(target, basename(path)) : target;
-      cpSync(join(source, path), join(workdir, to), { recursive: true, verbatimSymlinks: true });
+      linkTree(join(source, path), join(workdir, to));
       continue;
     }
     const files = path === '.' ? passes : passes.filter((file) => file === path);

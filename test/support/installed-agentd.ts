@@ -1,14 +1,6 @@
-import {
-  copyFileSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { linkTree } from './link-tree.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const CHUNKS = 'dist/src/bundled';
@@ -67,29 +59,4 @@ function filesBelow(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name));
-}
-
-/** Makes further names for the files of a tree, which is faster than to copy them. */
-function linkTree(from: string, to: string): void {
-  try {
-    link(from, to);
-    return;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code !== 'EISDIR' && code !== 'EPERM' && code !== 'ENOTDIR') throw error;
-  }
-  mkdirSync(to, { recursive: true });
-  // The compiled code that the tests keep in `dist` is in no package.
-  for (const name of readdirSync(from).filter((name) => name !== '.compiled'))
-    linkTree(join(from, name), join(to, name));
-}
-
-function link(from: string, to: string): void {
-  mkdirSync(join(to, '..'), { recursive: true });
-  try {
-    linkSync(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-    copyFileSync(from, to);
-  }
 }
