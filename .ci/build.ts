@@ -21,16 +21,21 @@ import { join } from 'node:path';
 import { writeMdocPages } from '../man/build/mdoc-pages.ts';
 import { bundleBrowserFiles } from '../plugins/webchat/build.ts';
 import { bundleProgram } from './bundle.ts';
+import { commitOf } from './commit.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 /** Everything that the build depends on, apart from the version of Node.js. */
 const INPUTS = ['{src,plugins,man,.ci}/**', 'tsconfig*.json', 'package*.json'];
+/** Contains the commit of the build; empty if it is unknown. src/daemon/version.ts reads it. */
+const COMMIT = 'src/daemon/commit.txt';
 /** Contains the digest of the inputs of the last build. */
 const STAMP = '.inputs';
 
 const inputs = digestOf(globSync(INPUTS, { cwd: ROOT }));
 if (!existsSync(join(DIST, STAMP)) || readFileSync(join(DIST, STAMP), 'utf8') !== inputs) await build();
+// A commit may change nothing that the build depends on.
+if (process.exitCode === undefined) writeFileSync(join(DIST, COMMIT), commitOf(ROOT) ?? '');
 
 async function build(): Promise<void> {
   const work = mkdtempSync(join(ROOT, '.build-'));

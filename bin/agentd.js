@@ -29,7 +29,11 @@ const program = new URL('../dist/src/cli/main.js', import.meta.url);
 const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
 
 if (isNewEnough(process.versions.node)) {
-  if (process.env[HANDED_OVER]) stopWithLauncher();
+  if (process.env[HANDED_OVER]) {
+    stopWithLauncher();
+    // The launcher has passed its sockets on. LISTEN_PID still names the launcher.
+    if (process.env.LISTEN_PID === String(process.ppid)) process.env.LISTEN_PID = String(process.pid);
+  }
   delete process.env[HANDED_OVER];
   if (existsSync(program)) {
     import(program.href);
@@ -53,7 +57,9 @@ async function handOver() {
   const { spawn } = await import('node:child_process');
   const { constants } = await import('node:os');
   const env = Object.assign({}, process.env, { [HANDED_OVER]: '1' });
-  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'];
+  // Sockets of the service manager (sd_listen_fds(3)) have the numbers from 3 on, also in the other process.
+  const sockets = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) || 0 : 0;
+  const stdio = ['inherit', 'inherit', 'inherit'].concat(new Array(sockets).fill('inherit'), ['ipc']);
   const child = spawn(pinned, [NODE_OPTION, '--', ...process.argv.slice(1)], { stdio, env });
   // On a terminal, Ctrl-C reaches both processes. A second SIGINT would end the daemon at once.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;

@@ -1,14 +1,15 @@
 /**
  * `npm run release -- VERSION [--dry-run] [--skip-tests]`, run by a person on a clean checkout of main.
  *
- * It runs all tests, writes the version and the changelog, packs agentd, installs the package in an empty folder and
- * runs it there. Then it commits and tags. It neither pushes nor publishes: it prints the commands. If a step fails, or
- * with `--dry-run`, it restores all files that it changed.
+ * It runs all tests, writes the version and the changelog, and commits them, because the build contains its commit. It
+ * packs agentd, installs the package in an empty folder and runs it there, and writes a bill of materials. Then it tags.
+ * It neither pushes nor publishes: it prints the commands. If a step fails, or with `--dry-run`, it takes back the commit
+ * and all files that it changed.
  */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { unreleased, withRelease } from './changelog.ts';
 import { tryPackage } from './try-package.ts';
@@ -16,6 +17,8 @@ import { isLater, isVersion } from './version.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const BRANCH = 'main';
+/** Maximum size of the bill of materials, bytes. */
+const BILL_MAX = 32 * 1024 * 1024;
 /** The files that a release changes. */
 const CHANGED = ['package.json', 'package-lock.json', 'CHANGELOG.md'];
 const USAGE = 'usage: npm run release -- VERSION [--dry-run] [--skip-tests]';
@@ -88,15 +91,29 @@ function writeVersion({ version }: Release): void {
 /** Builds and packs agentd, and tries the package. Returns the path of the tarball in this folder. */
 async function pack(version: string, folder: string): Promise<string> {
   npm('run', 'build');
-  npm('pack', '--ignore-scripts', '--pack-destination', folder);
+  npm('pack', '--pack-destination', folder);
   const tarball = join(folder, `agentd-${version}.tgz`);
   console.log(`trying ${tarball} in an empty folder`);
   await tryPackage(tarball, version);
   return tarball;
 }
 
-function commitAndTag(version: string, entries: string): void {
+/**
+ * Writes the bill of materials: the packages that an installation gets, in the format CycloneDX.
+ * @returns its path in this folder
+ */
+function writeBill(version: string, folder: string): string {
+  const words = ['sbom', '--package-lock-only', '--omit=dev', '--sbom-format=cyclonedx'];
+  const file = join(folder, `agentd-${version}.cdx.json`);
+  writeFileSync(file, execFileSync('npm', words, { cwd: ROOT, encoding: 'utf8', maxBuffer: BILL_MAX }));
+  return file;
+}
+
+function commit(version: string): void {
   git('commit', '--quiet', '--message', `chore: release ${version}`, '--', ...CHANGED);
+}
+
+function tag(version: string, entries: string): void {
   git(
     'tag',
     '--annotate',
@@ -115,23 +132,29 @@ async function run(args: readonly string[]): Promise<void> {
   if (!skipsTests) npm('test');
 
   const folder = mkdtempSync(join(tmpdir(), 'agentd-package-'));
+  const before = git('rev-parse', 'HEAD');
   let isDone = false;
   try {
     writeVersion(release);
-    const tarball = await pack(version, folder);
+    // Before the build, which contains its commit.
+    commit(version);
+    const files = [await pack(version, folder), writeBill(version, folder)];
     console.log(`\nThe entries of ${version}:\n\n${entries}\n`);
     if (isDryRun) {
       console.log(`${version} can be released. Nothing was changed.`);
       return;
     }
-    commitAndTag(version, entries);
+    tag(version, entries);
     isDone = true;
-    const kept = join(ROOT, `agentd-${version}.tgz`);
-    copyFileSync(tarball, kept);
+    for (const file of files) copyFileSync(file, join(ROOT, basename(file)));
     console.log(`${version} is committed and tagged. To publish it:`);
-    console.log(`  git push --follow-tags\n  npm publish ${kept}`);
+    console.log(`  git push --follow-tags\n  npm publish ${join(ROOT, `agentd-${version}.tgz`)}`);
+    console.log(`agentd-${version}.cdx.json lists its packages. Publish the file beside it.`);
   } finally {
-    if (!isDone) git('restore', '--', ...CHANGED);
+    if (!isDone) {
+      git('reset', '--quiet', '--keep', before);
+      git('restore', '--', ...CHANGED);
+    }
     rmSync(folder, { recursive: true });
   }
 }

@@ -62,9 +62,8 @@ export class PlatformApi {
     else if (!mayBeAway) this.#failures++;
   }
 
-  /** Loads the library at the first call, so that a daemon without this channel does not load it. */
   #connect(): Promise<Client> {
-    this.#client ??= import('grammy').then(({ Api, GrammyError, HttpError }) => ({
+    this.#client ??= loadLibrary().then(({ Api, GrammyError, HttpError }) => ({
       api: new Api(this.#token, {
         apiRoot: this.#root,
         timeoutSeconds: TIMEOUT_SECONDS,
@@ -106,6 +105,14 @@ export class PlatformApi {
     const secret = this.#token.slice(this.#token.indexOf(':') + 1);
     return words.replaceAll(secret, '[secret]');
   }
+}
+
+let library: Promise<typeof import('grammy')> | undefined;
+
+/** Loads the platform's library, which only a daemon with this channel needs. */
+export function loadLibrary(): Promise<typeof import('grammy')> {
+  library ??= import('grammy');
+  return library;
 }
 
 interface Client {

@@ -1,10 +1,10 @@
 import type { Channel, ChannelPlugin, ChannelScope, SecretValue } from '../../src/channel/index.ts';
-import { PlatformApi } from './api.ts';
+import { loadLibrary, PlatformApi } from './api.ts';
 import { Bot, idOf } from './bot.ts';
 import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
 import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
-import { Sender } from './send.ts';
+import { loadRenderer, Sender } from './send.ts';
 import { TEXTS } from './texts.ts';
 
 /** Minimum length of the secret, in characters. A shorter secret can be guessed. */
@@ -88,6 +88,7 @@ function createMsgbot(scope: ChannelScope): Channel {
       },
     ],
     async start() {
+      await Promise.all([loadLibrary(), loadRenderer()]);
       if (secret.length < SECRET_MIN)
         scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; use ${SECRET_MIN} characters or more`);
       if (idOf(token) === null)

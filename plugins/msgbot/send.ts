@@ -30,6 +30,14 @@ interface Target {
   locale: string | null;
 }
 
+let renderer: Promise<typeof import('./question.ts')> | undefined;
+
+/** Loads what renders a reply, which only a daemon with this channel needs. */
+export function loadRenderer(): Promise<typeof import('./question.ts')> {
+  renderer ??= import('./question.ts');
+  return renderer;
+}
+
 /** Sends replies and notices. */
 export class Sender {
   readonly #scope: ChannelScope;
@@ -85,8 +93,7 @@ export class Sender {
   ): Promise<readonly Part[]> {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
-    // The module is loaded with the first reply, so that a daemon without this channel does not load it.
-    const { partsOf } = await import('./question.ts');
+    const { partsOf } = await loadRenderer();
     return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
   }
 

@@ -3,10 +3,10 @@ import { checkNumbers } from './check.ts';
 import { isConfigured, readSettings } from './configured.ts';
 import { Graph } from './graph.ts';
 import { linkRoutes } from './link-routes.ts';
-import { idsOf } from './phone-number.ts';
+import { idsOf, loadNumberingPlans } from './phone-number.ts';
 import { TEXT_LIMIT } from './platform.ts';
 import { checkRegistration, register } from './registration.ts';
-import { Sender } from './send.ts';
+import { loadRenderer, Sender } from './send.ts';
 import { KINDS, TEXTS } from './texts.ts';
 import { ReadMarks } from './typing.ts';
 import { webhookRoutes } from './webhook-routes.ts';
@@ -99,6 +99,10 @@ function createPhonechat(scope: ChannelScope): Channel {
   const marks = new ReadMarks(scope, graph);
   return {
     routes: [...webhookRoutes(scope, configured), ...linkRoutes(scope)],
+    async start() {
+      loadNumberingPlans();
+      await loadRenderer();
+    },
     send: (reply) => sender.send(reply),
     typing: (reply_to) => marks.show(reply_to),
     health: () => graph.health(),

@@ -1,16 +1,20 @@
 import { createRequire } from 'node:module';
 import type { CountryCode, PhoneNumber } from 'libphonenumber-js/min';
 
-/**
- * The library is loaded with the first number. The daemon imports every channel at each start, and this library is
- * larger than all channels together.
- */
 const require = createRequire(import.meta.url);
+let library: typeof import('libphonenumber-js/min') | undefined;
+
+/**
+ * Loads the numbering plans. The daemon imports every channel at each start, and this library is larger than all
+ * channels together.
+ */
+export function loadNumberingPlans(): typeof import('libphonenumber-js/min') {
+  library ??= require('libphonenumber-js/min') as typeof import('libphonenumber-js/min');
+  return library;
+}
+
 const parseNumber = (text: string, country?: CountryCode): PhoneNumber | undefined =>
-  (require('libphonenumber-js/min') as typeof import('libphonenumber-js/min')).parsePhoneNumberFromString(
-    text,
-    country,
-  );
+  loadNumberingPlans().parsePhoneNumberFromString(text, country);
 
 /** Maximum length of a number as people write it, in characters. */
 const WRITTEN_MAX = 40;

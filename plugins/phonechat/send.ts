@@ -4,6 +4,14 @@ import type { Graph } from './graph.ts';
 /** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
 const REPLY_MS = 50_000;
 
+let renderer: Promise<typeof import('./question.ts')> | undefined;
+
+/** Loads what renders a reply, which only a daemon with this channel needs. */
+export function loadRenderer(): Promise<typeof import('./question.ts')> {
+  renderer ??= import('./question.ts');
+  return renderer;
+}
+
 /** Sends replies, each as one or more messages. */
 export class Sender {
   readonly #scope: ChannelScope;
@@ -21,7 +29,7 @@ export class Sender {
     await this.#scope.sendParts(
       id,
       // The platform has no buttons in groups.
-      async () => (await import('./question.ts')).messagesOf(text, isGroup ? undefined : confirmation),
+      async () => (await loadRenderer()).messagesOf(text, isGroup ? undefined : confirmation),
       async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
         if (failure === null) return;

@@ -15,19 +15,26 @@ export type Call = (
 
 /**
  * The platform's own client library. Its retries, waits and ordering are turned off, because the inbox provides them.
- * The library is loaded at the first call.
  * @param stopping aborts running calls when the channel stops
  */
 export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
   let client: Promise<WebClient> | undefined;
   return async (method, args) => {
-    client ??= load(scope, stopping);
+    client ??= createClient(scope, stopping);
     return { ...(await (await client).apiCall(method, { ...args })) };
   };
 }
 
-async function load(scope: ChannelScope, stopping: AbortSignal): Promise<WebClient> {
-  const { LogLevel, WebClient } = await import('@slack/web-api');
+let library: Promise<typeof import('@slack/web-api')> | undefined;
+
+/** Loads the platform's client library, which only a daemon with this channel needs. */
+export function loadLibrary(): Promise<typeof import('@slack/web-api')> {
+  library ??= import('@slack/web-api');
+  return library;
+}
+
+async function createClient(scope: ChannelScope, stopping: AbortSignal): Promise<WebClient> {
+  const { LogLevel, WebClient } = await loadLibrary();
   const token = secret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
   const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
     // The client logs network errors unchanged, and these may quote the request, which contains the token.

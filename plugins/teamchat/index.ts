@@ -8,7 +8,7 @@ import {
   TEXT_MAX,
 } from '../../src/channel/index.ts';
 import { checkToken } from './check.ts';
-import { createCall } from './client.ts';
+import { createCall, loadLibrary } from './client.ts';
 import { answerCommand } from './commands.ts';
 import { Health } from './health.ts';
 import { PATHS } from './manifest.ts';
@@ -17,7 +17,7 @@ import { isId } from './payload.ts';
 import { type Press, readPress } from './read-press.ts';
 import { refusalOf } from './refusal.ts';
 import { checkScopes, printManifest } from './registration.ts';
-import { createSend } from './send.ts';
+import { createSend, loadRenderer } from './send.ts';
 import { SETTINGS, secret } from './settings.ts';
 import { StatusLine } from './status.ts';
 import { TEXTS } from './texts.ts';
@@ -200,6 +200,7 @@ function createTeamchat(scope: ChannelScope): Channel {
       },
     ],
     async start() {
+      await Promise.all([loadLibrary(), loadRenderer()]);
       // Not awaited: the daemon serves requests even if the platform is unreachable.
       void introduce();
     },

@@ -5,6 +5,14 @@ import type { Health } from './health.ts';
 import type { Part } from './question-blocks.ts';
 import { refusalOf } from './refusal.ts';
 
+let renderer: Promise<typeof import('./question-blocks.ts')> | undefined;
+
+/** Loads what renders a reply, which only a daemon with this channel needs. */
+export function loadRenderer(): Promise<typeof import('./question-blocks.ts')> {
+  renderer ??= import('./question-blocks.ts');
+  return renderer;
+}
+
 /** Sends replies. A long reply is sent as several messages. */
 export function createSend(
   scope: ChannelScope,
@@ -39,7 +47,7 @@ export function createSend(
   return (reply) =>
     scope.sendParts(
       reply.id,
-      async () => (await import('./question-blocks.ts')).partsOf(reply.text, reply.confirmation),
+      async () => (await loadRenderer()).partsOf(reply.text, reply.confirmation),
       (one, part) => post(reply, one, part),
     );
 }

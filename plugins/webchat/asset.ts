@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
@@ -19,16 +19,27 @@ export interface Asset {
 }
 
 /**
- * Reads a built file.
+ * Reads a built file at once, so that the daemon serves the file of its own build even after an upgrade. It is
+ * compressed when it is first requested. A checkout that was not built has no such file: then only requests for it fail.
  * @param name path below the plugin's folder
  * @param rewrite changes the text of the file before it is served
  */
-export async function loadAsset(
+export function loadAsset(
   name: string,
   type: string,
   rewrite: (text: string) => string = (text) => text,
-): Promise<Asset> {
-  const bytes = Buffer.from(rewrite(await readFile(new URL(name, BUILT), 'utf8')));
+): () => Promise<Asset> {
+  const file = new URL(name, BUILT);
+  const content = existsSync(file) ? readFileSync(file, 'utf8') : null;
+  let asset: Promise<Asset> | undefined;
+  return () => {
+    if (content === null) throw new Error(`${file.pathname} is missing: run \`npm run build\``);
+    asset ??= compressed(Buffer.from(rewrite(content)), type);
+    return asset;
+  };
+}
+
+async function compressed(bytes: Uint8Array, type: string): Promise<Asset> {
   return {
     type: `${type}; charset=utf-8`,
     etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,

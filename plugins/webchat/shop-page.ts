@@ -24,13 +24,15 @@ const FILES = [
 /**
  * The page of the sample shop, which embeds the widget. Only `serve --dev` serves the page and answers its requests.
  */
-export const routes: readonly Route[] = FILES.map(({ path, name, type }) => ({
-  method: 'GET',
-  path,
-  // The file is read at each request, so that a change of the page is visible at once.
-  handle: async (request) =>
-    assetResponse(await loadAsset(name, type), request, {
-      'Cache-Control': 'no-cache',
-      'Content-Security-Policy': POLICY,
-    }),
-}));
+export const routes: readonly Route[] = FILES.map(({ path, name, type }) => {
+  const asset = loadAsset(name, type);
+  return {
+    method: 'GET',
+    path,
+    handle: async (request) =>
+      assetResponse(await asset(), request, {
+        'Cache-Control': 'no-cache',
+        'Content-Security-Policy': POLICY,
+      }),
+  };
+});

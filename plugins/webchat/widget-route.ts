@@ -1,5 +1,5 @@
 import type { Route } from '../../src/channel/index.ts';
-import { type Asset, assetResponse, loadAsset } from './asset.ts';
+import { assetResponse, loadAsset } from './asset.ts';
 
 /**
  * How long a browser uses the script without asking again, in seconds. The time is short, so that a new version soon
@@ -26,21 +26,16 @@ const BUILT_MESSAGE_PATH = '/webchat/message';
  * @param translations texts of the widget, which are also written into the script
  */
 export function widgetRoute(messagePath: string, translations: object): Route {
-  let loading: Promise<Asset> | null = null;
-  const load = () =>
-    loadAsset('widget/widget.js', 'text/javascript', (script) =>
-      withTranslations(
-        script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
-        translations,
-      ),
-    );
+  const asset = loadAsset('widget/widget.js', 'text/javascript', (script) =>
+    withTranslations(
+      script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
+      translations,
+    ),
+  );
   return {
     method: 'GET',
     path: '/webchat/widget.js',
-    async handle(request) {
-      loading ??= load();
-      return assetResponse(await loading, request, HEADERS);
-    },
+    handle: async (request) => assetResponse(await asset(), request, HEADERS),
   };
 }
 

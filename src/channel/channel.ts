@@ -119,6 +119,10 @@ export interface ChannelCapabilities {
 
 export interface Channel {
   routes: readonly Route[];
+  /**
+   * Starts the channel. Load here all modules and files that the channel needs later: an upgrade replaces them while the
+   * daemon runs.
+   */
   start?(): Promise<void>;
   /**
    * Sends a reply. Resolves when the platform has accepted it. Throws `scope.deliveryFailed(...)` if the platform did

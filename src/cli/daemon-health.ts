@@ -1,5 +1,5 @@
 import { jsonObject } from '../channel/json-object.ts';
-import { unavailable } from './cli-error.ts';
+import { type CliError, unavailable } from './cli-error.ts';
 import { readBounded } from './read-bounded.ts';
 import { failureOf, sendRequest } from './send-request.ts';
 
@@ -18,11 +18,7 @@ const ANSWER_MAX = 1_048_576;
 /** Throws CliError (69) if nothing answers, or if the server is not agentd. */
 export async function fetchHealth(url: URL): Promise<Health> {
   const { status, body } = await get(url).catch((cause: unknown) => {
-    throw unavailable(
-      `cannot reach the daemon at ${url.host}: ${failureOf(cause)}`,
-      'Start the daemon with `agentd serve` (to try it out: `agentd serve --dev`), or pass its address with --url.',
-      { cause },
-    );
+    throw unreachable(url, cause);
   });
   if (status === 200 && isHealth(body)) return body;
   if (status === 503) {
@@ -31,7 +27,31 @@ export async function fetchHealth(url: URL): Promise<Health> {
       'It is stopping. See its log: `agentd logs`.',
     );
   }
-  throw unavailable(
+  throw stranger(url, status);
+}
+
+/**
+ * Asks whether the process of the daemon answers.
+ * @param admin the address of its admin listener
+ * @throws CliError (69) if it does not
+ */
+export async function expectLive(admin: URL): Promise<void> {
+  const { status, body } = await get(new URL('live', admin)).catch((cause: unknown) => {
+    throw unreachable(admin, cause);
+  });
+  if (status !== 200 || (body as { status?: unknown }).status !== 'ok') throw stranger(admin, status);
+}
+
+function unreachable(url: URL, cause: unknown): CliError {
+  return unavailable(
+    `cannot reach the daemon at ${url.host}: ${failureOf(cause)}`,
+    'Start the daemon with `agentd serve` (to try it out: `agentd serve --dev`), or pass its address with --url.',
+    { cause },
+  );
+}
+
+function stranger(url: URL, status: number | undefined): CliError {
+  return unavailable(
     `the server at ${url.origin} is not agentd (status ${status})`,
     'Compare HOST and PORT with the address that the daemon printed, or pass that address with --url.',
   );

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { packageFolder } from '../daemon/package-folder.ts';
@@ -34,6 +35,8 @@ export async function packedFiles(root: string): Promise<string[]> {
   const found: string[] = [];
   for (const path of [...ALWAYS, ...wanted.filter((path) => !path.startsWith('!'))]) {
     const full = join(root, path);
+    // As npm does. npm-shrinkwrap.json is only in an installed package.
+    if (!existsSync(full)) continue;
     if ((await stat(full)).isFile()) found.push(path);
     else
       for (const entry of await readdir(full, { recursive: true, withFileTypes: true }))

@@ -3,6 +3,7 @@ import { describeDaemon, describeDev } from './banner.ts';
 import { type ConfigureOptions, configure } from './configuration/configure.ts';
 import { ContextEnded } from './context-ended.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
+import { inheritedSocket } from './inherited-socket.ts';
 import { isJournalStream } from './journal-stream.ts';
 import { createLog, type Log, type ProcessLog } from './log.ts';
 import { type Daemon, startDaemon } from './serve.ts';
@@ -27,6 +28,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
   const dev = wantsDev ? await prepareDev(place) : null;
   let manager: ServiceManager | null = null;
   try {
+    const socket = inheritedSocket();
     const configuration = await configure({
       ...place,
       ...(dev ? { defaults: dev.defaults, structured: dev.structured } : {}),
@@ -45,7 +47,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     manager = serviceManager(log);
 
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
-    const daemon = await startDaemon(configuration, log, added);
+    const daemon = await startDaemon(configuration, log, added, undefined, socket);
     dev?.useServices(daemon.services);
     // Registered before the daemon reports that it is ready, so that a signal that arrives immediately after this
     // report also stops the daemon.

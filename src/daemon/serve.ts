@@ -17,6 +17,7 @@ import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
+import { loadParser } from './message/close-fence.ts';
 import { gaugesOf } from './metrics/gauges.ts';
 import { measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -33,6 +34,7 @@ import { sealStoredTokens } from './seal-stored-tokens.ts';
 import { parseListenAddress } from './settings/listen-address.ts';
 import { sessionBackend } from './settings/session-backend.ts';
 import type { Settings } from './settings/settings.ts';
+import { settledWithin } from './settled-within.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -41,12 +43,14 @@ import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
+import { mayNeedReport } from './tools/bind-tools.ts';
+import { loadCompilers } from './tools/compile-schema.ts';
 import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
 import { createToolAccess } from './tools/tool-access.ts';
 import { toolWarnings } from './tools/tool-tokens.ts';
 import { observers } from './trace/observer.ts';
-import { version } from './version.ts';
+import { commit, version } from './version.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
@@ -94,6 +98,8 @@ export async function startDaemon(
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
+  /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
+  socket: number | null = null,
 ): Promise<Daemon> {
   const life = new Lifecycle();
   try {
@@ -215,11 +221,22 @@ export async function startDaemon(
       ownRoutes: shop,
       outageOf: (platform) => inbox.health(platform),
     });
-    const address = await server.listen(settings.HOST, settings.PORT);
+    const address = await server.listen(
+      socket === null ? { host: settings.HOST, port: settings.PORT } : { fd: socket },
+    );
+    if (socket !== null) log.info({ address: address.url }, 'serving on the socket of the service manager');
+    if (socket !== null && address.port !== settings.PORT)
+      log.warn(
+        { port: address.port },
+        `PORT is ${settings.PORT}, but the socket of the service manager has another port: commands such as \`agentd status\` do not find the daemon`,
+      );
     life.started('listener', () => server.close());
     platforms.begin(channels);
     life.started('connections to model servers', reachModels(settings, log));
     readiness.serving();
+    setImmediate(loadCompilers);
+    // Replies to which the daemon may add a text need the parser.
+    if (tools.tools().some(mayNeedReport)) await loadParser();
 
     const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;
     const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);
@@ -242,8 +259,9 @@ export async function startDaemon(
         if (stopDelay > 0) {
           await delay(stopDelay);
           log.info({}, 'stopping: running requests finish, new connections are refused');
-          await server.refuseConnections();
         }
+        // New connections to a socket that the service manager holds wait in it for the next daemon.
+        if (stopDelay > 0 || socket !== null) await server.refuseConnections();
         inbox.pause();
         const answered = await server.drain(Math.max(0, grace_ends_at - performance.now()));
         // A run continues even if its client has gone, so it gets the rest of the grace period.
@@ -277,7 +295,7 @@ async function openMemory(
 /** The metrics library is loaded only if somebody can ask for metrics. */
 async function createMetrics(): Promise<Metrics> {
   const { Metrics } = await import('./metrics/metrics.ts');
-  return new Metrics(version());
+  return new Metrics({ version: version(), commit: commit() });
 }
 
 /** The SDK is loaded only if traces are exported. */
@@ -319,10 +337,4 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
   const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
-}
-
-function settledWithin(work: Iterable<Promise<void>>, ms: number): Promise<unknown> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  return Promise.race([Promise.allSettled(work), promise]).finally(() => clearTimeout(timer));
 }

@@ -1,9 +1,22 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageFolder } from './package-folder.ts';
 
+/** Read when the program starts, because an upgrade replaces the file while the daemon runs. */
+const manifest = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as {
+  version: string;
+};
+
+/** The build writes this file beside the built module. Sources have none. */
+const file = new URL('commit.txt', import.meta.url);
+const built = existsSync(file) ? readFileSync(file, 'utf8') : '';
+
+/** The commit from which this program was built, with `-dirty` if files were changed; null if it is unknown. */
+export function commit(): string | null {
+  return built === '' ? null : built;
+}
+
 /** The version of this program, from its package.json. */
 export function version(): string {
-  return (JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as { version: string })
-    .version;
+  return manifest.version;
 }

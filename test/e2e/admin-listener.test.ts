@@ -110,6 +110,9 @@ it('the admin listener reports whether the daemon is starting, serving or draini
     code: 1,
     stdout: expect.stringContaining(' is not ready: The daemon is stopping.\n'),
   });
+  // The health check of a container must not replace a daemon that stops or is degraded.
+  const isLive = () => command(['status', '--live'], { env });
+  expect(await isLive()).toMatchObject({ code: 0, stdout: `agentd at http://127.0.0.1:${port} is live\n` });
 
   // Then the daemon drains. It refuses new connections, so that a proxy tries another daemon, but still answers probes.
   await daemon.logged(({ msg }) => msg === 'stopping: running requests finish, new connections are refused');
@@ -123,6 +126,9 @@ it('the admin listener reports whether the daemon is starting, serving or draini
   expect([finished.status, finished.headers.get('connection')]).toEqual([200, 'close']);
   expect(await daemon.exited).toBe(0);
   await expect(fetch(`${admin}/live`)).rejects.toThrow('fetch failed');
+  expect(await isLive()).toMatchObject({ code: 69, stderr: expect.stringContaining(`127.0.0.1:${port}`) });
+  const unset = await command(['status', '--live']);
+  expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('needs ADMIN_LISTEN') });
 });
 
 it('the admin listener uses only its own port, and `/ready` gets 503 while the store cannot be written', async () => {

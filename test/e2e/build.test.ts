@@ -54,6 +54,16 @@ it('a build replaces the previous build, and leaves no other files', () => {
   expect(existsSync(join(copy, 'dist/man/agentd.1'))).toBe(true);
 });
 
+it('a build contains its commit, even if nothing else has to be built', () => {
+  const commit = () => readFileSync(join(copy, 'dist/src/daemon/commit.txt'), 'utf8');
+  expect(commit()).toBe('');
+  const named = spawnSync(process.execPath, ['.ci/build.ts'], {
+    cwd: copy,
+    env: { ...process.env, AGENTD_COMMIT: 'abc123' },
+  });
+  expect([named.status, commit()]).toEqual([0, 'abc123']);
+});
+
 it('nothing is built if no input has changed, and everything is built if one has', () => {
   const built = join(copy, 'dist/src/cli/main.js');
   const before = statSync(built);

@@ -1,24 +1,17 @@
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { chown, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
+import { buildStage, containerStages } from '../support/containerfile.ts';
 import { freePort } from '../support/free-ports.ts';
 
-// Tests config/Containerfile without a container engine: the test copies the same files, and runs them with the same
-// environment variables and, if the test runs as root, as the same user.
+// Tests config/Containerfile without a container engine: the test carries out its instructions in an empty folder, with
+// the files that .dockerignore lets through. It runs the result with the same environment variables and, if the test
+// runs as root, as the same user.
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const USER = 10001;
@@ -29,21 +22,18 @@ const isRoot = process.getuid?.() === 0;
  */
 const AS_USER = isRoot ? ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups'] : [];
 
-const containerfile = readFileSync(join(ROOT, 'config/Containerfile'), 'utf8').replaceAll(/\\\n\s*/g, ' ');
+const stages = containerStages();
+const runtime = stages.at(-1)?.instructions ?? [];
 
-/** The compiled code that the tests keep in `dist` is in no image. */
-const isBuilt = (file: string) => basename(file) !== '.compiled';
-
+let folder: string;
+/** The folder that stands in for /agentd of the image. */
 let image: string;
 let env: Record<string, string>;
 let port: number;
+// Installs all packages and builds, which may take minutes on a busy machine.
 beforeAll(async () => {
-  image = mkdtempSync(join(tmpdir(), 'agentd-container-'));
-  for (const [, path = ''] of containerfile.matchAll(/^COPY --from=build \/agentd\/(\S+) /gm)) {
-    const target = join(image, path);
-    if (path === 'node_modules') symlinkSync(join(ROOT, path), target, 'dir');
-    else cpSync(join(ROOT, path), target, { recursive: true, filter: isBuilt });
-  }
+  folder = mkdtempSync(join(tmpdir(), 'agentd-container-'));
+  for (const stage of stages) image = buildStage(stage, folder);
   const made = await command(['init', '--yes', '--secret-files', '--channels', 'webchat,sse'], {
     cwd: image,
     base: false,
@@ -51,24 +41,27 @@ beforeAll(async () => {
   expect(made.code).toBe(0);
   mkdirSync(join(image, 'state'), { mode: 0o700 });
   port = await freePort();
-  const [, variables = ''] = /^ENV (.*)$/m.exec(containerfile) ?? [];
   env = {
     PATH: process.env.PATH ?? '',
-    ...Object.fromEntries(variables.split(/ +/).map((pair) => pair.split('=') as [string, string])),
+    ...Object.fromEntries(
+      theOnly('ENV')
+        .split(/ +/)
+        .map((pair) => pair.split('=') as [string, string]),
+    ),
     HOST: '127.0.0.1',
     PORT: String(port),
-    ADMIN_LISTEN: '127.0.0.1:0',
+    ADMIN_LISTEN: `127.0.0.1:${await freePort()}`,
     STATE_DIR: join(image, 'state'),
   };
   if (!isRoot) return;
   // Let other users reach the directory of the tests.
   if ((statSync(tmpdir()).mode & 0o001) === 0) chmodSync(tmpdir(), 0o711);
-  chmodSync(image, 0o755);
+  for (const path of [folder, dirname(image), image]) chmodSync(path, 0o755);
   await chown(join(image, 'state'), USER, USER);
   for (const name of ['.', ...(await readdir(join(image, 'secrets')))])
     await chown(join(image, 'secrets', name), USER, USER);
-});
-afterAll(() => rmSync(image, { recursive: true }));
+}, 300_000);
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(words: readonly string[]) {
   const [program = '', ...args] = [...AS_USER, process.execPath, ...words];
@@ -97,41 +90,48 @@ function ready(daemon: ReturnType<typeof run>): Promise<void> {
   return Promise.race([printsThatItIs, ends()]);
 }
 
-/** The words of an instruction in exec form, without the program `node`. */
-function wordsOf(pattern: RegExp): string[] {
-  const [, list = '[]'] = pattern.exec(containerfile) ?? [];
-  const [program, ...words] = JSON.parse(list) as string[];
+/** The text of an instruction that the last stage has once. */
+function theOnly(name: string): string {
+  const [found, ...others] = runtime.filter(({ word }) => word === name);
+  expect([name, found === undefined, others]).toEqual([name, false, []]);
+  return found?.rest ?? '';
+}
+
+/** The words of an instruction in exec form. */
+function wordsOf(name: string): string[] {
+  return JSON.parse(theOnly(name).replace(/^.*CMD /, '')) as string[];
+}
+
+/** Carries out the command of an instruction, which must be the program `node`. */
+function runWords([program, ...words]: readonly string[]) {
   expect(program).toBe('node');
-  return words;
+  return run(words);
 }
 
 describe('the image', () => {
   it('needs no user name, no home directory and no shell to run the daemon and to check its health', async () => {
-    const [, list = '[]'] = /^CMD (.*)$/m.exec(containerfile) ?? [];
-    const daemon = run([...wordsOf(/^ENTRYPOINT (.*)$/m), ...(JSON.parse(list) as string[])]);
+    const daemon = runWords([...wordsOf('ENTRYPOINT'), ...wordsOf('CMD')]);
     try {
       await ready(daemon);
-      const health = await run(wordsOf(/^HEALTHCHECK .*? CMD (.*)$/m));
+      const health = await runWords(wordsOf('HEALTHCHECK'));
       expect([health.exitCode, health.stderr]).toEqual([0, '']);
-      expect(health.stdout).toContain('is ok');
+      expect(health.stdout).toContain('is live');
     } finally {
       daemon.kill('SIGTERM');
     }
     expect((await daemon).exitCode).toBe(0);
-    expect((await run(wordsOf(/^HEALTHCHECK .*? CMD (.*)$/m))).exitCode).toBe(69);
+    expect((await runWords(wordsOf('HEALTHCHECK'))).exitCode).toBe(69);
   });
 });
 
-describe('config/kubernetes/configmap.yaml', () => {
-  it('is a valid configuration, together with the secrets that its first lines name', async () => {
-    const manifest = load(readFileSync(join(ROOT, 'config/kubernetes/configmap.yaml'), 'utf8')) as {
-      data: Record<string, string>;
-    };
-    const settings = load(manifest.data['agentd.yaml'] ?? '') as Record<string, unknown>;
+describe('config/kubernetes/agentd.yaml', () => {
+  it('is a valid configuration, together with the secrets that agentd-deploy(7) names', async () => {
+    const settings = load(readFileSync(join(ROOT, 'config/kubernetes/agentd.yaml'), 'utf8')) as object;
     const values = {
       ...settings,
       JWT_SECRET_KEY_FILE: join(image, 'secrets/JWT_SECRET_KEY'),
       TOKEN_ENCRYPTION_KEY_FILE: join(image, 'secrets/TOKEN_ENCRYPTION_KEY'),
+      ADMIN_TOKEN_FILE: join(image, 'secrets/ADMIN_TOKEN'),
       REDIS_URL_FILE: '',
       DATABASE_URL_FILE: '',
       REDIS_URL: 'redis://:secret@redis:6379/0',

@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -21,17 +30,26 @@ else {
   process.once('SIGTERM', () => process.exit(0));
 }
 `;
+/** Writes the commit of a build, as .ci/build.ts does. */
+const BUILD = 'git rev-parse HEAD > dist/commit';
+const SHRINKWRAP = 'node .ci/release/shrinkwrap.ts';
 const MANIFEST = {
   name: 'agentd',
   version: '0.2.0',
   type: 'module',
+  devDependencies: { tests: '1.0.0' },
   bin: 'bin/agentd.js',
-  files: ['bin', 'dist'],
+  files: ['bin', 'dist', 'npm-shrinkwrap.json'],
   exports: {
     './agent': { types: './dist/agent.d.ts', default: './dist/agent.js' },
     './package.json': './package.json',
   },
-  scripts: { build: 'node --check dist/agent.js', test: 'node --check test.js' },
+  scripts: {
+    build: 'node --check dist/agent.js',
+    test: 'node --check test.js',
+    prepack: SHRINKWRAP,
+    postpack: 'rm npm-shrinkwrap.json',
+  },
 };
 /** The files of the package. */
 const PACKAGE = {
@@ -39,6 +57,17 @@ const PACKAGE = {
   'bin/agentd.js': PROGRAM,
   'dist/agent.js': 'export {};',
   'dist/agent.d.ts': 'export {};',
+};
+
+/** The locked packages: the package itself, and one that only its tests need. */
+const LOCKED = {
+  '': {
+    name: 'agentd',
+    version: '0.2.0',
+    bin: { agentd: 'bin/agentd.js' },
+    devDependencies: { tests: '1.0.0' },
+  },
+  'node_modules/tests': { version: '1.0.0', dev: true },
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-release-test-'));
@@ -49,11 +78,11 @@ beforeAll(() => {
   for (const [file, content] of Object.entries(PACKAGE)) write(file, content);
   write(
     'package-lock.json',
-    JSON.stringify({ name: 'agentd', version: '0.2.0', lockfileVersion: 3, packages: {} }),
+    JSON.stringify({ name: 'agentd', version: '0.2.0', lockfileVersion: 3, packages: LOCKED }),
   );
   write('CHANGELOG.md', CHANGELOG);
   write('test.js', '');
-  write('.gitignore', '*.tgz\n');
+  write('.gitignore', '*.tgz\n*.cdx.json\ndist/commit\n');
   git('init', '--quiet', '--initial-branch', 'main');
   git('add', '--all');
   git('commit', '--quiet', '--message', 'a change');
@@ -124,6 +153,32 @@ describe('a release', () => {
     expect(read('CHANGELOG.md')).toMatch(
       /^# Changelog\n\n## \[Unreleased\]\n\n## \[0\.3\.0\] - \d{4}-\d\d-\d\d\n\n- It is faster\.\n\n## \[0\.2\.0\]/,
     );
+  });
+
+  it('leaves the package, which has the versions of its packages but none for tests, and a bill of materials', () => {
+    expect(release('0.3.0').status).toBe(0);
+    const packed = (file: string) =>
+      execFileSync('tar', ['-xzOf', 'agentd-0.3.0.tgz', `package/${file}`], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+    const { version, packages } = JSON.parse(packed('npm-shrinkwrap.json'));
+    expect([version, Object.keys(packages)]).toEqual(['0.3.0', ['']]);
+    expect(packages['']).not.toHaveProperty('devDependencies');
+    expect(existsSync(join(folder, 'npm-shrinkwrap.json'))).toBe(false);
+    expect(JSON.parse(read('agentd-0.3.0.cdx.json'))).toMatchObject({
+      bomFormat: 'CycloneDX',
+      metadata: { component: { 'bom-ref': 'agentd@0.3.0' } },
+      components: [],
+    });
+  });
+
+  it('contains the commit that is tagged', () => {
+    write('package.json', JSON.stringify({ ...MANIFEST, scripts: { ...MANIFEST.scripts, build: BUILD } }));
+    amend();
+    expect(release('0.3.0').status).toBe(0);
+    const built = execFileSync('tar', ['-xzOf', 'agentd-0.3.0.tgz', 'package/dist/commit'], { cwd: folder });
+    expect(built.toString().trim()).toBe(git('rev-parse', 'v0.3.0^{commit}'));
   });
 
   it('changes nothing with --dry-run, on any branch, and runs no tests with --skip-tests', () => {

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, expect, test } from 'vitest';
@@ -176,6 +177,16 @@ test('a pending request to the model is aborted when the grace period has ended'
   await model.close();
 });
 
+/** Sends a request on its own connection. */
+async function statusOf(url: string, options: RequestOptions, body: string): Promise<number | undefined> {
+  const sent = request(url, { ...options, agent: false });
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.resume();
+  await once(response, 'close');
+  return response.statusCode;
+}
+
 /** Posts a message, and disconnects as soon as it is being answered. */
 async function leave(daemon: Agentd, body: object, when: () => Promise<unknown>): Promise<void> {
   const sent = request(`${daemon.url}/webchat/message`, {
@@ -188,3 +199,26 @@ async function leave(daemon: Agentd, body: object, when: () => Promise<unknown>)
   sent.destroy(new Error('the client hangs up'));
   await gone;
 }
+
+/** Says what still keeps the process alive when it exits. A process that ends by itself emits `beforeExit`. */
+const TELLS_HOW_IT_ENDS = `
+process.on('beforeExit', () => console.error(JSON.stringify({ end: 'by itself' })));
+process.on('exit', () => console.error(JSON.stringify({ kept_alive_by: process.getActiveResourcesInfo() })));
+`;
+
+test.each([
+  ['after a delay in which it is not ready', { ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '1' }],
+  ['without a delay', {}],
+])('nothing keeps the process alive when everything has stopped, %s', async (_title, env) => {
+  const daemon = await start({
+    ...env,
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELLS_HOW_IT_ENDS)}`,
+  });
+  // A connection that stays open would itself delay the end.
+  const headers = { 'Content-Type': 'application/json', Connection: 'close' };
+  const body = JSON.stringify({ user_id: 'u', message: 'hello' });
+  expect(await statusOf(`${daemon.url}/webchat/message`, { method: 'POST', headers }, body)).toBe(200);
+  expect(await daemon.stop()).toBe(0);
+  const ends = daemon.log().filter((line) => 'end' in line || 'kept_alive_by' in line);
+  expect(ends).toEqual([{ end: 'by itself' }, { kept_alive_by: expect.not.arrayContaining(['Timeout']) }]);
+});

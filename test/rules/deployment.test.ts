@@ -6,7 +6,6 @@ import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
 import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
-import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../src/channel/index.ts';
@@ -16,6 +15,7 @@ import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { loadPlugins } from '../../src/daemon/plugin/load.ts';
 import { fileSettings } from '../../src/daemon/settings/secret-files.ts';
 import { SETTINGS } from '../../src/daemon/settings/settings.ts';
+import { containerStages, contextFiles } from '../support/containerfile.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
 // Tests of the files in config/ that agentd-deploy(7) describes.
@@ -116,17 +116,37 @@ describe('config/agentd.service', () => {
   });
 });
 
-/** The instructions of the container file, each on one line, without comments. */
-const INSTRUCTIONS = read('config/Containerfile')
-  .replaceAll(/^#.*\n/gm, '')
-  .replaceAll(/\\\n\s*/g, ' ')
-  .split('\n')
-  .filter((line) => line !== '')
-  .map((line) => {
-    const [, word = '', rest = ''] = /^(\w+)\s+(.*)$/.exec(line) ?? [];
-    return { word, rest };
+describe('config/agentd.socket', () => {
+  it('has the address that the settings have by default', () => {
+    const [host, port] = ['HOST', 'PORT'].map(
+      (name) => records.find((record) => record.name === name)?.default,
+    );
+    expect(unit('config/agentd.socket').get('ListenStream')).toEqual([`${host}:${port}`]);
   });
-const RUNTIME = INSTRUCTIONS.slice(INSTRUCTIONS.findLastIndex(({ word }) => word === 'FROM'));
+
+  it.skipIf(withoutAnalyze)('has only lines that systemd knows, and belongs to the service', () => {
+    const folder = mkdtempSync(join(ROOT, 'node_modules/.units-'));
+    try {
+      const [socket, service] = ['agentd.socket', 'agentd.service'].map((name) => join(folder, name));
+      writeFileSync(socket ?? '', read('config/agentd.socket'));
+      const text = read('config/agentd.service').replace(
+        '=agentd serve',
+        `=${join(ROOT, 'bin/agentd.js')} serve`,
+      );
+      writeFileSync(service ?? '', text);
+      const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', socket ?? ''], {
+        encoding: 'utf8',
+      });
+      expect([status, stderr]).toEqual([0, '']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+const STAGES = containerStages();
+const INSTRUCTIONS = STAGES.flatMap(({ instructions }) => instructions);
+const RUNTIME = STAGES.at(-1)?.instructions ?? [];
 const inRuntime = (name: string) => RUNTIME.filter(({ word }) => word === name).map(({ rest }) => rest);
 
 describe('config/Containerfile', () => {
@@ -152,21 +172,34 @@ describe('config/Containerfile', () => {
     expect(copied.filter((path) => !made.includes(path) && !existsSync(join(ROOT, path)))).toEqual([]);
   });
 
-  it('builds with scripts that package.json has, from files that .dockerignore does not exclude', () => {
+  it('builds with scripts that package.json has', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const commands = INSTRUCTIONS.filter(({ word }) => word === 'RUN').map(({ rest }) => rest);
     for (const [, script = ''] of commands.join('\n').matchAll(/npm run (\S+)/g))
       expect(scripts).toHaveProperty(script);
-    const passes = [...read('.dockerignore').matchAll(/^!(.+)$/gm)].map(([, path = '']) => path);
-    expect(passes.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
-    const built = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
-    const program = ['.ci/build.ts', 'bin', 'config', 'man', 'plugins', 'src'];
-    expect(passes).toEqual([...built, ...program]);
+  });
+
+  it('sends the sources and what the build needs to the container engine, and nothing else', () => {
+    const files = contextFiles();
+    expect([...new Set(files.map((file) => file.split('/')[0]))].toSorted()).toEqual([
+      '.ci',
+      'bin',
+      'config',
+      'man',
+      'package-lock.json',
+      'package.json',
+      'plugins',
+      'src',
+      'tsconfig.build.json',
+      'tsconfig.json',
+    ]);
   });
 
   it('runs as a numeric user id, not as root, and checks its health without a shell', () => {
     expect(inRuntime('USER')).toEqual(['10001:10001']);
-    expect(inRuntime('HEALTHCHECK')[0]).toMatch(/ CMD \["node", "bin\/agentd\.js", "status"\]$/);
+    expect(inRuntime('HEALTHCHECK')[0]).toMatch(
+      / CMD \["node", "--", "bin\/agentd\.js", "status", "--live"\]$/,
+    );
     expect(inRuntime('ENTRYPOINT')).toEqual(['["node", "--", "bin/agentd.js"]']);
   });
 
@@ -251,7 +284,6 @@ describe('config/nginx-replicas.conf', () => {
 
 /** The Kubernetes schemas of the kinds that are used, and the modules of their types. */
 const KINDS = {
-  ConfigMap: { schema: ConfigMap, types: 'v1' },
   Deployment: { schema: Deployment, types: 'apps/v1' },
   HorizontalPodAutoscaler: { schema: HorizontalPodAutoscaler, types: 'autoscaling/v2' },
   NetworkPolicy: { schema: NetworkPolicy, types: 'networking.k8s.io/v1' },
@@ -264,7 +296,9 @@ interface Manifest {
   kind: keyof typeof KINDS;
 }
 
-const FILES = filesBelow('config/kubernetes');
+/** Files that are no manifests: kustomization.yaml makes a ConfigMap of the settings. */
+const OTHER_FILES = ['config/kubernetes/agentd.yaml', 'config/kubernetes/kustomization.yaml'];
+const FILES = filesBelow('config/kubernetes').filter((file) => !OTHER_FILES.includes(file));
 const MANIFESTS = FILES.flatMap((file) => loadAll(read(file)) as Manifest[]);
 
 function manifest<Kind extends keyof typeof KINDS>(kind: Kind): InstanceType<(typeof KINDS)[Kind]['schema']> {
@@ -299,13 +333,39 @@ describe('config/kubernetes', () => {
   const container = pod?.containers[0];
 
   it('passes only existing settings to the daemon, and gives it more time to stop than its grace period', () => {
-    const settings = load(manifest('ConfigMap').data?.['agentd.yaml'] ?? '') as Record<string, number>;
+    const settings = load(read('config/kubernetes/agentd.yaml')) as Record<string, number>;
     const names = [...Object.keys(settings), ...(container?.env ?? []).map(({ name }) => name)];
-    expect(names).toEqual(expect.arrayContaining(['ADMIN_LISTEN', 'JWT_SECRET_KEY_FILE', 'REDIS_URL_FILE']));
+    expect(names).toEqual(
+      expect.arrayContaining(['ADMIN_LISTEN', 'ADMIN_TOKEN_FILE', 'JWT_SECRET_KEY_FILE', 'REDIS_URL_FILE']),
+    );
     expect(strangersAmong(names)).toEqual([]);
     const { SHUTDOWN_DELAY_SECONDS: delay = 0, SHUTDOWN_GRACE_SECONDS: grace = 0 } = settings;
     expect(delay).toBeLessThan(grace);
     expect(pod?.terminationGracePeriodSeconds).toBeGreaterThan(grace);
+  });
+
+  it('applies every manifest, and restarts the pods if the settings change', () => {
+    const { resources, configMapGenerator } = load(read('config/kubernetes/kustomization.yaml')) as {
+      resources: string[];
+      configMapGenerator: { name: string; files: string[]; options: object }[];
+    };
+    expect(resources.map((file) => `config/kubernetes/${file}`).toSorted()).toEqual(FILES);
+    const [settings, ...others] = configMapGenerator;
+    expect(others).toEqual([]);
+    expect(settings?.files).toEqual(['agentd.yaml']);
+    // Without the suffix, the pods would keep the settings with which they were started.
+    expect(settings?.options).not.toHaveProperty('disableNameSuffixHash');
+    const [mounted] = pod?.volumes?.filter(({ configMap }) => configMap !== undefined) ?? [];
+    expect(mounted?.configMap?.name).toBe(settings?.name);
+    const mount = container?.volumeMounts?.find(({ name }) => name === mounted?.name);
+    expect(mount?.subPath).toBe('agentd.yaml');
+  });
+
+  it('lets the pods reach what the settings name, and the collector of traces', () => {
+    const ports = manifest('NetworkPolicy').spec?.egress?.flatMap(({ ports = [] }) =>
+      ports.map(({ port }) => port),
+    );
+    expect(ports).toEqual(expect.arrayContaining([53, 443, 4318, 5432, 6379]));
   });
 
   it('probes the admin port, and exposes only the other port through the Service', () => {

@@ -26,6 +26,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'make-directory.ts',
     'provide-contracts.ts',
     'secret.ts',
+    'settled-within.ts',
     'source-location.ts',
     'tickets.ts',
     'time-limit.ts',
@@ -39,6 +40,7 @@ const LAYERS: readonly (readonly string[])[] = [
   [
     'log.ts',
     'journal-stream.ts',
+    'inherited-socket.ts',
     'log-file.ts',
     'log-line.ts',
     'log-output.ts',

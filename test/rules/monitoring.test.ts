@@ -69,7 +69,7 @@ const RECORDS = new Map<string, MetricRecord>(METRICS.map((record) => [record.na
 
 /** The names under which the daemon exposes its metrics. */
 async function exposed(): Promise<Set<string>> {
-  const text = await new Metrics('1.2.3').text();
+  const text = await new Metrics({ version: '1.2.3', commit: null }).text();
   const types = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)];
   return new Set(
     types.flatMap(([, name = '', type]) =>

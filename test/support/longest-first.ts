@@ -9,6 +9,9 @@ export const FIRST = [
   'e2e/redis-fleet.test.ts', // waits
   'contract/redis-connect.test.ts', // waits
   'simulation/simulation.test.ts',
+  'e2e/container.test.ts',
+  'e2e/upgrade.test.ts', // waits
+  'e2e/socket-activation.test.ts', // waits
   'e2e/simulate.test.ts', // waits
   'browser/widget-page.test.ts',
   'contract/redis-cluster.test.ts',

@@ -17,7 +17,7 @@ export const command: Command = {
     ].join('\n'),
     'After SIGTERM, `/ready` answers 503 for SHUTDOWN_DELAY_SECONDS while requests are still accepted, so that a load balancer stops sending them. Then the daemon refuses new connections, so that a proxy sends the request elsewhere, and closes each open connection after its next answer. It finishes the running requests within the rest of SHUTDOWN_GRACE_SECONDS.',
     'If nobody reads standard error, the daemon keeps up to 1 MiB of log lines and drops newer ones. Once the reader is back, it logs how many lines it dropped. LOG_FILE gets every line.',
-    'Under systemd, or another program that sets NOTIFY_SOCKET, the daemon reports that it is ready, alive and stopping; see agentd-deploy(7).',
+    'Under systemd, or another program that sets NOTIFY_SOCKET, the daemon reports that it is ready, alive and stopping. If systemd passes a socket (LISTEN_FDS and LISTEN_PID, sd_listen_fds(3)), the daemon serves on it instead of HOST and PORT, and a restart refuses no connection; see agentd-deploy(7).',
   ].join('\n\n'),
   options: [
     {

@@ -1,12 +1,14 @@
 import { printable } from '../../daemon/printable.ts';
 import { wholeDigest } from '../../daemon/replica/settings-digests.ts';
 import type { Replica } from '../../daemon/store/replicas.ts';
+import { usageError } from '../cli-error.ts';
 import type { Column } from '../column.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
 import { adminAddress, daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { fetchHealth, type Health, readinessOf } from '../daemon-health.ts';
+import { expectLive, fetchHealth, type Health, readinessOf } from '../daemon-health.ts';
 import { EXIT } from '../exit-codes.ts';
+import type { Output } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 type Adapter = [name: string, health: Health['adapters'][string]];
@@ -32,8 +34,11 @@ export const command: Command = {
   name: 'status',
   summary: 'Show the channels of the running daemon and their state.',
   description:
-    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
-  options: [URL_OPTION],
+    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. With --live, the command asks only whether the process answers (`/live` of ADMIN_LISTEN), for the health check of a container: a daemon that is degraded or stopping is live. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
+  options: [
+    URL_OPTION,
+    { flags: '--live', sentence: 'ask only whether the process answers, at ADMIN_LISTEN of the settings' },
+  ],
   examples: [
     { line: 'agentd status', does: 'Shows the state of the daemon at the configured address.' },
     {
@@ -43,6 +48,7 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
+    if (options.live === true) return checkLive(options, out);
     const url = await daemonAddress(options);
     const [answer, readiness] = await Promise.all([
       fetchHealth(url),
@@ -66,6 +72,18 @@ export const command: Command = {
     return isDegraded || reason !== null ? EXIT.no : EXIT.ok;
   },
 };
+
+async function checkLive(options: OptionValues, out: Output): Promise<number> {
+  const admin = await adminAddress(options);
+  if (admin === null)
+    throw usageError(
+      '--live needs ADMIN_LISTEN with a port, and no --url',
+      'Set ADMIN_LISTEN, as the daemon does.',
+    );
+  await expectLive(admin);
+  out.data({ status: 'live' }, () => `agentd at ${admin.origin} is live`);
+  return EXIT.ok;
+}
 
 /**
  * The daemons that share the store of these settings; null if only one daemon at a time can use the store, or if the

@@ -1,13 +1,13 @@
-import { version } from '../../daemon/version.ts';
+import { commit, version } from '../../daemon/version.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 
 export const command: Command = {
   name: 'version',
-  summary: 'Print the versions of the program, its runtime and its store, and the platform.',
+  summary: 'Print the versions of the program, its runtime and its store, its commit, and the platform.',
   ignoresDev: true,
   description:
-    '`layout` names the tables of the embedded store. Versions with the same layout can use the same store; a store of another layout is refused. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
+    '`commit` is the commit from which the program was built, with `-dirty` if files were changed. `layout` names the tables of the embedded store. Versions with the same layout can use the same store; a store of another layout is refused. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
   examples: [
     { line: 'agentd version', does: 'Prints the versions, for a bug report.' },
     {
@@ -19,10 +19,18 @@ export const command: Command = {
   async run({ out }) {
     const { storeLayout } = await import('../../daemon/store/open.ts');
     const { platform, arch, version: node } = process;
-    const versions = { version: version(), node, layout: await storeLayout(), platform, arch };
+    const versions = {
+      version: version(),
+      commit: commit(),
+      node,
+      layout: await storeLayout(),
+      platform,
+      arch,
+    };
     out.data(versions, () =>
       [
         `agentd    ${versions.version}`,
+        `commit    ${versions.commit ?? 'unknown'}`,
         `Node.js   ${node}`,
         `layout    ${versions.layout}`,
         `platform  ${platform} ${arch}`,

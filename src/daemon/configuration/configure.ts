@@ -21,6 +21,7 @@ import {
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
+  checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
 } from './cross-checks.ts';
@@ -161,6 +162,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   checkStoreSettings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
+  checkGracePeriod(look);
   checkTelemetrySettings(look);
   checkOrigins(
     look,

@@ -158,10 +158,7 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
   }
 }
 
-/**
- * Checks that ADMIN_LISTEN is an address with its own port, and that SHUTDOWN_DELAY_SECONDS is less than
- * SHUTDOWN_GRACE_SECONDS.
- */
+/** Checks that ADMIN_LISTEN is an address with its own port. */
 export function checkAdminListener(look: Examination): void {
   const text = look.value('ADMIN_LISTEN');
   if (text === undefined) {
@@ -174,13 +171,28 @@ export function checkAdminListener(look: Examination): void {
   if (address === null) look.refuse('ADMIN_LISTEN', 'is not an address with a port', right);
   else if (address.port !== 0 && address.port === look.value('PORT'))
     look.refuse('ADMIN_LISTEN', 'has the same port as the public listener (PORT)', right);
-  const delay = look.value('SHUTDOWN_DELAY_SECONDS') ?? 0;
+}
+
+/**
+ * Checks that running requests have time to finish when the daemon stops. The defaults are a compromise: only a value
+ * that was given causes a warning about cut runs.
+ */
+export function checkGracePeriod(look: Examination): void {
+  const delay = look.isGiven('ADMIN_LISTEN') ? (look.value('SHUTDOWN_DELAY_SECONDS') ?? 0) : 0;
   const grace = look.value('SHUTDOWN_GRACE_SECONDS') ?? 0;
   if (delay > 0 && delay >= grace) {
     look.warn(
       `SHUTDOWN_DELAY_SECONDS (${delay}) is not less than SHUTDOWN_GRACE_SECONDS (${grace}): a stop leaves no time for running requests`,
     );
+    return;
   }
+  const limit = look.value('AGENT_TIMEOUT_SECONDS') ?? 0;
+  const isGiven = look.isGiven('SHUTDOWN_GRACE_SECONDS') || look.isGiven('AGENT_TIMEOUT_SECONDS');
+  if (!isGiven || grace - delay >= limit) return;
+  const left = `SHUTDOWN_GRACE_SECONDS (${grace})${delay > 0 ? ` without SHUTDOWN_DELAY_SECONDS (${delay})` : ''}`;
+  look.warn(
+    `${left} is less than AGENT_TIMEOUT_SECONDS (${limit}): a stop cuts runs that take more than ${grace - delay} s. Their requests get 503, and messages of platforms are run again after the next start`,
+  );
 }
 
 /** Warns about settings that are allowed in production but rarely intended. */

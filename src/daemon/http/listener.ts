@@ -29,6 +29,11 @@ export interface ListeningAddress {
   url: string;
 }
 
+/** A file descriptor of a socket that another process has made, and listens on, too. */
+export interface InheritedSocket {
+  fd: number;
+}
+
 /** Where a server listens, and the setting that determines it. */
 export interface ListenTarget {
   /** Undefined means every address of the machine. */
@@ -66,17 +71,44 @@ export function createListener(
   return server;
 }
 
-/** Rejects with the system's error if the server cannot listen there. */
-export function listen(server: HttpServer, target: ListenTarget, log: Log): Promise<ListeningAddress> {
+/**
+ * Rejects with the system's error if the server cannot listen there, or with a ConfigurationError if the setting or the
+ * inherited socket must change.
+ */
+export function listen(
+  server: HttpServer,
+  target: ListenTarget | InheritedSocket,
+  log: Log,
+): Promise<ListeningAddress> {
   return new Promise((resolve, reject) => {
-    const refuse = (error: NodeJS.ErrnoException) => reject(unknownHost(error, target) ?? error);
+    const refuse = (error: NodeJS.ErrnoException) =>
+      reject('fd' in target ? unusable(error) : (unknownHost(error, target) ?? error));
     server.once('error', refuse);
-    server.listen({ port: target.port, ...(target.host === undefined ? {} : { host: target.host }) }, () => {
+    server.listen('fd' in target ? target : portOf(target), () => {
       server.off('error', refuse);
+      const address = server.address();
+      if (address === null || typeof address === 'string') {
+        server.close();
+        reject(unusable());
+        return;
+      }
       server.on('error', (error) => log.error({ err: error }, 'a connection could not be accepted'));
-      resolve(addressOf(server.address() as AddressInfo));
+      resolve(addressOf(address));
     });
   });
+}
+
+function portOf({ host, port }: ListenTarget): { host?: string; port: number } {
+  return { port, ...(host === undefined ? {} : { host }) };
+}
+
+/** The daemon needs the addresses of its clients, which only TCP has. */
+function unusable(cause?: Error): ConfigurationError {
+  const problem = `names a file descriptor that is no TCP socket${cause === undefined ? '' : `: ${cause.message}`}`;
+  const right = 'a socket unit whose ListenStream= is an address with a port, as in config/agentd.socket';
+  return new ConfigurationError([
+    { setting: 'LISTEN_FDS', value: '1', source: 'environment', problem, right },
+  ]);
 }
 
 /** Accepts no more connections; open connections stay open. Resolves when the last connection has closed. */

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import type { Clock } from '../clock.ts';
@@ -7,6 +6,7 @@ import type { TokenValidator } from '../identity/identity.ts';
 import type { Log } from '../log.ts';
 import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Settings } from '../settings/settings.ts';
+import { settledWithin } from '../settled-within.ts';
 import type { Store } from '../store/store.ts';
 import type { Observer } from '../trace/observer.ts';
 import { answer } from './answer.ts';
@@ -17,7 +17,14 @@ import { expectRoom } from './expect-room.ts';
 import { warnOfForwarded } from './forwarded-warning.ts';
 import { admit, InFlight } from './in-flight.ts';
 import { LargeBodies } from './large-bodies.ts';
-import { createListener, type ListeningAddress, listen, stopAccepting, stopListening } from './listener.ts';
+import {
+  createListener,
+  type InheritedSocket,
+  type ListeningAddress,
+  listen,
+  stopAccepting,
+  stopListening,
+} from './listener.ts';
 import { observeRequests } from './observe-requests.ts';
 import { problems } from './problem.ts';
 import { quietTick } from './quiet-tick.ts';
@@ -54,8 +61,8 @@ export interface ServerParts {
 }
 
 export interface Server {
-  /** Rejects with the system's error if it cannot listen. @param port 0 for any free port */
-  listen(host: string, port: number): Promise<ListeningAddress>;
+  /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
+  listen(target: { host: string; port: number } | InheritedSocket): Promise<ListeningAddress>;
   /**
    * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
    * their next answer; requests that arrive on them soon are still answered.
@@ -107,12 +114,12 @@ export function createServer(parts: ServerParts): Server {
   });
   answerBrokenRequests(server, inFlight, log);
   return {
-    listen: (host, port) => listen(server, { host, port, setting: 'HOST' }, log),
+    listen: (target) => listen(server, 'fd' in target ? target : { ...target, setting: 'HOST' }, log),
     async refuseConnections() {
       await quietTick();
       const closed = stopAccepting(server);
       inFlight.retire();
-      await Promise.race([closed, setTimeout(LAST_REQUESTS)]);
+      await settledWithin([closed], LAST_REQUESTS);
     },
     async drain(graceMs) {
       // If the server no longer listens, remaining requests are still answered, and their connections then end.

@@ -7,8 +7,15 @@ const AFTER = 'after';
  */
 export async function closeFence(text: string): Promise<string> {
   if (!/`{3}|~{3}/.test(text)) return '';
-  // Most replies need no parser.
-  const { readBlocks } = await import('../../channel/markdown/parser.ts');
+  const { readBlocks } = await loadParser();
   const last = readBlocks(`${text}\n\n${AFTER}`, {}).at(-1);
   return last?.type === 'fence' ? `\n${last.markup}` : '';
+}
+
+/**
+ * Loads the parser of Markdown. A daemon calls this as soon as it serves: the parser would slow down its start, and an
+ * upgrade replaces the file while it runs.
+ */
+export function loadParser(): Promise<typeof import('../../channel/markdown/parser.ts')> {
+  return import('../../channel/markdown/parser.ts');
 }

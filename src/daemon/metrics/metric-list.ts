@@ -186,7 +186,7 @@ export const METRICS = [
   {
     name: 'agentd_build_info',
     kind: 'gauge',
-    labels: ['version', 'node'],
+    labels: ['version', 'commit', 'node'],
     sentence: 'Always 1; the labels name the version of agentd and of Node.js.',
   },
 ] as const satisfies readonly MetricRecord[];

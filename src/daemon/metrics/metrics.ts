@@ -52,11 +52,15 @@ export class Metrics implements Observer {
   readonly #withInbox: string[] = [];
   #read: Gauges | null = null;
 
-  constructor(version: string) {
+  /** @param build the version of the program and, if it is known, its commit */
+  constructor({ version, commit }: { version: string; commit: string | null }) {
     for (const metric of METRICS) this.#register(metric);
     collectDefaultMetrics({ register: this.#registry });
     for (const name of SUMS) this.#registry.removeSingleMetric(name);
-    this.#gauge('agentd_build_info').set({ version, node: process.versions.node }, 1);
+    this.#gauge('agentd_build_info').set(
+      { version, commit: commit ?? 'unknown', node: process.versions.node },
+      1,
+    );
     this.#count('agentd_store_errors_total', {}, 0);
   }
 

@@ -101,12 +101,19 @@ function withoutDialect({ $schema, ...rest }: JsonSchema): { rest: JsonSchema; d
   return { rest, dialect: isDraft7 ? 'draft7' : 'draft2020' };
 }
 
-function compilerOf(dialect: Dialect): Ajv {
+/**
+ * Loads Ajv, if no schema has been checked yet. A daemon calls this as soon as it serves: the 90 modules would slow down
+ * its start, and an upgrade replaces them while it runs.
+ */
+export function loadCompilers(): Record<Dialect, Ajv> {
   compilers ??= createCompilers();
-  return compilers[dialect];
+  return compilers;
 }
 
-/** Loads Ajv when the first schema is checked, because its 90 modules would slow down each start. */
+function compilerOf(dialect: Dialect): Ajv {
+  return loadCompilers()[dialect];
+}
+
 function createCompilers(): Record<Dialect, Ajv> {
   const ajv = load('ajv') as typeof import('ajv');
   const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js');

@@ -14,6 +14,7 @@ it('agentd version prints what a bug report needs', async () => {
   expect(await run('version')).toBe(
     [
       `agentd    ${version()}`,
+      'commit    unknown',
       `Node.js   ${process.version}`,
       `layout    ${layoutName()}`,
       `platform  ${process.platform} ${process.arch}`,
@@ -25,6 +26,7 @@ it('agentd version prints what a bug report needs', async () => {
 it('agentd version prints the same information as one JSON document', async () => {
   expect(JSON.parse(await run('version', '--json'))).toEqual({
     version: version(),
+    commit: null,
     node: process.version,
     layout: layoutName(),
     platform: process.platform,

@@ -398,6 +398,9 @@ describe('settings that depend on each other', () => {
     { WEBCHAT_ALLOWED_ORIGINS: '*' },
     { ADMIN_LISTEN: '127.0.0.1:9464', SHUTDOWN_DELAY_SECONDS: '24' },
     { ADMIN_LISTEN: ':0', PORT: '0', ADMIN_TOKEN: 'x'.repeat(16) },
+    { AGENT_TIMEOUT_SECONDS: '20' },
+    { SHUTDOWN_GRACE_SECONDS: '60' },
+    { SHUTDOWN_GRACE_SECONDS: '65', ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '5' },
   ])('are accepted: %o', async (env) => {
     expect((await configure(placeWith({ ...VALID, ...env }))).warnings).toEqual([]);
   });
@@ -477,6 +480,22 @@ describe('settings that depend on each other', () => {
     const TOKEN_ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
     const place = placeWith({ ...VALID, NODE_ENV: 'production', TOKEN_ENCRYPTION_KEY, ...env });
     expect((await configure(place)).warnings).toEqual([]);
+  });
+
+  it.each<[Record<string, string>, string, string]>([
+    [{ SHUTDOWN_GRACE_SECONDS: '59' }, 'SHUTDOWN_GRACE_SECONDS (59)', 'more than 59 s'],
+    [{ AGENT_TIMEOUT_SECONDS: '26' }, 'SHUTDOWN_GRACE_SECONDS (25)', 'more than 25 s'],
+    [
+      { SHUTDOWN_GRACE_SECONDS: '62', ADMIN_LISTEN: '127.0.0.1:0', SHUTDOWN_DELAY_SECONDS: '4' },
+      'SHUTDOWN_GRACE_SECONDS (62) without SHUTDOWN_DELAY_SECONDS (4)',
+      'more than 58 s',
+    ],
+  ])('cause a warning if a stop cuts runs that are within their time limit: %o', async (env, grace, cut) => {
+    const { warnings } = await configure(placeWith({ ...VALID, ...env }));
+    const limit = env.AGENT_TIMEOUT_SECONDS ?? 60;
+    expect(warnings).toEqual([
+      `${grace} is less than AGENT_TIMEOUT_SECONDS (${limit}): a stop cuts runs that take ${cut}. Their requests get 503, and messages of platforms are run again after the next start`,
+    ]);
   });
 
   it('are refused if WEBCHAT_ALLOWED_ORIGINS is * while a channel streams to browsers', async () => {

@@ -79,7 +79,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
     channels: [{ plugin: { name: 'web' } as ChannelPlugin, channel }],
     ...(options.requestTimeout ? { requestTimeout: options.requestTimeout } : {}),
   });
-  const address = await server.listen('127.0.0.1', 0);
+  const address = await server.listen({ host: '127.0.0.1', port: 0 });
   served.push(server);
   return { ...address, server, log, traces, hits, validations };
 }

@@ -437,5 +437,5 @@ test('a server reports a port that is in use with the error of the system', asyn
   const web = await serve();
   const other = await serve();
   await other.server.close();
-  await expect(other.server.listen('127.0.0.1', web.port)).rejects.toThrow('EADDRINUSE');
+  await expect(other.server.listen({ host: '127.0.0.1', port: web.port })).rejects.toThrow('EADDRINUSE');
 });

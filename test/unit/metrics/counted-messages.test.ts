@@ -12,7 +12,7 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 
 let metrics: Metrics;
 beforeEach(() => {
-  metrics = new Metrics('1.2.3');
+  metrics = new Metrics({ version: '1.2.3', commit: null });
 });
 
 /** The samples of a metric, by their labels. */

@@ -30,7 +30,7 @@ it('the inbox gauges give the age of the oldest unfinished message, but no age f
 it('the metrics leave out the inbox of a store that hangs, so that the other metrics can be read', async () => {
   const clock = new VirtualClock(NOW);
   const read = gauges(() => new Promise(() => {}), clock);
-  const metrics = new Metrics('1.2.3');
+  const metrics = new Metrics({ version: '1.2.3', commit: null });
   metrics.addChannel('teamchat', true);
   metrics.readFrom(read);
   const inbox = expect(read.inbox()).rejects.toThrow(StoreUnavailable);

@@ -19,7 +19,7 @@ const IDLE = {
 
 let metrics: Metrics;
 beforeEach(() => {
-  metrics = new Metrics('1.2.3');
+  metrics = new Metrics({ version: '1.2.3', commit: 'abc' });
 });
 
 /** The value of a sample in the text of the metrics, or undefined if there is no such sample. */
@@ -235,7 +235,7 @@ describe('metrics', () => {
 
   it('contain the version', async () => {
     const node = process.versions.node;
-    expect(await sample(`agentd_build_info{version="1.2.3",node="${node}"}`)).toBe(1);
+    expect(await sample(`agentd_build_info{version="1.2.3",commit="abc",node="${node}"}`)).toBe(1);
   });
 });
 

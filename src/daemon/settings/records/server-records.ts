@@ -48,7 +48,8 @@ export const SERVER_RECORDS = [
     max: 3600,
     default: 25,
     unit: 'seconds',
-    sentence: 'How long a stopping daemon lets running requests finish.',
+    sentence:
+      'How long a stopping daemon lets running requests finish. A run that takes longer is cut, although AGENT_TIMEOUT_SECONDS may allow it.',
   },
   {
     name: 'ADMIN_LISTEN',

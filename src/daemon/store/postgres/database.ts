@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { StoreUnavailable } from '../../errors.ts';
 import type { Log } from '../../log.ts';
@@ -18,6 +19,11 @@ const IDLE_MS = 30_000;
  * environment.
  */
 const DEFECT = /^(?:22|23|42(?!501))/;
+
+// `pg` loads this package only when a server asks for a password that DATABASE_URL does not have. An upgrade may have
+// replaced its files until then.
+const ofThis = createRequire(import.meta.url);
+createRequire(ofThis.resolve('pg'))('pgpass');
 
 /** The operations within a transaction. */
 export interface Transaction {

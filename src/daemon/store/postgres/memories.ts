@@ -7,7 +7,7 @@ import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../memories.ts
 import { termsOf, type WantedTerm, wantedTerms } from '../memory-terms.ts';
 import { rankMemories } from '../rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
-import { migrate } from './migrations.ts';
+import { migrate, readSteps } from './migrations.ts';
 
 /** Times are bigint, which the client returns as strings. */
 type MemoryRow = Omit<Memory, 'created_at' | 'used_at'> & { created_at: string; used_at: string };
@@ -35,6 +35,7 @@ class PostgresMemories implements MemoryStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #max: number;
+  readonly #steps = readSteps();
   /** Resolves when the schema is current. Null before the first use and after a failed migration. */
   #migrated: Promise<void> | null = null;
 
@@ -181,7 +182,7 @@ class PostgresMemories implements MemoryStore {
   }
 
   #prepare(): Promise<void> {
-    this.#migrated ??= migrate(this.#database).catch((error: unknown) => {
+    this.#migrated ??= migrate(this.#database, this.#steps).catch((error: unknown) => {
       this.#migrated = null;
       throw error;
     });

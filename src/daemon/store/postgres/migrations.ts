@@ -6,14 +6,16 @@ import type { Database } from './database.ts';
 /** The number of the advisory lock. Any number works, if it never changes. */
 const LOCK = 7_243_001;
 
+/** The statements of one step, as text. */
+export type Steps = readonly string[];
+
 /**
  * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Applies
  * all steps or none.
  * @throws StoreUnavailable if the database cannot be reached or, with a `StoreOfAnotherLayout` as its cause, if a later version
  * has written the schema.
  */
-export async function migrate(database: Database): Promise<void> {
-  const steps = readSteps();
+export async function migrate(database: Database, steps: Steps): Promise<void> {
   await database.migration(async ({ query }) => {
     await query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
     await query('CREATE TABLE IF NOT EXISTS agentd_schema (version integer NOT NULL)');
@@ -31,9 +33,10 @@ export async function migrate(database: Database): Promise<void> {
 
 /**
  * Reads `001-….sql`, `002-….sql`, … next to this file. The n-th file brings the schema to version n. Add new files;
- * never change existing files.
+ * never change existing files. Call this when the daemon starts: the database may be reached only after an upgrade has
+ * replaced the files.
  */
-function readSteps(): string[] {
+export function readSteps(): Steps {
   const here = new URL('.', import.meta.url);
   return readdirSync(here)
     .filter((name) => /^\d{3}-.+\.sql$/.test(name))
