@@ -91,7 +91,10 @@ it('the admin listener reports whether the daemon is starting, serving or draini
   expect(daemon.stdout()).toContain(`${admin}/ready`);
   expect(await ask(`${admin}/ready`)).toEqual({
     status: 200,
-    body: { status: 'ok', checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } },
+    body: {
+      status: 'ok',
+      checks: { daemon: { status: 'ok' }, store: { status: 'ok' }, memory: { status: 'ok' } },
+    },
   });
 
   // `/ready` changes first, so that a load balancer stops sending requests before any request is refused.

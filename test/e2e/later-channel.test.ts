@@ -478,7 +478,7 @@ describe('links', () => {
       ({ msg }) => msg === 'linked token is not valid: Token Expired; using default credentials',
     );
     const explained = await run(to, 'explain', own('m2'));
-    expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found link_expires=20\S+Z/);
+    expect(explained.stdout).toMatch(/identify +fallback +Token Expired +link=found\s+link_expires=20\S+Z/);
     expect(explained.stdout).toContain('person_notified=false');
     expect(explained.stdout).toMatch(/what to do: (?:.|\n)*link\s+again/);
   });

@@ -240,12 +240,12 @@ function buildWithSharedBearer(): string {
   );
   if (path === undefined) throw new Error('no bundle has chooseCredentials');
   const faulty = readFileSync(path, 'utf8')
-    .replace('async function chooseCredentials(', 'let shared;\nasync function chooseCredentials(')
+    .replace('async function chooseCredentials(', 'let leakedBearer;\nasync function chooseCredentials(')
     .replace(
       'return { use: "user", token: new Secret(token),',
-      'shared = token;\n  await new Promise(setImmediate);\n  return { use: "user", token: new Secret(shared),',
+      'leakedBearer = token;\n  await new Promise(setImmediate);\n  return { use: "user", token: new Secret(leakedBearer),',
     );
-  expect(faulty.match(/\bshared\b/g), 'the fault was inserted').toHaveLength(3);
+  expect(faulty.match(/\bleakedBearer\b/g), 'the fault was inserted').toHaveLength(3);
   writeFileSync(path, faulty);
   return join(copy, 'bin/agentd.js');
 }

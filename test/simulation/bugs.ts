@@ -218,8 +218,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/inbox/delivery.ts',
-        from: 'await this.#sendInTime(reply);',
-        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n      await this.#sendInTime(reply);",
+        from: 'await this.#sendInTime({ ...reply, reply_to });',
+        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n      await this.#sendInTime({ ...reply, reply_to });",
       },
     ],
   },
