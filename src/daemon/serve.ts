@@ -17,7 +17,6 @@ import { createValidator } from './identity/validator.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Log } from './log.ts';
-import { loadParser } from './message/close-fence.ts';
 import { gaugesOf } from './metrics/gauges.ts';
 import { measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -43,7 +42,6 @@ import { startReaper } from './stream/reaper.ts';
 import type { StreamServices } from './stream/stream-services.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
-import { mayNeedReport } from './tools/bind-tools.ts';
 import { loadCompilers } from './tools/compile-schema.ts';
 import { createSource } from './tools/create-source.ts';
 import { builtInTools, createRegistry } from './tools/registry.ts';
@@ -235,8 +233,6 @@ export async function startDaemon(
     life.started('connections to model servers', reachModels(settings, log));
     readiness.serving();
     setImmediate(loadCompilers);
-    // Replies to which the daemon may add a text need the parser.
-    if (tools.tools().some(mayNeedReport)) await loadParser();
 
     const grace = settings.SHUTDOWN_GRACE_SECONDS * 1000;
     const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);

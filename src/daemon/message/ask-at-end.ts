@@ -27,14 +27,14 @@ export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 
 }
 
 /** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
-export async function askAtEnd(
+export function askAtEnd(
   reply: ReplyText,
   { kept }: Pick<Desk, 'kept'>,
   { texts }: Runnable,
-): Promise<AskedQuestion | null> {
+): AskedQuestion | null {
   if (kept === null) return null;
   const question = questionText(kept.question, texts);
-  await reply.add(question);
+  reply.add(question);
   return {
     action: kept.action,
     summary: plainQuestion(kept.question),

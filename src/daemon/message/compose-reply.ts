@@ -67,7 +67,7 @@ export async function composeReply(
     if (!reply.hasWords && !isStopped(turn) && desk.kept === null)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
     if (untold && carriedOut !== null) {
-      await reply.add(await reportAction(carriedOut, turn, services));
+      reply.add(await reportAction(carriedOut, turn, services));
       reported = carriedOut.action_id;
     }
   } catch (error) {
@@ -76,7 +76,7 @@ export async function composeReply(
     line.reason = runFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
-    await reply.add(await reportAction(carriedOut, turn, services));
+    reply.add(await reportAction(carriedOut, turn, services));
     reported = carriedOut.action_id;
   }
   const stopped = isStopped(turn);
@@ -85,10 +85,10 @@ export async function composeReply(
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(journal, turn, services);
   const writes = reportWrites(journal, turn.texts, { untold, reported });
-  if (writes !== '') await reply.add(writes);
+  if (writes !== '') reply.add(writes);
   const toOpen = pages.inWords(turn.texts);
-  if (toOpen !== '') await reply.add(toOpen);
-  const asked = stopped ? null : await askAtEnd(reply, desk, turn);
+  if (toOpen !== '') reply.add(toOpen);
+  const asked = stopped ? null : askAtEnd(reply, desk, turn);
   reply.finish();
   return { reply: reply.text, stopped, asked };
 }
@@ -159,11 +159,11 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
  * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
  * arguments, if there is a call that can be made.
  */
-async function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Promise<Composed> {
+function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Composed {
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
-  await reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
-  const asked = await askAtEnd(reply, desk, turn);
+  reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
+  const asked = askAtEnd(reply, desk, turn);
   return { reply: reply.text, stopped: false, asked };
 }
 

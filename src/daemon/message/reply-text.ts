@@ -1,5 +1,5 @@
 import { StreamMask } from '../secret.ts';
-import { closeFence } from './close-fence.ts';
+import { FENCE_MARKS, FenceReader } from './fence-reader.ts';
 import type { Outlet } from './outlet.ts';
 
 /** Maximum length of a runtime's text, in characters. The rest is cut off. */
@@ -11,6 +11,9 @@ const REPLY_MAX = 100_000;
  */
 const HIDING = /<|(?<=\]):/g;
 
+/** Marks in a line that is not complete yet, or the beginning of marks at its end. */
+const BEGUN_MARKS = /`{3,}|~{3,}|[`~]{1,2}$/;
+
 /**
  * The reply while it is being composed. Each piece is passed to the outlet at once, except for pieces that must be
  * changed if a text of the daemon follows. Tokens in the text of a runtime are masked.
@@ -19,15 +22,21 @@ export class ReplyText {
   readonly #outlet: Pick<Outlet, 'text'>;
   readonly #mayContinue: boolean;
   readonly #mask = new StreamMask();
+  readonly #fences = new FenceReader();
   #text = '';
-  /** The end of the runtime's text, from the first `HIDING` markup on. */
+  /** The part of the last line of `#text` that the runtime has written. */
+  #line = '';
+  /** The end of the runtime's text that is not passed on yet. */
   #held = '';
+  /** Whether `#held` begins with markup that would have to be changed. It is then held until the end. */
+  #isStuck = false;
   #isClosed = false;
   #hasWords = false;
 
   /**
    * @param mayContinue whether a text of the daemon may follow the text of the runtime. If so, the runtime's text is
-   * held back from the first `HIDING` markup on, until it is known whether a text follows.
+   * held back from the first markup on that could hide that text: `HIDING` markup, and fences on which readers of
+   * Markdown do not agree.
    */
   constructor(outlet: Pick<Outlet, 'text'>, mayContinue: boolean) {
     this.#outlet = outlet;
@@ -67,8 +76,8 @@ export class ReplyText {
    * Adds a paragraph of the daemon, which is never cut off. First closes the runtime's text, so that no markup in it
    * can hide the paragraph.
    */
-  async add(text: string): Promise<void> {
-    if (!this.#isClosed) await this.#close();
+  add(text: string): void {
+    if (!this.#isClosed) this.#close();
     this.#append(this.#text === '' ? text : `\n\n${text}`);
   }
 
@@ -85,25 +94,57 @@ export class ReplyText {
   #say(masked: string): void {
     const text = masked.slice(0, Math.max(0, REPLY_MAX - this.#length)).toWellFormed();
     if (text.trim() !== '') this.#hasWords = true;
-    const at = this.#held !== '' ? 0 : this.#mayContinue ? this.#hidingIn(text) : text.length;
-    this.#append(text.slice(0, at));
-    this.#held += text.slice(at);
+    this.#held += text;
+    if (!this.#mayContinue) this.finish();
+    while (!this.#isStuck && this.#held !== '' && this.#passOnLine());
   }
 
-  /** Where the first `HIDING` markup begins in a text that continues the reply; its length if there is none. */
+  /** Passes on the next line, or as much of it as may be passed on now. @returns whether the line was complete. */
+  #passOnLine(): boolean {
+    const end = this.#held.indexOf('\n');
+    const isWhole = end !== -1;
+    const line = isWhole ? this.#held.slice(0, end) : this.#held;
+    const hides = this.#hidingIn(line);
+    const marks = line.search(isWhole ? FENCE_MARKS : BEGUN_MARKS);
+    const isClear = hides === -1 && (!isWhole || this.#fences.read(this.#line + line));
+    if (isWhole && isClear) {
+      this.#pass(end + 1);
+      this.#line = '';
+      return true;
+    }
+    this.#isStuck = isWhole ? !isClear : hides !== -1;
+    this.#pass(Math.min(...[hides, marks, line.length].filter((at) => at !== -1)));
+    return false;
+  }
+
+  /** Where the first `HIDING` markup begins in a text that continues the line; -1 if there is none. */
   #hidingIn(text: string): number {
-    const last = this.#text.slice(-1);
+    const last = this.#line.slice(-1);
     const at = (last + text).search(HIDING);
-    return at === -1 ? text.length : at - last.length;
+    return at === -1 ? -1 : at - last.length;
   }
 
-  async #close(): Promise<void> {
+  #pass(length: number): void {
+    const text = this.#held.slice(0, length);
+    this.#held = this.#held.slice(length);
+    this.#line += text;
+    this.#append(text);
+  }
+
+  /** Changes the text that was held back, so that nothing in it hides what follows, and closes the open fence. */
+  #close(): void {
     this.#isClosed = true;
-    const last = this.#text.slice(-1);
-    const escaped = (last + this.#held).replace(HIDING, (sign) => (sign === '<' ? '&lt;' : `\\${sign}`));
+    const last = this.#line.slice(-1);
+    const safe = (last + this.#held)
+      .replace(HIDING, (sign) => (sign === '<' ? '&lt;' : `\\${sign}`))
+      .slice(last.length);
     this.#held = '';
-    this.#append(escaped.slice(last.length));
-    this.#append(await closeFence(this.#text));
+    const lines = safe.split('\n').map((line, index) => {
+      const isAgreed = this.#fences.read(index === 0 ? this.#line + line : line);
+      return isAgreed ? line : line.replace(/`{3,}|~{3,}/g, (marks) => marks.replace(/./g, '\\$&'));
+    });
+    this.#append(lines.join('\n'));
+    if (this.#fences.open !== null) this.#append(`\n${this.#fences.open}`);
   }
 
   #append(text: string): void {

@@ -59,7 +59,7 @@ describe('a call that needs confirmation', () => {
     };
     const { response, confirmation } = await world.say('yes', { token: ada });
     expect(confirmation?.summary).toBe('Cancel order "1005"');
-    expect(response).toMatch(/^All done\. ```\n&lt;!-- \n\nPlease confirm: Cancel order "1005"\n\n/);
+    expect(response).toMatch(/^All done\. \\`\\`\\`\n&lt;!-- \n\nPlease confirm: Cancel order "1005"\n\n/);
     world.afterwards = async function* () {
       yield 'a <b> c';
     };

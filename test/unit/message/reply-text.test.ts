@@ -21,7 +21,7 @@ function replyOf(pieces: readonly string[], mayContinue = true) {
 async function followed(...pieces: string[]): Promise<string> {
   const { reply, sent } = replyOf(pieces);
   reply.end();
-  await reply.add(QUESTION);
+  reply.add(QUESTION);
   expect(sent.join('')).toBe(reply.text);
   return reply.text;
 }
@@ -126,7 +126,7 @@ describe('a reply that a text of the daemon follows', () => {
     await followed('```');
     const { reply } = replyOf([`~~~\n~~~\n${text}`]);
     const before = process.cpuUsage();
-    await reply.add(QUESTION);
+    reply.add(QUESTION);
     const { user, system } = process.cpuUsage(before);
     expect((user + system) / 1000).toBeLessThan(500);
   });
@@ -139,6 +139,19 @@ describe('a reply that nothing follows', () => {
     reply.end();
     reply.finish();
     expect(reply.text).toBe('one two [a]: b <b> three');
+    expect(sent.join('')).toBe(reply.text);
+  });
+
+  it('is passed on line by line if its fences are plain, and held back from another fence on', () => {
+    const { reply, sent } = replyOf(['a `b` ``', '`c\n``', '`ts\n  ```` d', '\n```\nmore\n- ', '```\n  e\n']);
+    expect(sent.join('')).toBe('a `b` ');
+    const plain = replyOf(['a `b` ', 'c\n``', '`ts\n  ```` d', '\n```\nmore\n- ', '```\n  e\n']);
+    expect(plain.sent.join('')).toBe('a `b` c\n```ts\n  ```` d\n```\nmore\n- ');
+    for (const one of [reply, plain.reply]) {
+      one.end();
+      one.finish();
+    }
+    expect(plain.sent.join('')).toBe('a `b` c\n```ts\n  ```` d\n```\nmore\n- ```\n  e\n');
     expect(sent.join('')).toBe(reply.text);
   });
 
