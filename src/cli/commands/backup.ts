@@ -21,8 +21,9 @@ export const command: Command = {
   async run({ args: [file = ''], options, out }) {
     const path = resolve(file);
     const from = await withStore(options, async (store) => {
-      if (store.maintenance === null) throw failed(`the store ${store.description} has no files to copy`);
-      await store.maintenance.backup(path);
+      const { backup } = store.maintenance ?? {};
+      if (!backup) throw failed(`the store ${store.description} has no files to copy`);
+      await backup(path);
       return store.description;
     });
     out.data({ file: path, store: from }, () => `wrote ${printable(path)}`);

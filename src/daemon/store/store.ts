@@ -123,10 +123,10 @@ export interface StoreMaintenance {
   sweep(): Promise<number>;
   /**
    * Copies everything that is stored into a new file, mode 0600, while the daemon runs. After a crash, the copy is
-   * either complete or absent.
+   * either complete or absent. Null if the server of the store has its own tools for this.
    * @throws BackupFailed if the file exists or cannot be written.
    */
-  backup(file: string): Promise<void>;
+  readonly backup: ((file: string) => Promise<void>) | null;
 }
 
 export interface StoreCondition {

@@ -1,5 +1,5 @@
 /**
- * A small transactional store of documents (agentd-store(7), "Kernels"). The rules of each concern are written once, over
+ * A small transactional store of documents. The rules of each concern are written once, over
  * this interface (`store/logic`); a kernel knows a database, and no rule.
  *
  * Documents are JSON. They are never changed in place: a step puts a new one.

@@ -87,9 +87,10 @@ export function guardStore(kernel: Kernel): GuardStore {
 export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimits): GuardVerdict {
   const { user, session_id: tag, message_id } = message;
   const stored = tx.get(GUARD_USER, user.key);
+  // Hits share their array with the hits that are made of them, and a document must not change.
   const before = {
     verdict: seenMessage(tx, user.platform, message_id).verdict,
-    user: stored && { user: stored.user, circuit: stored.circuit, messages: hitsOf(stored.messages) },
+    user: stored && { user: stored.user, circuit: stored.circuit, messages: hitsOf([...stored.messages]) },
     turns: tx.get(GUARD_TURNS, tag),
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, tx.now);

@@ -15,7 +15,7 @@ export function limitStore(kernel: Kernel): LimitStore {
       kernel.step(
         (tx) => {
           const found = tx.get(LIMIT, key);
-          const { state, hits, expires_at } = hitWindow(found && hitsOf(found.hits), limit, tx.now);
+          const { state, hits, expires_at } = hitWindow(found && hitsOf([...found.hits]), limit, tx.now);
           tx.put(LIMIT, key, { hits: listHits(hits), expires_at });
           return state;
         },

@@ -1,6 +1,6 @@
 import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from '../bounds.ts';
-import type { Kernel } from '../kernels/kernel.ts';
-import type { Store } from '../store.ts';
+import type { Kernel, Ring } from '../kernels/kernel.ts';
+import type { Store, StoreMaintenance } from '../store.ts';
 import { actionStore } from './actions.ts';
 import { auditStore } from './audit.ts';
 import { budgetStore } from './budgets.ts';
@@ -16,7 +16,7 @@ import { tokenSteps } from './stored-tokens.ts';
 import { streamStore } from './streams.ts';
 import { summaryStore } from './summaries.ts';
 import { toolDigestStore } from './tool-digests.ts';
-import { traceRings, traceStore } from './traces.ts';
+import { type KeptTrace, traceRings, traceStore } from './traces.ts';
 import { turnSteps } from './turns.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
@@ -36,11 +36,12 @@ export interface Bounds {
 /** The parts of a store that the rules share, and those that only its kernel can tell. */
 export type KernelParts = Pick<
   Store,
-  'maintenance' | 'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom' | 'check'
+  'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom' | 'check'
 > & {
   /** `StreamStore.gather_ms` */
   gather_ms: number;
   scrub: Scrub;
+  maintenance(rings: readonly Ring<KeptTrace>[]): StoreMaintenance | null;
 };
 
 /** The store of the daemon over a kernel: each port is the rules of its concern, in steps of the kernel. */
@@ -54,7 +55,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     failedMax: FAILED_MAX,
     ...wanted,
   };
-  const { gather_ms, scrub, ...own } = parts;
+  const { gather_ms, scrub, maintenance, ...own } = parts;
   const rings = traceRings(bounds);
   return {
     description: kernel.description,
@@ -76,6 +77,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     ...turnSteps(kernel, bounds, rings),
     ...tokenSteps(kernel),
     ...own,
+    maintenance: maintenance([rings.answered, rings.refused]),
     lieTogether: () => true,
     close: () => kernel.close(),
   };

@@ -16,7 +16,7 @@ export function openKernelMemory(
     kernel,
     {
       memories: null,
-      maintenance: null,
+      maintenance: () => null,
       replicas: null,
       advice: async () => [],
       census: async () => null,

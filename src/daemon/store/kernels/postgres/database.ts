@@ -1,6 +1,6 @@
-import { DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { StoreUnavailable } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { DatabaseError, Pool, type PoolClient, type QueryConfig, type QueryResultRow } from 'pg';
+import { StoreUnavailable } from '../../../errors.ts';
+import type { Log } from '../../../log.ts';
 
 /** Maximum number of connections of one daemon. */
 const CONNECTIONS_MAX = 5;
@@ -30,12 +30,15 @@ export class Database {
   readonly description: string;
   readonly #pool: Pool;
 
-  /** @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used. */
-  constructor(url: string, log: Pick<Log, 'debug'>) {
+  /**
+   * @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used.
+   * @param max maximum number of connections
+   */
+  constructor(url: string, log: Pick<Log, 'debug'>, max = CONNECTIONS_MAX) {
     this.description = describe(url);
     this.#pool = new Pool({
       connectionString: url,
-      max: CONNECTIONS_MAX,
+      max,
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: QUERY_MS,
       idleTimeoutMillis: IDLE_MS,
@@ -84,6 +87,15 @@ export class Database {
   /** Runs the work in a transaction whose statements may take a long time (`MIGRATION_MS`). */
   migration<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.transaction(work, MIGRATION_MS);
+  }
+
+  /** Runs one statement that may take a long time and cannot be in a transaction. */
+  async maintain(text: string): Promise<void> {
+    try {
+      await this.#pool.query({ text, query_timeout: MIGRATION_MS } as QueryConfig);
+    } catch (error) {
+      throw asStoreFailure(error);
+    }
   }
 
   async close(): Promise<void> {
