@@ -14,6 +14,7 @@ const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'tes
  * call, or start many processes. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
+  'test/contract/kernel-postgres.test.ts',
   'test/contract/postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
   'test/contract/redis-connect.test.ts',
