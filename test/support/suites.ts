@@ -36,6 +36,8 @@ export const SLOW = [
   'test/unit/store/inbox-queues.test.ts',
   'test/unit/store/killed-writer.test.ts',
   'test/unit/store/limits.test.ts',
+  'test/unit/store/postgres-kernel.test.ts',
+  'test/unit/store/postgres-store.test.ts',
   'test/unit/store/resident-state.test.ts',
   'test/unit/store/small-disk.test.ts',
   'test/unit/tools/mcp/persons.test.ts',

@@ -7,7 +7,7 @@ import type {
   WithdrawnActions,
 } from '../actions.ts';
 import type { IndexEntry, Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { holdsSession } from './claim-state.ts';
+import { keepsSession } from './claim-state.ts';
 import { holdsKey } from './idempotency.ts';
 import { listed } from './listed.ts';
 import { findSession } from './session-document.ts';
@@ -51,7 +51,7 @@ export function actionStore(
       }),
     settle: (claim, action_id, to, turn_key) =>
       kernel.step((tx) => {
-        if (!holdsSession(tx, claim)) return 'lost';
+        if (!keepsSession(tx, claim)) return 'lost';
         const stored = tx.get(ACTION, action_id);
         if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
         const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
@@ -203,7 +203,7 @@ function change(tx: Tx, stored: StoredAction, to: Partial<Action>): void {
 }
 
 function areHeld(tx: Tx, { session, key }: RunClaims): boolean {
-  return holdsSession(tx, session) && (key === null || holdsKey(tx, key));
+  return keepsSession(tx, session) && (key === null || holdsKey(tx, key));
 }
 
 function isOpen(tx: Tx, action: Action): boolean {

@@ -4,7 +4,7 @@ import type { Kernel, Kind, Ring } from '../kernels/kernel.ts';
 
 const KEY_BYTES = 32;
 
-const LINES: Ring<AuditLine> = {
+export const LINES: Ring<AuditLine> = {
   name: 'audit',
   max: 1_000_000,
   retention_ms: AUDIT_RETENTION_MS,

@@ -42,6 +42,18 @@ export function holdsSession(
   return tx.get(SESSION_CLAIM, session_tag)?.owner === owner;
 }
 
+/**
+ * Whether this owner still has the claim of the session, which is stored anew with the step. Whoever takes the claim over
+ * at the same time has then read either all that the step stores, or the step is not stored. A step needs it if it stores
+ * documents that the next owner finds in an index.
+ */
+export function keepsSession(tx: Tx, claim: { session_tag: string; owner: string }): boolean {
+  const found = tx.get(SESSION_CLAIM, claim.session_tag);
+  if (found?.owner !== claim.owner) return false;
+  tx.put(SESSION_CLAIM, claim.session_tag, found);
+  return true;
+}
+
 /** Takes the claim of a session. @returns the owner; null while another claim is valid. */
 export function takeSession(tx: Tx, session_tag: string): string | null {
   const found = tx.get(SESSION_CLAIM, session_tag);

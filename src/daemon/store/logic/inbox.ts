@@ -29,8 +29,10 @@ export interface InboxBounds {
 
 /** How many heads a claim looks at beyond its limit: a clock that was set back can make an earlier one not due. */
 const LOOKED_AT = 64;
-/** Maximum number of messages that one step of `expire`, `reap` or `retryFailed` changes. */
+/** Maximum number of messages that one step of `expire` or `reap` changes. */
 const BATCH = 1000;
+/** How many messages one step of `retryFailed` changes. */
+const RETRIED = 100;
 
 export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRings): InboxStore {
   return {
@@ -164,17 +166,22 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         const stored = tx.get(MESSAGE, id);
         return stored !== null && retry(tx, stored);
       }),
-    retryFailed: ({ platform, failed_since = 0 }) =>
-      kernel.step((tx) => {
-        const failed = tx
-          .first(MESSAGE, 'failed', bounds.failedMax)
-          .map(({ doc }) => doc)
-          .filter(({ message }) => (message.ended_at ?? 0) >= failed_since)
-          .filter(({ message }) => platform === undefined || message.platform === platform)
-          .sort((one, other) => one.serial - other.serial);
-        for (const stored of failed) retry(tx, stored);
-        return failed.map(({ message }) => message.id);
-      }),
+    async retryFailed({ platform, failed_since = 0 }) {
+      const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
+        state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
+      const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
+      const retried: string[] = [];
+      for (let next = 0; next < meant.length; next += RETRIED)
+        retried.push(
+          ...(await kernel.step((tx) =>
+            meant.slice(next, next + RETRIED).flatMap(({ message: { id } }) => {
+              const stored = tx.get(MESSAGE, id);
+              return stored !== null && isMeant(stored) && retry(tx, stored) ? [id] : [];
+            }),
+          )),
+        );
+      return retried;
+    },
     discard: (id) =>
       kernel.step((tx) => {
         const stored = tx.get(MESSAGE, id);

@@ -19,7 +19,7 @@ import { LINK, linkOf, removeLink } from './links.ts';
 import { SEEN } from './seen.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from './session-document.ts';
 import { dropStream, STREAM } from './streams.ts';
-import { ERASED, type KeptTrace, type TraceRings } from './traces.ts';
+import { ERASED, erasedKey, type KeptTrace, type TraceRings } from './traces.ts';
 
 /** What a kernel does after an erasure, so that its files have no byte of the deleted data. */
 export type Scrub = () => Promise<void>;
@@ -87,7 +87,7 @@ async function visit(
     ({ doc }) =>
       kernel.step((tx) => {
         dropMessage(tx, doc);
-        tx.put(ERASED, doc.message.id, { expires_at: tx.now + ERASED_MS });
+        tx.put(ERASED, erasedKey(doc.message.id), { expires_at: tx.now + ERASED_MS });
         const tag = match.runsIn(doc.message);
         if (tag !== null) tx.delete(SESSION_CLAIM, tag);
       }),
@@ -147,6 +147,6 @@ function eraseSession(
     dropSession(tx, stored.session);
     tx.delete(SESSION_CLAIM, tag);
     for (const name of [tag, stored.session.session_id])
-      tx.put(ERASED, name, { expires_at: tx.now + ERASED_MS });
+      tx.put(ERASED, erasedKey(name), { expires_at: tx.now + ERASED_MS });
   });
 }

@@ -2,7 +2,7 @@ import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } 
 import type { Kernel, Ring } from '../kernels/kernel.ts';
 import type { Store, StoreMaintenance } from '../store.ts';
 import { actionStore } from './actions.ts';
-import { auditStore } from './audit.ts';
+import { auditStore, LINES } from './audit.ts';
 import { budgetStore } from './budgets.ts';
 import { guardStore } from './guard.ts';
 import { idempotencyStore } from './idempotency.ts';
@@ -16,7 +16,7 @@ import { tokenSteps } from './stored-tokens.ts';
 import { streamStore } from './streams.ts';
 import { summaryStore } from './summaries.ts';
 import { toolDigestStore } from './tool-digests.ts';
-import { type KeptTrace, traceRings, traceStore } from './traces.ts';
+import { traceRings, traceStore } from './traces.ts';
 import { turnSteps } from './turns.ts';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
@@ -41,7 +41,7 @@ export type KernelParts = Pick<
   /** `StreamStore.gather_ms` */
   gather_ms: number;
   scrub: Scrub;
-  maintenance(rings: readonly Ring<KeptTrace>[]): StoreMaintenance | null;
+  maintenance(rings: readonly Ring<never>[]): StoreMaintenance | null;
 };
 
 /** The store of the daemon over a kernel: each port is the rules of its concern, in steps of the kernel. */
@@ -77,7 +77,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     ...turnSteps(kernel, bounds, rings),
     ...tokenSteps(kernel),
     ...own,
-    maintenance: maintenance([rings.answered, rings.refused]),
+    maintenance: maintenance([rings.answered, rings.refused, LINES]),
     lieTogether: () => true,
     close: () => kernel.close(),
   };

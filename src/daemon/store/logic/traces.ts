@@ -1,13 +1,19 @@
+import { createHash } from 'node:crypto';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { Kernel, Kind, Ring, Tx } from '../kernels/kernel.ts';
 import type { TraceStore } from '../traces.ts';
 
-/** The ids of erased sessions and turns. */
+/** Erased sessions and turns, by `erasedKey`. */
 export const ERASED: Kind<{ expires_at: number }> = {
   name: 'erased',
   expires: ({ expires_at }) => expires_at,
 };
+
+/** The hash of an id: the id itself is erased. */
+export function erasedKey(id: string): string {
+  return createHash('sha256').update(id).digest('hex');
+}
 
 /** A trace with the time when it was stored. */
 export interface KeptTrace {
@@ -70,7 +76,9 @@ export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
 }
 
 function keepUnlessErased(tx: Tx, ring: Ring<KeptTrace>, trace: TraceRecord): void {
-  const isErased = [trace.turn_id, trace.session_id].some((id) => id !== null && tx.get(ERASED, id) !== null);
+  const isErased = [trace.turn_id, trace.session_id].some(
+    (id) => id !== null && tx.get(ERASED, erasedKey(id)) !== null,
+  );
   if (!isErased) keepTrace(tx, ring, trace);
 }
 

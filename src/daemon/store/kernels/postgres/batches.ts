@@ -6,12 +6,20 @@ import { StoreUnavailable } from '../../../errors.ts';
  */
 export class Batches<Given, Result> {
   readonly #work: (given: readonly Given[]) => Promise<Result[]>;
+  readonly #shareOf: (given: Given) => number;
   #waiting: { given: Given; done: PromiseWithResolvers<Result> }[] = [];
   #isBusy = false;
 
-  /** @param work resolves to one result for each of the calls, in their order */
-  constructor(work: (given: readonly Given[]) => Promise<Result[]>) {
+  /**
+   * @param work resolves to one result for each of the calls, in their order
+   * @param shareOf the part of a trip that a call takes up; by default, it does not matter
+   */
+  constructor(
+    work: (given: readonly Given[]) => Promise<Result[]>,
+    shareOf: (given: Given) => number = () => 0,
+  ) {
     this.#work = work;
+    this.#shareOf = shareOf;
   }
 
   add(given: Given): Promise<Result> {
@@ -25,11 +33,20 @@ export class Batches<Given, Result> {
   #schedule(): void {
     if (this.#isBusy || this.#waiting.length === 0) return;
     this.#isBusy = true;
-    setImmediate(() => void this.#send());
+    setImmediate(() => void this.#send(this.#waiting.splice(0, this.#nextSize())));
   }
 
-  async #send(): Promise<void> {
-    const batch = this.#waiting.splice(0, BATCH_MAX);
+  /** How many of the waiting calls fit into one trip: at least one. */
+  #nextSize(): number {
+    let share = 0;
+    const full = this.#waiting.findIndex(({ given }, place) => {
+      share += this.#shareOf(given);
+      return place === BATCH_MAX || (place > 0 && share > 1);
+    });
+    return full < 0 ? this.#waiting.length : full;
+  }
+
+  async #send(batch: readonly { given: Given; done: PromiseWithResolvers<Result> }[]): Promise<void> {
     try {
       const results = await this.#work(batch.map(({ given }) => given));
       for (const [place, { done }] of batch.entries()) done.resolve(results[place] as Result);

@@ -10,6 +10,8 @@ const CONNECT_MS = 2_000;
 const QUERY_MS = 2_000;
 /** How long a statement of a migration may take, ms. It may have to wait for the migration of another daemon. */
 const MIGRATION_MS = 60_000;
+/** How long a statement of maintenance waits for a lock, ms. */
+const LOCK_MS = 5_000;
 /** How long an unused connection is kept open, ms. */
 const IDLE_MS = 30_000;
 
@@ -18,6 +20,13 @@ const IDLE_MS = 30_000;
  * environment.
  */
 const DEFECT = /^(?:22|23|42(?!501))/;
+
+/**
+ * What a new connection needs, whatever the defaults of the server are: checks that see what was committed while they
+ * waited for a lock, and commits that are on disk when they are acknowledged.
+ */
+const PREPARATION = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /** The operations within a transaction. */
 export interface Transaction {
@@ -46,6 +55,9 @@ export class Database {
       // Idle connections must not keep a command from ending.
       allowExitOnIdle: true,
       application_name: 'agentd',
+      onConnect: async (client) => {
+        await client.query(PREPARATION);
+      },
     });
     // If the server closes an idle connection, the next query opens a new one.
     this.#pool.on('error', (err) => log.debug({ err }, 'an idle connection to Postgres was closed'));
@@ -89,12 +101,20 @@ export class Database {
     return this.transaction(work, MIGRATION_MS);
   }
 
-  /** Runs one statement that may take a long time and cannot be in a transaction. */
+  /**
+   * Runs one statement that may take a long time and cannot be in a transaction. It waits only a short time for a lock,
+   * because all other statements wait behind it.
+   */
   async maintain(text: string): Promise<void> {
+    let client: PoolClient | undefined;
     try {
-      await this.#pool.query({ text, query_timeout: MIGRATION_MS } as QueryConfig);
+      client = await this.#pool.connect();
+      await client.query(`SET lock_timeout = ${LOCK_MS}`);
+      await client.query({ text, query_timeout: MIGRATION_MS } as QueryConfig);
     } catch (error) {
       throw asStoreFailure(error);
+    } finally {
+      client?.release(true);
     }
   }
 

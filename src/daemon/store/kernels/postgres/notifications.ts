@@ -5,8 +5,9 @@ import { randomSuffix } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { Listener } from '../kernel.ts';
 
-/** The channel of LISTEN and NOTIFY. */
-const CHANNEL = 'agentd';
+const CONNECT_MS = 2_000;
+/** How soon a connection is checked that nothing arrives on, ms. */
+const KEEP_ALIVE_MS = 10_000;
 const RECONNECT_MIN_MS = 100;
 const RECONNECT_MAX_MS = 5_000;
 
@@ -31,7 +32,7 @@ export class Notifications {
 
   /** Calls the listeners of this process. */
   tell(channel: string, heard: readonly unknown[]): void {
-    if (!this.#closing.signal.aborted) this.#listeners.emit(channel, ...heard);
+    if (!this.#closing.signal.aborted) this.#listeners.emit(eventOf(channel), ...heard);
   }
 
   /** The text of NOTIFY for the other processes. */
@@ -39,10 +40,15 @@ export class Notifications {
     return JSON.stringify([this.#origin, channel, change]);
   }
 
+  /** Notes that hints for the other processes could not be sent. */
+  noteLost(err: unknown): void {
+    this.#log.debug({ err }, 'hints for other daemons could not be sent');
+  }
+
   watch(channel: string, hear: Listener): () => void {
-    this.#listeners.on(channel, hear);
+    this.#listeners.on(eventOf(channel), hear);
     this.#listening ??= this.#listen();
-    return () => void this.#listeners.off(channel, hear);
+    return () => void this.#listeners.off(eventOf(channel), hear);
   }
 
   async close(): Promise<void> {
@@ -67,7 +73,14 @@ export class Notifications {
   /** Resolves when the connection has ended, or the kernel was closed. */
   async #listenOnce(onListening: () => void): Promise<void> {
     const { signal } = this.#closing;
-    const client = new Client({ connectionString: this.#url, application_name: 'agentd', keepAlive: true });
+    const client = new Client({
+      connectionString: this.#url,
+      application_name: 'agentd',
+      connectionTimeoutMillis: CONNECT_MS,
+      query_timeout: CONNECT_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    });
     const ended = Promise.withResolvers<void>();
     client.on('error', (err) => {
       this.#log.debug({ err }, 'the connection for hints was lost');
@@ -79,7 +92,8 @@ export class Notifications {
     signal.addEventListener('abort', stop);
     try {
       await client.connect();
-      await client.query(`LISTEN ${CHANNEL}`);
+      const { rows } = await client.query<{ channel: string }>('SELECT agentd_channel() AS channel');
+      await client.query(`LISTEN ${client.escapeIdentifier(rows[0]?.channel ?? '')}`);
       onListening();
       if (!signal.aborted) await ended.promise;
     } finally {
@@ -90,8 +104,22 @@ export class Notifications {
     }
   }
 
-  #hear(payload: string | undefined): void {
-    const [origin, channel, ...heard] = JSON.parse(payload ?? '[]') as [string?, string?, ...unknown[]];
-    if (origin !== this.#origin && channel !== undefined) this.tell(channel, heard);
+  /** Anybody who may use the database can send anything. */
+  #hear(payload = ''): void {
+    let hint: unknown;
+    try {
+      hint = JSON.parse(payload);
+    } catch (err) {
+      this.#log.debug({ err }, 'a hint that no daemon has sent was ignored');
+      return;
+    }
+    if (!Array.isArray(hint)) return;
+    const [origin, channel, ...heard] = hint as unknown[];
+    if (origin !== this.#origin && typeof channel === 'string') this.tell(channel, heard);
   }
+}
+
+/** The name of the event for a channel. It is never that of an event which EventEmitter treats in its own way. */
+function eventOf(channel: string): string {
+  return `told ${channel}`;
 }

@@ -1,101 +1,81 @@
 import { randomSuffix } from '../../../clock.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
+import { type Known, nameOf, type Read, type Version } from './known.ts';
+import { originalKey, storedKey, storedName } from './stored-key.ts';
 
-/** What a step reads, as `agentd_read` takes it. */
-export type Read =
-  | readonly ['time']
-  | readonly ['document', kind: string, key: string]
-  | readonly ['first', kind: string, index: string, limit: number]
-  | readonly ['count', kind: string, index: string]
-  | readonly ['items', kind: string, key: string, after: number];
-
-/** A change, as `agentd_commit` takes it. */
+/** A change, as `agentd_store` takes it. */
 export type Write =
-  | readonly ['put', kind: string, key: string, doc: string, expires_at: number | null, places: Places | null]
+  | readonly [
+      ...['put', kind: string, key: string, doc: string, expires_at: number | null, places: Places | null],
+      ...[version: number, name: string | null],
+    ]
   | readonly ['delete', kind: string, key: string]
   | readonly ['append' | 'rewrite', kind: string, key: string, items: readonly string[]]
   | readonly ['log', ring: string, record: string, ids: readonly string[]];
 
+/** A document that must have this version when the step is stored. */
+export type Check = readonly [kind: string, key: string, version: number];
+
 type Places = readonly (readonly [index: string, score: number, tie: number])[];
-
-/** A document as it was read. `version`: `0` if it was absent. */
-interface Version {
-  version: string;
-  doc: unknown;
-}
-
-/** What was read so far. A step runs again until nothing is missing. */
-export class Known {
-  /** The time of the server, and the number of the step; null before the first read. */
-  base: { now: number; serial: number } | null = null;
-  readonly #documents = new Map<string, Version>();
-  readonly #firsts = new Map<string, readonly string[]>();
-  readonly #counts = new Map<string, number>();
-  readonly #items = new Map<string, readonly unknown[]>();
-
-  /** Takes over the answer of `agentd_read` to one read. */
-  add(read: Read, answer: unknown): void {
-    switch (read[0]) {
-      case 'document':
-        this.#note(read[1], read[2], answer as StoredVersion | null);
-        return;
-      case 'first': {
-        const found = (answer ?? []) as ({ key: string } & StoredVersion)[];
-        for (const { key, ...version } of found)
-          if (!this.#documents.has(nameOf(read[1], key))) this.#note(read[1], key, version);
-        this.#firsts.set(
-          JSON.stringify(read),
-          found.map(({ key }) => key),
-        );
-        return;
-      }
-      case 'count':
-        this.#counts.set(JSON.stringify(read), Number(answer));
-        return;
-      case 'items':
-        this.#items.set(
-          JSON.stringify(read),
-          ((answer ?? []) as string[]).map((item) => JSON.parse(item) as unknown),
-        );
-    }
-  }
-
-  document(kind: string, key: string): Version | undefined {
-    return this.#documents.get(nameOf(kind, key));
-  }
-
-  first(read: Read): readonly string[] | undefined {
-    return this.#firsts.get(JSON.stringify(read));
-  }
-
-  count(read: Read): number | undefined {
-    return this.#counts.get(JSON.stringify(read));
-  }
-
-  items(read: Read): readonly unknown[] | undefined {
-    return this.#items.get(JSON.stringify(read));
-  }
-
-  #note(kind: string, key: string, found: StoredVersion | null): void {
-    const version =
-      found === null ? ABSENT : { version: found.version, doc: JSON.parse(found.doc) as unknown };
-    this.#documents.set(nameOf(kind, key), version);
-  }
-}
-
-type StoredVersion = { version: string; doc: string };
-
-const ABSENT: Version = { version: '0', doc: null };
 
 /** The document as the step leaves it; `doc` is null if it is deleted. */
 interface Changed {
   kind: Kind<never, unknown>;
+  /** The stored key, and its name. */
   key: string;
+  name: string | null;
   doc: unknown;
+  /** The document before the step. */
+  before: Version;
   /** Whether the list of the document was deleted with an earlier document of the same key. */
   isNew: boolean;
   rewritten: readonly unknown[] | null;
   appended: readonly unknown[];
+}
+
+/** A document that earlier steps of the same trip have changed. */
+interface PendingDocument extends Changed {
+  version: number;
+}
+
+/**
+ * The changes of the steps that are stored before this one in the same trip. Steps of one process that change the same
+ * document see each other's changes here; otherwise all but one of them would have to run again.
+ */
+export class Pending {
+  readonly #documents = new Map<string, PendingDocument>();
+  /** The last number that the steps have used. */
+  last = 0;
+
+  get(kind: string, key: string): PendingDocument | undefined {
+    return this.#documents.get(nameOf(kind, key));
+  }
+
+  has(name: string): boolean {
+    return this.#documents.has(name);
+  }
+
+  ofKind(kind: string): PendingDocument[] {
+    return [...this.#documents.values()].filter((pending) => pending.kind.name === kind);
+  }
+
+  add(changes: Iterable<Changed>, version: number): void {
+    this.last = Math.max(this.last, version);
+    for (const change of changes) {
+      const name = nameOf(change.kind.name, change.key);
+      const earlier = this.#documents.get(name);
+      const isContinued = earlier !== undefined && !change.isNew;
+      const merged = isContinued
+        ? {
+            isNew: earlier.isNew,
+            rewritten: change.rewritten ?? earlier.rewritten,
+            appended: change.rewritten ? change.appended : [...earlier.appended, ...change.appended],
+          }
+        : {};
+      const before = earlier?.before ?? change.before;
+      this.#documents.set(name, { ...change, ...merged, before, version: change.doc === null ? 0 : version });
+    }
+  }
 }
 
 /**
@@ -108,110 +88,124 @@ export class PostgresTx implements Tx {
   readonly told: (readonly [channel: string, heard: readonly unknown[]])[] = [];
   readonly #known: Known;
   readonly #owners: string[];
+  readonly #pending: Pending;
   readonly #changed = new Map<string, Changed>();
   readonly #logged: Write[] = [];
   /** The documents whose versions decide whether the step may be stored. */
   readonly #checked = new Map<string, readonly [kind: string, key: string]>();
-  #serials = 0;
+  /** The last number that the step has used. */
+  #serial: number;
+  readonly #serialsEnd: number;
   #claims = 0;
+  #size = 0;
 
   /** @param owners of the claims that the step takes, the same in each run; made when they are needed */
-  constructor(known: Known, owners: string[]) {
+  constructor(known: Known, owners: string[], pending: Pending) {
     this.#known = known;
     this.#owners = owners;
-    this.now = known.base?.now ?? 0;
-    // Each step needs the time of the server.
-    if (known.base === null) this.missing.push(['time']);
+    this.#pending = pending;
+    this.now = known.now;
+    this.#serial = Math.max(known.serial * SERIALS_MAX, pending.last);
+    this.#serialsEnd = (Math.floor(this.#serial / SERIALS_MAX) + 1) * SERIALS_MAX;
   }
 
   get<T>(kind: Kind<T, unknown>, given: string): T | null {
-    const key = storable(given);
+    const key = storedKey(given);
     const changed = this.#changed.get(nameOf(kind.name, key));
-    if (changed) return changed.doc as T | null;
-    return this.#read(kind.name, key) as T | null;
+    return (changed ? changed.doc : this.#read(kind.name, key).doc) as T | null;
   }
 
-  put<T>(kind: Kind<T, unknown>, given: string, doc: T): void {
-    const key = storable(given);
-    this.#change(kind as Kind<never, unknown>, key, { doc: copy(doc) });
+  put<T>(kind: Kind<T, unknown>, key: string, doc: T): void {
+    this.#change(kind as Kind<never, unknown>, key, { doc: this.#taken(doc) });
   }
 
-  delete(kind: Kind<never, unknown>, given: string): void {
-    this.#change(kind, storable(given), { doc: null, isNew: true, rewritten: null, appended: [] });
+  delete(kind: Kind<never, unknown>, key: string): void {
+    this.#change(kind, key, { doc: null, isNew: true, rewritten: null, appended: [] });
   }
 
   first<T>(kind: Kind<T, unknown>, given: string, limit: number): Entry<T>[] {
-    const index = storable(given);
+    const index = storedKey(given);
     const own = [...this.#changed.values()].filter((changed) => changed.kind.name === kind.name);
     // Documents of the range that the step has changed may leave it.
-    const read: Read = [
-      'first',
-      kind.name,
-      index,
-      limit === Number.POSITIVE_INFINITY ? MAX : limit + own.length,
-    ];
-    const keys = this.#known.first(read);
-    if (keys === undefined) this.missing.push(read);
-    const stored = (keys ?? [])
-      .filter((key) => !this.#changed.has(nameOf(kind.name, key)))
-      .map((key) => ({ key, doc: this.#known.document(kind.name, key)?.doc as T | null }));
-    const changed = own.map(({ key, doc }) => ({ key, doc: doc as T | null }));
-    return [...stored, ...changed]
-      .flatMap(({ key, doc }) => {
-        const place = doc === null ? undefined : placesOf(kind, doc).find(([name]) => name === index);
-        return doc === null || place === undefined ? [] : [{ key, doc, place }];
+    const wanted = Math.min(MAX, limit + own.length);
+    const read: Read = ['first', kind.name, index, wanted];
+    const known = this.#known.first(read);
+    if (known === undefined) this.missing.push(read);
+    const changed = new Map(
+      [...this.#pending.ofKind(kind.name), ...own].map((one) => [one.key, one] as const),
+    );
+    const stored = (known ?? [])
+      .filter(({ key }) => !changed.has(key))
+      .map(({ key, name }) => ({ key, name, doc: this.#known.document(kind.name, key)?.doc ?? null }));
+    const found = [...stored, ...changed.values()]
+      .flatMap(({ key, name, doc }) => {
+        const place = doc === null ? undefined : placesOf(kind, doc as T).find(([of]) => of === index);
+        return place === undefined ? [] : [{ key, name, doc: doc as T, place }];
       })
       .sort((a, b) => a.place[1] - b.place[1] || a.place[2] - b.place[2] || (a.key < b.key ? -1 : 1))
-      .slice(0, limit)
-      .map(({ key, doc }) => ({ key: original(key), doc }));
+      .slice(0, limit);
+    // Earlier steps have taken documents out of a range that goes on.
+    if (known?.length === wanted && found.length < limit) this.missing.push(read);
+    return found.map(({ key, name, doc }) => ({
+      key: originalKey(key, name),
+      doc: changed.has(key) ? (copy(doc) as T) : doc,
+    }));
   }
 
   count(kind: Kind<never, unknown>, given: string): number {
-    const index = storable(given);
+    const index = storedKey(given);
     const read: Read = ['count', kind.name, index];
     const stored = this.#known.count(read);
     if (stored === undefined) this.missing.push(read);
     const isIn = (doc: unknown) =>
-      doc !== null && placesOf(kind, doc as never).some(([name]) => name === index);
-    const delta = [...this.#changed.values()]
-      .filter((changed) => changed.kind.name === kind.name)
-      .map(
-        ({ key, doc }) => Number(isIn(doc)) - Number(isIn(this.#known.document(kind.name, key)?.doc ?? null)),
-      );
-    return (stored ?? 0) + delta.reduce((sum, one) => sum + one, 0);
+      Number(doc !== null && placesOf(kind, doc as never).some(([name]) => name === index));
+    const own = [...this.#changed.values()].filter((changed) => changed.kind.name === kind.name);
+    return [...this.#pending.ofKind(kind.name), ...own].reduce(
+      (sum, { doc, before }) => sum + isIn(doc) - isIn(before.doc),
+      stored ?? 0,
+    );
   }
 
-  append<I>(kind: Kind<never, I>, given: string, items: readonly I[]): void {
-    const key = storable(given);
+  append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
     const { appended } = this.#listed(kind, key);
-    this.#change(kind, key, { appended: [...appended, ...items.map(copy)] });
+    this.#change(kind, key, { appended: [...appended, ...items.map((item) => this.#taken(item))] });
   }
 
   items<I>(kind: Kind<never, I>, given: string, after = 0): I[] {
-    const key = storable(given);
-    const changed = this.#changed.get(nameOf(kind.name, key));
-    if (changed ? changed.doc === null : this.#read(kind.name, key) === null) return [];
-    if (changed?.rewritten) return [...changed.rewritten, ...changed.appended].slice(after) as I[];
-    if (changed?.isNew) return changed.appended.slice(after) as I[];
-    const read: Read = ['items', kind.name, key, after];
+    const key = storedKey(given);
+    const own = this.#changed.get(nameOf(kind.name, key));
+    if ((own ? own.doc : this.#read(kind.name, key).doc) === null) return [];
+    const pending = this.#pending.get(kind.name, key);
+    const layers = [own, pending].filter((layer) => layer !== undefined);
+    let appended: readonly unknown[] = [];
+    for (const layer of layers) {
+      appended = [...layer.appended, ...appended];
+      if (layer.rewritten || layer.isNew)
+        return copy([...(layer.rewritten ?? []), ...appended].slice(after)) as I[];
+    }
+    // The stored items before `after` need not be read, unless others follow them here.
+    const read: Read = ['items', kind.name, key, appended.length > 0 ? 0 : after];
     const stored = this.#known.items(read);
-    if (stored === undefined) this.missing.push(read);
-    return [...(stored ?? []), ...(changed?.appended ?? [])] as I[];
+    const isOutdated =
+      pending !== undefined && pending.before.version !== this.#known.document(kind.name, key)?.version;
+    if (stored === undefined || isOutdated) this.missing.push(read);
+    if (appended.length === 0) return [...(stored ?? [])] as I[];
+    return copy([...(stored ?? []), ...appended].slice(after)) as I[];
   }
 
-  rewrite<I>(kind: Kind<never, I>, given: string, items: readonly I[]): void {
-    const key = storable(given);
+  rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
     this.#listed(kind, key);
-    this.#change(kind, key, { rewritten: items.map(copy), appended: [] });
+    this.#change(kind, key, { rewritten: items.map((item) => this.#taken(item)), appended: [] });
   }
 
   log<R>(ring: Ring<R>, record: R): void {
-    this.#logged.push(['log', ring.name, JSON.stringify(record), ring.ids(record).map(storable)]);
+    this.#logged.push(['log', ring.name, JSON.stringify(record), ring.ids(record).map(storedKey)]);
   }
 
   serial(): number {
-    this.#serials++;
-    return (this.#known.base?.serial ?? 0) * SERIALS_MAX + this.#serials;
+    this.#serial++;
+    if (this.#serial >= this.#serialsEnd) throw new Error(`a step takes more than ${SERIALS_MAX} numbers`);
+    return this.#serial;
   }
 
   newOwner(): string {
@@ -224,40 +218,69 @@ export class PostgresTx implements Tx {
     this.told.push([channel, heard]);
   }
 
+  /** Whether earlier steps of the trip have changed a document that this run has read in an older version. */
+  isOutdatedBy(pending: Pending): boolean {
+    return [...this.#checked.keys()].some((name) => pending.has(name));
+  }
+
   /** The documents that were read or changed, with the versions that they must still have. */
-  checks(): (readonly [kind: string, key: string, version: string | null])[] {
+  checks(): Check[] {
     return [...this.#checked.values()].map(([kind, key]) => [
       kind,
       key,
-      this.#known.document(kind, key)?.version ?? null,
+      this.#found(kind, key)?.version ?? 0,
     ]);
   }
 
-  writes(): Write[] {
-    const changes = [...this.#changed.values()].flatMap(
-      ({ kind, key, doc, isNew, rewritten, appended }): Write[] => {
-        const dropped: Write[] = isNew ? [['delete', kind.name, key]] : [];
-        if (doc === null) return dropped;
-        const places = kind.indexes === undefined ? null : placesOf(kind, doc as never);
-        const put: Write = ['put', kind.name, key, JSON.stringify(doc), kind.expires(doc as never), places];
-        const list = (items: readonly unknown[]) => items.map((item) => JSON.stringify(item));
-        return [
-          ...dropped,
-          put,
-          ...(rewritten ? [['rewrite', kind.name, key, list(rewritten)] as const] : []),
-          ...(appended.length > 0 ? [['append', kind.name, key, list(appended)] as const] : []),
-        ];
-      },
-    );
+  /** The changes to be stored. They are also added to those that later steps of the trip see. */
+  writes(seenBy?: Pending): Write[] {
+    if (this.#changed.size === 0) return this.#logged;
+    const version = this.serial();
+    seenBy?.add(this.#changed.values(), version);
+    const changes = [...this.#changed.values()].flatMap((changed): Write[] => {
+      const { kind, key, name, doc, before, isNew, rewritten, appended } = changed;
+      const dropped: Write[] = isNew ? [['delete', kind.name, key]] : [];
+      if (doc === null) return dropped;
+      const places = isNew ? placesOf(kind, doc as never) : movedPlaces(kind, before.doc, doc);
+      const list = (items: readonly unknown[]) => items.map((item) => JSON.stringify(item));
+      return [
+        ...dropped,
+        ['put', kind.name, key, JSON.stringify(doc), kind.expires(doc as never), places, version, name],
+        ...(rewritten ? [['rewrite', kind.name, key, list(rewritten)] as const] : []),
+        ...(appended.length > 0 ? [['append', kind.name, key, list(appended)] as const] : []),
+      ];
+    });
     return [...changes, ...this.#logged];
   }
 
-  /** The stored document; notes that the step depends on it. */
-  #read(kind: string, key: string): unknown {
+  /** Whether a number is left for the version of the changed documents. */
+  get hasRoom(): boolean {
+    return this.#serial + 1 < this.#serialsEnd;
+  }
+
+  /** The size of the changes, in characters, roughly. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Whether there is anything to store or to tell. */
+  get hasEffect(): boolean {
+    return this.#changed.size > 0 || this.#logged.length > 0 || this.told.length > 0;
+  }
+
+  /** The document before the step; notes that the step depends on it. */
+  #read(kind: string, key: string): Version {
     this.#checked.set(nameOf(kind, key), [kind, key]);
-    const found = this.#known.document(kind, key);
+    const found = this.#found(kind, key);
     if (found === undefined) this.missing.push(['document', kind, key]);
-    return found?.doc ?? null;
+    return found ?? { version: 0, doc: null };
+  }
+
+  /** Callers of earlier steps have their documents, so that each run gets a copy of its own. */
+  #found(kind: string, key: string): Version | undefined {
+    const pending = this.#pending.get(kind, key);
+    if (pending === undefined) return this.#known.document(kind, key);
+    return { version: pending.version, doc: copy(pending.doc) };
   }
 
   #listed(kind: Kind<never, unknown>, key: string): Changed {
@@ -267,46 +290,43 @@ export class PostgresTx implements Tx {
     return changed;
   }
 
-  #changedOf(kind: Kind<never, unknown>, key: string): Changed {
+  #changedOf(kind: Kind<never, unknown>, given: string): Changed {
+    const key = storedKey(given);
     const known = this.#changed.get(nameOf(kind.name, key));
     if (known) return known;
-    return { kind, key, doc: this.#read(kind.name, key), isNew: false, rewritten: null, appended: [] };
+    const before = this.#read(kind.name, key);
+    const list = { isNew: false, rewritten: null, appended: [] };
+    return { kind, key, name: storedName(given), doc: before.doc, before, ...list };
+  }
+
+  /** A copy of what is to be stored. */
+  #taken(value: unknown): unknown {
+    const text = JSON.stringify(value);
+    this.#size += text.length;
+    return JSON.parse(text);
   }
 
   #change(kind: Kind<never, unknown>, key: string, to: Partial<Changed>): void {
-    this.#changed.set(nameOf(kind.name, key), { ...this.#changedOf(kind, key), ...to });
+    const changed = { ...this.#changedOf(kind, key), ...to };
+    this.#changed.set(nameOf(kind.name, changed.key), changed);
   }
 }
 
 /** Maximum number of documents of one index that a step reads. */
 const MAX = 1_000_000;
-/** Maximum number of serials of one step. */
+/** Maximum number of serials and versions of one step. */
 const SERIALS_MAX = 10_000;
 
-function placesOf<T>(
-  kind: Kind<T, unknown>,
-  doc: T,
-): (readonly [index: string, score: number, tie: number])[] {
-  return (kind.indexes?.(doc) ?? []).map(([index, score, tie = 0]) => [storable(index), score, tie]);
+function placesOf<T>(kind: Kind<T, unknown>, doc: T): Places {
+  return (kind.indexes?.(doc) ?? []).map(([index, score, tie = 0]) => [storedKey(index), score, tie]);
 }
 
-function nameOf(kind: string, key: string): string {
-  return `${kind} ${key}`;
+/** The places of the changed document; null if they are the same as before. */
+function movedPlaces(kind: Kind<never, unknown>, before: unknown, after: unknown): Places | null {
+  const places = placesOf(kind, after as never);
+  const old = before === null ? [] : placesOf(kind, before as never);
+  return JSON.stringify(places) === JSON.stringify(old) ? null : places;
 }
-
-/** Postgres stores neither NUL nor unpaired surrogates. A key with one of them is stored as its JSON. */
-function storable(key: string): string {
-  return key.isWellFormed() && !key.includes('\0') && !key.startsWith(ESCAPED)
-    ? key
-    : ESCAPED + JSON.stringify(key);
-}
-
-/** The key of which `storable` made this text. */
-export function original(stored: string): string {
-  return stored.startsWith(ESCAPED) ? (JSON.parse(stored.slice(ESCAPED.length)) as string) : stored;
-}
-
-const ESCAPED = '\u0001';
 
 function copy(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
