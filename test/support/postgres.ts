@@ -34,28 +34,39 @@ export class Postgres {
   readonly #directory: string;
   readonly #tls: boolean;
   readonly #isDurable: boolean;
+  readonly #options: readonly string[];
   readonly #user: { uid?: number; gid?: number };
   #server: { kill(signal: NodeJS.Signals): boolean; ended: Promise<unknown> } | null = null;
   #databases = 0;
   #schemas = 0;
 
-  private constructor(directory: string, port: number, { tls, durable }: { tls: boolean; durable: boolean }) {
+  private constructor(
+    directory: string,
+    port: number,
+    { tls, durable, options }: { tls: boolean; durable: boolean; options: readonly string[] },
+  ) {
     this.#directory = directory;
     this.#user = unprivileged();
     this.port = port;
     this.#tls = tls;
     this.#isDurable = durable;
+    this.#options = options;
   }
 
   /**
    * @param tls whether the server uses TLS; `certificate` is its certificate
    * @param durable whether data survives a crash of the server
+   * @param options more settings of the server, as `name=value`
    */
-  static async start({ tls = false, durable = false } = {}): Promise<Postgres> {
+  static async start({
+    tls = false,
+    durable = false,
+    options = [] as readonly string[],
+  } = {}): Promise<Postgres> {
     // The directory is not in the temporary directory of this run, because the server may run as another user, who
     // cannot enter it.
     const directory = mkdtempSync('/tmp/agentd-postgres-');
-    const server = new Postgres(directory, await freePort(), { tls, durable });
+    const server = new Postgres(directory, await freePort(), { tls, durable, options });
     await server.#initialize();
     await server.resume();
     return server;
@@ -117,7 +128,12 @@ export class Postgres {
     const tls = this.#tls ? ['-c', 'ssl=on'] : [];
     const args = ['-D', join(this.#directory, 'data'), '-k', this.#directory, '-p', String(this.port)];
     const place = ['-c', 'listen_addresses=127.0.0.1', '-c', 'shared_buffers=16MB'];
-    const options = [...place, ...(this.#isDurable ? [] : NOT_DURABLE), ...tls];
+    const options = [
+      ...place,
+      ...(this.#isDurable ? [] : NOT_DURABLE),
+      ...tls,
+      ...this.#options.flatMap((option) => ['-c', option]),
+    ];
     const child = execa('postgres', [...args, ...options], {
       ...this.#user,
       env: { PATH },

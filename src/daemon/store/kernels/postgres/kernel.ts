@@ -18,6 +18,12 @@ const TRIPS_MAX = 100;
 /** What one step reads, and its time; null for the time of the server. */
 type WantedReads = readonly [wanted: readonly Read[], now: number | null];
 
+interface StoredDocument {
+  key: string;
+  name: string | null;
+  doc: string;
+}
+
 /** A step whose reads are known. */
 interface Attempt {
   readonly work: (tx: Tx) => unknown;
@@ -88,7 +94,7 @@ export class PostgresKernel implements Kernel {
 
   async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
     for (let last: string | null = null; ; ) {
-      const rows = await this.#query<{ key: string; name: string | null; doc: string }>(
+      const rows: StoredDocument[] = await this.#query<StoredDocument>(
         `SELECT key, name, doc FROM agentd_documents WHERE kind = $1 AND ($2::text IS NULL OR key > $2) AND (expires_at IS NULL OR expires_at > ${NOW})
          ORDER BY key LIMIT ${SCANNED}`,
         [kind.name, last, this.#now()],
