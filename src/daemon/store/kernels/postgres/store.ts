@@ -7,6 +7,7 @@ import { Database } from './database.ts';
 import { PostgresKernel } from './kernel.ts';
 import { migrate, readSteps } from './migrations.ts';
 import { Notifications } from './notifications.ts';
+import { rewriteTables } from './rewrite-tables.ts';
 
 /** Maximum number of connections of one process. */
 const CONNECTIONS_MAX = 10;
@@ -14,8 +15,6 @@ const CONNECTIONS_MAX = 10;
 const GATHER_MS = 20;
 
 const SCHEMA = { table: 'agentd_store_schema', lock: 7_243_002 } as const;
-
-const TABLES = ['agentd_documents', 'agentd_places', 'agentd_items', 'agentd_records'] as const;
 
 export interface PostgresOptions extends Partial<Bounds> {
   /** DATABASE_URL */
@@ -61,9 +60,7 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
         await kernel.step((tx) => tx.now);
       },
       gather_ms: GATHER_MS,
-      async scrub() {
-        for (const table of TABLES) await database.maintain(`VACUUM (FULL) ${table}`);
-      },
+      scrub: () => rewriteTables(database),
     },
     bounds,
   );

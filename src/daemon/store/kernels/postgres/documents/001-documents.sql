@@ -44,6 +44,13 @@ CREATE TABLE agentd_records (
 CREATE INDEX agentd_records_ring ON agentd_records (ring, id);
 CREATE INDEX agentd_records_ids ON agentd_records USING gin (ids);
 
+-- The statistics of the planner are samples of the values, which an erasure of a person does not reach. Each key is
+-- looked up in an index, so that no plan needs them.
+ALTER TABLE agentd_documents ALTER key SET STATISTICS 0, ALTER name SET STATISTICS 0, ALTER doc SET STATISTICS 0;
+ALTER TABLE agentd_places ALTER index_name SET STATISTICS 0, ALTER key SET STATISTICS 0;
+ALTER TABLE agentd_items ALTER key SET STATISTICS 0, ALTER item SET STATISTICS 0;
+ALTER TABLE agentd_records ALTER record SET STATISTICS 0, ALTER ids SET STATISTICS 0;
+
 -- Numbers of steps.
 CREATE SEQUENCE agentd_serial;
 
