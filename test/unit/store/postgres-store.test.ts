@@ -1,12 +1,14 @@
+import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { Database } from '../../../src/daemon/store/kernels/postgres/database.ts';
 import { PostgresKernel } from '../../../src/daemon/store/kernels/postgres/kernel.ts';
 import { openPostgresStore } from '../../../src/daemon/store/kernels/postgres/store.ts';
+import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { anAction, aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { anAction, anInboxMessage, aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { claimSession, saveSession } from '../../contract/store-writes.ts';
-import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
+import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../../support/person-world.ts';
 import { Postgres, withoutPostgres } from '../../support/postgres.ts';
 
 const log = { debug() {} };
@@ -131,6 +133,55 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
         started.outcome === 'started' ? 1 : 0,
       );
     }
-    expect(new Set(outcomes).size).toBeGreaterThan(0);
+    expect(outcomes).toHaveLength(40);
+  });
+
+  it('counts 64 hits of one limit at once exactly, at two daemons, and refuses none of them', async () => {
+    const both = [await open(), await open()] as const;
+    const limit = { max: 20, window_ms: 60_000 };
+    const states = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => both[n % 2 === 0 ? 0 : 1].limits.hit('hot', limit)),
+    );
+    expect(states.filter(({ allowed }) => allowed)).toHaveLength(20);
+  });
+
+  it('takes hundreds of webhooks at once, each once, and restarts them all when they have failed', async () => {
+    const [one, two] = [await open(), await open()];
+    const message = (n: number) =>
+      anInboxMessage({ id: `i${n}`, message_id: `m${n}`, platform: 'chat', queue: `q${n % 50}` });
+    const numbers = Array.from({ length: 300 }, (_, n) => n);
+    const kept = await Promise.all(numbers.map((n) => (n % 2 ? one : two).inbox.enqueue([message(n)])));
+    expect(kept).toEqual(numbers.map(() => ['kept']));
+    expect(await one.inbox.enqueue(numbers.map(message))).toEqual(numbers.map(() => 'repeated'));
+    for (;;) {
+      const claims = await one.inbox.claim('run', ['chat'], 50);
+      if (claims.length === 0) break;
+      await Promise.all(
+        claims.map((claim) =>
+          one.inbox.settle(claim, { kind: 'failed', failure: 'agent_failed', begun: false }),
+        ),
+      );
+    }
+    expect(await two.inbox.list({ states: ['failed'], limit: 1000 })).toHaveLength(300);
+    const retried = await two.inbox.retryFailed({});
+    expect(new Set(retried).size).toBe(300);
+    expect(await one.inbox.list({ states: ['waiting'], limit: 1000 })).toHaveLength(300);
+  });
+
+  it('says what is left to do if the tables cannot be written again after an erasure', async () => {
+    const store = await open();
+    const ada = aResident('Ada');
+    await fillAsUser(store, time, ada);
+    const other = new Client({ connectionString: url });
+    await other.connect();
+    try {
+      await other.query('BEGIN; SELECT count(*) FROM agentd_documents');
+      const of = { platform: PLATFORM, user_id: ada.user_id };
+      const failure = await store.persons?.erase(of).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(FilesNotRewritten);
+      expect((failure as FilesNotRewritten).advice).toContain('VACUUM (FULL)');
+    } finally {
+      await other.end();
+    }
   });
 });
