@@ -115,7 +115,7 @@ export async function startDaemon(
     });
 
     readiness.starting('opening the store');
-    const opened = await openStore(settings, { role: 'daemon', clock });
+    const opened = await openStore(settings, { role: 'daemon', clock, log });
     const store = metrics === null ? opened : measuredStore(opened, metrics);
     life.started('store', () => store.close());
     readiness.useStore(store);

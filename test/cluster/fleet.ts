@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
@@ -12,13 +13,13 @@ const SECRET = 'what the exchange signs with';
 const DAY = 24 * 60 * 60 * 1000;
 
 export interface FleetOptions {
-  /** The value of REDIS_URL. */
+  /** The value of REDIS_URL, or of DATABASE_URL if it begins with `postgres:`. */
   url: string;
   replicas: number;
   env?: Record<string, string>;
 }
 
-/** Several daemons on one Redis, with a platform that signs its deliveries. */
+/** Several daemons on one Redis or Postgres, with a platform that signs its deliveries. */
 export class Fleet {
   readonly exchange: FakeExchange;
   /** Reads the data that the daemons have stored. */
@@ -45,12 +46,15 @@ export class Fleet {
   static async start({ url, replicas, env = {} }: FleetOptions): Promise<Fleet> {
     const directory = mkdtempSync(join(tmpdir(), 'agentd-fleet-'));
     const exchange = await FakeExchange.start();
-    const store = await openRedisStore({ url, traceRetentionMs: 7 * DAY });
+    const isPostgres = url.startsWith('postgres:');
+    const store = isPostgres
+      ? await openPostgresStore({ url, log: { debug() {} } })
+      : await openRedisStore({ url, traceRetentionMs: 7 * DAY });
     const all = {
       ...exchange.env(directory),
       MESSAGING_PLATFORMS: `sse,webchat,${join(directory, 'telex.ts')}`,
       TELEX_SECRET: SECRET,
-      REDIS_URL: url,
+      ...(isPostgres ? { SESSION_BACKEND: 'postgres', DATABASE_URL: url } : { REDIS_URL: url }),
       TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
       ADMIN_LISTEN: '127.0.0.1:0',
       SHUTDOWN_DELAY_SECONDS: '1',

@@ -1,29 +1,49 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { Postgres } from '../support/postgres.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
 
 export interface Processes {
+  on: 'redis' | 'postgres';
   processes: number;
   turns_per_second: number;
-  commands_per_turn: number;
+  /** Scripts of Redis, or transactions of Postgres. */
+  trips_per_turn: number;
   /** The number of cores that all daemons together keep busy. */
   daemon_cores: number;
-  redis_cores: number;
+  store_cores: number;
+}
+
+/** The store under load, and what it has done so far. */
+interface Measured {
+  url: string;
+  trips(): Promise<number>;
+  /** Seconds of CPU. */
+  cpu(): Promise<number>;
+  stop(): Promise<void>;
 }
 
 const TICKS_PER_SECOND = 100;
 
-/** Measures webchat turns on this many daemons that share one Redis. The clients send as fast as they can. */
+/**
+ * Measures webchat turns on this many daemons that share one Redis, or one Postgres that writes to disk. The clients send
+ * as fast as they can.
+ */
 export async function processes(
   count: number,
-  { ms, clients }: { ms: number; clients: number },
+  { ms, clients, on = 'redis' }: { ms: number; clients: number; on?: Processes['on'] },
 ): Promise<Processes> {
-  const redis = await startRedis(['--appendonly', 'yes']);
-  const env = { AGENT_RUNTIME: 'builtin', ADMIN_LISTEN: '', LOG_LEVEL: 'error' };
-  const fleet = await Fleet.start({ url: redis.url, replicas: count, env });
+  const store = await (on === 'redis' ? measuredRedis() : measuredPostgres());
+  const env = {
+    ...{ AGENT_RUNTIME: 'builtin', ADMIN_LISTEN: '', LOG_LEVEL: 'error' },
+    // All clients have one address. Its window must not hold more hits than that of a client in production.
+    RATE_LIMIT_WINDOW_SECONDS: '1',
+  };
+  const fleet = await Fleet.start({ url: store.url, replicas: count, env });
   const agent = new Agent({ keepAlive: true });
-  const cpu = () => [fleet.replicas.reduce((all, { pid }) => all + cpuOf(pid), 0), cpuOf(redis.pid)] as const;
+  const cpu = async () =>
+    [fleet.replicas.reduce((all, { pid }) => all + cpuOf(pid), 0), await store.cpu()] as const;
   try {
     let turns = 0;
     const during = async (end: number) => {
@@ -38,22 +58,52 @@ export async function processes(
     };
     await during(performance.now() + ms / 4);
     turns = 0;
-    const [commands, [daemons, server], began] = [await commandsOf(redis), cpu(), performance.now()];
+    const [trips, [daemons, server], began] = [await store.trips(), await cpu(), performance.now()];
     await during(began + ms);
     const seconds = (performance.now() - began) / 1000;
-    const [daemonsAfter, serverAfter] = cpu();
+    const [daemonsAfter, serverAfter] = await cpu();
     return {
+      on,
       processes: count,
       turns_per_second: Math.round(turns / seconds),
-      commands_per_turn: Number((((await commandsOf(redis)) - commands) / turns).toFixed(2)),
+      trips_per_turn: Number((((await store.trips()) - trips) / turns).toFixed(2)),
       daemon_cores: Number(((daemonsAfter - daemons) / seconds).toFixed(2)),
-      redis_cores: Number(((serverAfter - server) / seconds).toFixed(2)),
+      store_cores: Number(((serverAfter - server) / seconds).toFixed(2)),
     };
   } finally {
     agent.destroy();
     await fleet.stop();
-    await redis.stop();
+    await store.stop();
   }
+}
+
+async function measuredRedis(): Promise<Measured> {
+  const redis = await startRedis(['--appendonly', 'yes']);
+  return {
+    url: redis.url,
+    trips: () => commandsOf(redis),
+    cpu: async () => cpuOf(redis.pid),
+    stop: () => redis.stop(),
+  };
+}
+
+async function measuredPostgres(): Promise<Measured> {
+  const server = await Postgres.start({ durable: true, options: ['track_functions=pl'] });
+  const url = await server.createDatabase();
+  return {
+    url,
+    async trips() {
+      // The connections report what they have done once a second.
+      await new Promise((resolve) => setTimeout(resolve, 1100));
+      const calls = 'SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions';
+      return Number(await server.sql(`${calls} WHERE funcname IN ('agentd_read', 'agentd_commit')`, url));
+    },
+    async cpu() {
+      const pids = await server.sql('SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()', url);
+      return pids.split('\n').reduce((sum, pid) => sum + cpuOf(Number(pid)), 0);
+    },
+    stop: () => server.stop(),
+  };
 }
 
 /** Seconds of CPU that a process has used. */

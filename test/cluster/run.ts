@@ -1,5 +1,5 @@
 /**
- * `npm run test:cluster -- [NAME…]`: checks the guarantees of several replicas on one Redis in full, with real
+ * `npm run test:cluster -- [NAME…]`: checks the guarantees of several replicas on one Redis or Postgres in full, with real
  * processes. Without a name, it checks all of them, which takes an hour and a half on two cores. Exit code 1 if a
  * guarantee is broken.
  */
@@ -17,7 +17,7 @@ import { isKept, type Sample, soak } from './soak.ts';
 /** The time within which the daemons must work again when Redis is back, ms. */
 const RECOVERED_MS = 10_000;
 const OUTAGES = ['restart', 'hang', 'sentinel', 'cluster', 'slots'] as const;
-const SERVERS = ['redis', 'cluster'] as const;
+const SERVERS = ['redis', 'cluster', 'postgres'] as const;
 const DURABILITIES = ['always', 'everysec'] as const;
 const MINUTE = 60_000;
 
@@ -82,7 +82,8 @@ const SCENARIOS: Readonly<Record<string, () => Promise<string[]>>> = {
     return wrong({ 'a limit is not exact': others.length > 0 });
   },
   async processes() {
-    for (const count of [1, 2, 4]) print(await processes(count, { ms: 20_000, clients: 32 }));
+    for (const on of ['redis', 'postgres'] as const)
+      for (const count of [1, 2, 4]) print(await processes(count, { ms: 20_000, clients: 32, on }));
     return [];
   },
   async soak() {

@@ -14,6 +14,9 @@ import type {
   InboxClaim,
   InboxState,
 } from '../../src/daemon/store/inbox.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openKernelMemory } from '../../src/daemon/store/kernels/memory/store.ts';
+import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
 import { emptyState } from '../../src/daemon/store/memory/state.ts';
 import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import { shardOf } from '../../src/daemon/store/redis/shards.ts';
@@ -21,6 +24,7 @@ import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
+import { Postgres, withoutPostgres } from '../support/postgres.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { startCluster } from '../support/redis-cluster.ts';
 import { hasRedis, startRedis } from '../support/redis-server.ts';
@@ -700,6 +704,25 @@ describe('each backend gives the same answers as the reference store:', () => {
       return openSqliteStore(join(directory, 'x.db'), options);
     }),
   );
+
+  it('the kernel in memory', { timeout }, () =>
+    compareAnswers(async (now) =>
+      openKernelMemory(new MemoryState(), { clock: { now }, traceRetentionMs: TRACE_RETENTION_MS }),
+    ),
+  );
+
+  it.skipIf(withoutPostgres)('postgres', { timeout }, async () => {
+    const server = await Postgres.start();
+    try {
+      const database = await server.createDatabase();
+      await compareAnswers(async (now) => {
+        const url = await server.createSchema(database);
+        return openPostgresStore({ url, now, log: { debug() {} }, traceRetentionMs: TRACE_RETENTION_MS });
+      });
+    } finally {
+      await server.stop();
+    }
+  });
 
   it.skipIf(!hasRedis).each([
     ['redis', startRedis, {}],

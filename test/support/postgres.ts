@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
+import { Client } from 'pg';
 import { freePort } from './free-ports.ts';
 
 /** The folders in which the programs of the server are searched for: Debian's folders, and PATH for other systems. */
@@ -17,7 +18,7 @@ function isMissing(): boolean {
     env: { PATH: `${PATH}${delimiter}/bin${delimiter}/usr/bin` },
     reject: false,
   });
-  if (failed) console.error('SKIPPED: tests of memory in Postgres: initdb and postgres are not installed');
+  if (failed) console.error('SKIPPED: tests of Postgres: initdb and postgres are not installed');
   return failed;
 }
 
@@ -32,26 +33,48 @@ export class Postgres {
   readonly port: number;
   readonly #directory: string;
   readonly #tls: boolean;
+  readonly #isDurable: boolean;
+  readonly #options: readonly string[];
   readonly #user: { uid?: number; gid?: number };
   #server: { kill(signal: NodeJS.Signals): boolean; ended: Promise<unknown> } | null = null;
   #databases = 0;
+  #schemas = 0;
 
-  private constructor(directory: string, port: number, tls: boolean) {
+  private constructor(
+    directory: string,
+    port: number,
+    { tls, durable, options }: { tls: boolean; durable: boolean; options: readonly string[] },
+  ) {
     this.#directory = directory;
     this.#user = unprivileged();
     this.port = port;
     this.#tls = tls;
+    this.#isDurable = durable;
+    this.#options = options;
   }
 
-  /** @param tls whether the server uses TLS; `certificate` is its certificate */
-  static async start({ tls = false } = {}): Promise<Postgres> {
+  /**
+   * @param tls whether the server uses TLS; `certificate` is its certificate
+   * @param durable whether data survives a crash of the server
+   * @param options more settings of the server, as `name=value`
+   */
+  static async start({
+    tls = false,
+    durable = false,
+    options = [] as readonly string[],
+  } = {}): Promise<Postgres> {
     // The directory is not in the temporary directory of this run, because the server may run as another user, who
     // cannot enter it.
     const directory = mkdtempSync('/tmp/agentd-postgres-');
-    const server = new Postgres(directory, await freePort(), tls);
+    const server = new Postgres(directory, await freePort(), { tls, durable, options });
     await server.#initialize();
     await server.resume();
     return server;
+  }
+
+  /** The directory with the files of the databases. */
+  get data(): string {
+    return join(this.#directory, 'data');
   }
 
   get certificate(): string {
@@ -63,6 +86,21 @@ export class Postgres {
     const name = `agentd_${++this.#databases}`;
     await this.#sql(`CREATE DATABASE ${name}`, 'postgres');
     return `postgres://postgres@127.0.0.1:${this.port}/${name}`;
+  }
+
+  /**
+   * Creates an empty schema, in which everything of this URL is stored. It costs a hundredth of a database.
+   * @param url the value for DATABASE_URL of the database
+   */
+  async createSchema(url: string): Promise<string> {
+    const name = `s${++this.#schemas}`;
+    await run(url, `CREATE SCHEMA ${name}`);
+    return `${url}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
+  }
+
+  /** Deletes everything that a store has written. This costs a fifth of a new schema. */
+  async empty(url: string): Promise<void> {
+    await run(url, 'DELETE FROM agentd_documents; DELETE FROM agentd_records');
   }
 
   /** The output of one statement, without headings. */
@@ -78,10 +116,24 @@ export class Postgres {
     await server?.ended;
   }
 
+  /** Ends the server at once, as if it had crashed. Its data is what is on disk. */
+  async crash(): Promise<void> {
+    const server = this.#server;
+    this.#server = null;
+    server?.kill('SIGQUIT');
+    await server?.ended;
+  }
+
   async resume(): Promise<void> {
     const tls = this.#tls ? ['-c', 'ssl=on'] : [];
     const args = ['-D', join(this.#directory, 'data'), '-k', this.#directory, '-p', String(this.port)];
-    const options = ['-c', 'listen_addresses=127.0.0.1', '-c', 'shared_buffers=16MB', ...NOT_DURABLE, ...tls];
+    const place = ['-c', 'listen_addresses=127.0.0.1', '-c', 'shared_buffers=16MB'];
+    const options = [
+      ...place,
+      ...(this.#isDurable ? [] : NOT_DURABLE),
+      ...tls,
+      ...this.#options.flatMap((option) => ['-c', option]),
+    ];
     const child = execa('postgres', [...args, ...options], {
       ...this.#user,
       env: { PATH },
@@ -133,6 +185,13 @@ export class Postgres {
     const { stdout } = await execa('psql', ['-qtA', ...place, '-c', statement], { env: { PATH } });
     return stdout;
   }
+}
+
+async function run(url: string, statements: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(statements);
+  await client.end();
 }
 
 /** The user for the server if the tests run as root, because Postgres refuses to run as root. */

@@ -14,6 +14,7 @@ const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'tes
  * call, or start many processes. `npm test` runs them, `npm run test:unit` does not.
  */
 export const SLOW = [
+  'test/contract/kernel-postgres.test.ts',
   'test/contract/postgres.test.ts',
   'test/contract/redis-cluster.test.ts',
   'test/contract/redis-connect.test.ts',
@@ -35,6 +36,8 @@ export const SLOW = [
   'test/unit/store/inbox-queues.test.ts',
   'test/unit/store/killed-writer.test.ts',
   'test/unit/store/limits.test.ts',
+  'test/unit/store/postgres-kernel.test.ts',
+  'test/unit/store/postgres-store.test.ts',
   'test/unit/store/resident-state.test.ts',
   'test/unit/store/small-disk.test.ts',
   'test/unit/tools/mcp/everything.test.ts',

@@ -9,7 +9,7 @@ export const command: Command = {
   name: 'backup',
   summary: 'Copy the embedded store into a file, even while the daemon runs.',
   description:
-    'The file must not exist yet; it is created with mode 0600 and contains everything that was committed before the copy began. This includes the messages of people, so protect the file like the store itself. The tokens in it are sealed with the key in TOKEN_ENCRYPTION_KEY or in STATE_DIR/encryption-key. Keep a copy of that key for as long as you keep the backup, because no other key opens the tokens. Do not keep it in the same place as the backup: anybody who has both can read the tokens. `agentd restore` restores the file. With Redis, use the tools of Redis.',
+    'The file must not exist yet; it is created with mode 0600 and contains everything that was committed before the copy began. This includes the messages of people, so protect the file like the store itself. The tokens in it are sealed with the key in TOKEN_ENCRYPTION_KEY or in STATE_DIR/encryption-key. Keep a copy of that key for as long as you keep the backup, because no other key opens the tokens. Do not keep it in the same place as the backup: anybody who has both can read the tokens. `agentd restore` restores the file. With Redis or Postgres, use the tools of the server, such as `pg_dump`.',
   args: [{ name: 'file', sentence: 'the file to write', required: true }],
   examples: [
     {
@@ -21,8 +21,12 @@ export const command: Command = {
   async run({ args: [file = ''], options, out }) {
     const path = resolve(file);
     const from = await withStore(options, async (store) => {
-      if (store.maintenance === null) throw failed(`the store ${store.description} has no files to copy`);
-      await store.maintenance.backup(path);
+      const { backup } = store.maintenance ?? {};
+      if (!backup)
+        throw failed(
+          `the store ${store.description} is not in a file: back it up with the tools of its server, such as pg_dump for Postgres`,
+        );
+      await backup(path);
       return store.description;
     });
     out.data({ file: path, store: from }, () => `wrote ${printable(path)}`);

@@ -1,5 +1,5 @@
 import { systemClock } from '../../daemon/clock.ts';
-import { UNSEALED_IN_REDIS } from '../../daemon/configuration/store-settings.ts';
+import { UNSEALED } from '../../daemon/configuration/store-settings.ts';
 import { SEALING_OFF } from '../../daemon/configuration/token-settings.ts';
 import { isSealingOff } from '../../daemon/identity/encryption-keys.ts';
 import { readKeyFile } from '../../daemon/identity/key-file.ts';
@@ -15,7 +15,7 @@ import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed, skipped } = findingsOf('sealing');
 /** The beginning of every JWT: `{"` in base64url. */
-const UNSEALED = 'eyJ';
+const JWT_BEGINNING = 'eyJ';
 const SET_KEY =
   'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, the same on every replica.';
 const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';
@@ -37,7 +37,7 @@ export async function checkSealing(settings: Settings): Promise<Finding[]> {
 async function look(settings: Settings, store: Store | null): Promise<Finding[]> {
   const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
   const isShared = sessionBackend(settings) !== 'sqlite';
-  if (set === undefined && isShared) return [warning(UNSEALED_IN_REDIS, SET_KEY)];
+  if (set === undefined && isShared) return [warning(UNSEALED, SET_KEY)];
   const file = await readKeyFile(STATE_DIR);
   if (set === undefined && file === null) {
     const lost = store && (await lostKey(settings, store));
@@ -51,7 +51,7 @@ async function look(settings: Settings, store: Store | null): Promise<Finding[]>
   const marks = [...marksOf(isOff ? undefined : set), ...marksOf(file?.keys)];
   const unreadable = store === null ? null : await unreadableTokens(store, new Set(marks), where);
   if (unreadable !== null) findings.push(unreadable);
-  const unsealed = store === null || isOff ? 0 : await store.countTokens(UNSEALED);
+  const unsealed = store === null || isOff ? 0 : await store.countTokens(JWT_BEGINNING);
   if (unsealed > 0) findings.push(unsealedTokens(unsealed));
   const earlier = store === null || isOff ? [] : await earlierKeys(settings, store);
   if (findings.length > 0) return [...findings, ...earlier];

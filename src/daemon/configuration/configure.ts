@@ -78,6 +78,7 @@ const STORE: readonly (keyof Settings)[] = [
   'SESSION_BACKEND',
   'REDIS_URL',
   'REDIS_DURABILITY',
+  'DATABASE_URL',
   'TRACE_RETENTION_DAYS',
   'ACTIONS_RETENTION_DAYS',
   'JWT_VERIFY_EXP',
@@ -92,8 +93,8 @@ const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
   tokens: TOKENS,
   links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
   link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
-  memory: [...STORE, 'MEMORY_BACKEND', 'DATABASE_URL'],
-  person: [...STORE, 'TOKEN_ENCRYPTION_KEY', 'MEMORY_BACKEND', 'DATABASE_URL'],
+  memory: [...STORE, 'MEMORY_BACKEND'],
+  person: [...STORE, 'TOKEN_ENCRYPTION_KEY', 'MEMORY_BACKEND'],
 };
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];

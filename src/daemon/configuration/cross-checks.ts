@@ -88,7 +88,8 @@ function expectProvider(
 export function checkMemorySettings(look: Examination): void {
   const asked = look.value('MEMORY_BACKEND');
   const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];
-  const isEmbedded = sessionBackend({ SESSION_BACKEND, REDIS_URL }) === 'sqlite';
+  const backend = sessionBackend({ SESSION_BACKEND, REDIS_URL });
+  const isEmbedded = backend === 'sqlite';
   if (asked === 'sqlite' && !isEmbedded) {
     look.refuse(
       'MEMORY_BACKEND',
@@ -109,12 +110,17 @@ export function checkMemorySettings(look: Examination): void {
       'is not the address of a Postgres database',
       'postgres://user:password@host/name, with the name of the database',
     );
-  } else if (asked === 'sqlite' || asked === 'none' || (asked === undefined && isEmbedded)) {
+  } else if (
+    backend !== 'postgres' &&
+    (asked === 'sqlite' || asked === 'none' || (asked === undefined && isEmbedded))
+  ) {
     look.warn(
       `DATABASE_URL has no effect: MEMORY_BACKEND is ${asked ?? 'not set, so memory is kept in the embedded database'}`,
     );
   } else if (look.guarded && isUnencrypted(url)) {
-    look.warn(`DATABASE_URL has no sslmode: memories are sent to ${url.hostname} unencrypted`);
+    look.warn(
+      `DATABASE_URL has no sslmode: ${backend === 'postgres' ? 'conversations' : 'memories'} are sent to ${url.hostname} unencrypted`,
+    );
   }
 }
 

@@ -4,6 +4,6 @@ import type { Settings } from './settings.ts';
 export function sessionBackend({
   SESSION_BACKEND,
   REDIS_URL,
-}: Partial<Pick<Settings, 'SESSION_BACKEND' | 'REDIS_URL'>>): 'sqlite' | 'redis' {
+}: Partial<Pick<Settings, 'SESSION_BACKEND' | 'REDIS_URL'>>): 'sqlite' | 'redis' | 'postgres' {
   return SESSION_BACKEND ?? (REDIS_URL === undefined ? 'sqlite' : 'redis');
 }

@@ -19,7 +19,11 @@ export interface OpenOptions {
   /** Whether an administrator, too, creates the store if it is missing. */
   mayCreate?: boolean;
   clock: Clock;
+  /** Gets details of connections, at debug level. */
+  log?: Pick<Log, 'debug'>;
 }
+
+const QUIET = { debug() {} };
 
 /**
  * Opens the store that the settings name (agentd-settings(5), `SESSION_BACKEND`) . The backend is loaded
@@ -40,6 +44,17 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
         traceRetentionMs,
         actionsRetentionMs,
         isAlways: settings.REDIS_DURABILITY === 'always',
+      });
+    }
+    case 'postgres': {
+      const { openPostgresStore } = await import('./kernels/postgres/store.ts');
+      if (settings.DATABASE_URL === undefined)
+        throw new Error('SESSION_BACKEND is postgres without DATABASE_URL');
+      return openPostgresStore({
+        url: settings.DATABASE_URL.reveal().trim(),
+        log: options.log ?? QUIET,
+        traceRetentionMs,
+        actionsRetentionMs,
       });
     }
     case 'sqlite': {
@@ -71,7 +86,7 @@ export async function openMemories(
     case 'sqlite':
       return store.memories;
     case 'postgres': {
-      const { openPostgresMemories } = await import('./postgres/memories.ts');
+      const { openPostgresMemories } = await import('./kernels/postgres/memories.ts');
       return openPostgresMemories({ url: settings.DATABASE_URL?.reveal().trim() ?? '', ...options });
     }
   }

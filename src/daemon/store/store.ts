@@ -123,12 +123,15 @@ export interface StoreMaintenance {
   sweep(): Promise<number>;
   /**
    * Copies everything that is stored into a new file, mode 0600, while the daemon runs. After a crash, the copy is
-   * either complete or absent.
+   * either complete or absent. Null if the server of the store has its own tools for this.
    * @throws BackupFailed if the file exists or cannot be written.
    */
-  backup(file: string): Promise<void>;
-  /** When a backup was last completed, ms since the epoch by the clock of the machine; 0 if there was none. */
-  lastBackupAt(): number;
+  readonly backup: ((file: string) => Promise<void>) | null;
+  /**
+   * When a backup was last completed, ms since the epoch by the clock of the machine; 0 if there was none. Null if there
+   * is no `backup`.
+   */
+  lastBackupAt(): number | null;
 }
 
 export interface StoreCondition {

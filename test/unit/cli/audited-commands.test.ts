@@ -12,8 +12,8 @@ import { command as restore } from '../../../src/cli/commands/restore.ts';
 import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
 import { systemUser } from '../../../src/cli/note-audit.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
-import type { Store } from '../../../src/daemon/store/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+
 import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput } from './captured-output.ts';
@@ -23,7 +23,7 @@ import { stubSettings } from './stub-settings.ts';
 // `tools` are tested with these commands.
 
 let directory: string;
-let store: Store;
+let store: SqliteStore;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'agentd-audited-'));
   stubSettings({
@@ -94,7 +94,7 @@ it('the audit log records the removal of a link, with an HMAC of the user', asyn
 it('a restore is recorded in the audit log of the restored store', async () => {
   await run(resetGuard, [], { all: true });
   const backup = join(directory, 'copy.db');
-  await store.maintenance?.backup(backup);
+  await store.maintenance.backup(backup);
   const session = aSession(Date.now());
   await saveSession(store, session);
   await run(endSession, [session.session_id], { yes: true });

@@ -592,9 +592,17 @@ describe('the configuration of the store', () => {
   it('causes a warning if replicas on Redis share no key, or if a setting has no effect', async () => {
     const warningsOf = async (env: Record<string, string>) => (await configure(placeWith(env))).warnings;
     expect(await warningsOf({ ...VALID, REDIS_URL: 'redis://r' })).toEqual([
-      expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored in Redis unsealed/),
+      expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored unsealed/),
     ]);
     expect(await warningsOf({ ...sealed, REDIS_URL: 'redis://r' })).toEqual([]);
+    const postgres = { SESSION_BACKEND: 'postgres', DATABASE_URL: 'postgres://127.0.0.1/agentd' };
+    expect(await warningsOf({ ...VALID, ...postgres })).toEqual([
+      expect.stringMatching(/^TOKEN_ENCRYPTION_KEY is not set: tokens are stored unsealed/),
+    ]);
+    expect(await warningsOf({ ...sealed, ...postgres, MEMORY_BACKEND: 'none' })).toEqual([]);
+    expect(await refused(placeWith({ ...VALID, SESSION_BACKEND: 'postgres' }))).toEqual([
+      'DATABASE_URL is not set, but SESSION_BACKEND is postgres',
+    ]);
     expect(
       await warningsOf({
         ...VALID,

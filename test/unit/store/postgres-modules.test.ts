@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { expect, it } from 'vitest';
-import '../../../src/daemon/store/postgres/database.ts';
+import '../../../src/daemon/store/kernels/postgres/database.ts';
 
 it('the client for Postgres has loaded what it needs for a password, before an upgrade can replace it', () => {
   const loaded = Object.keys(createRequire(import.meta.url).cache);

@@ -5,9 +5,9 @@ export const STORE_RECORDS = [
   {
     name: 'SESSION_BACKEND',
     kind: 'choice',
-    choices: ['sqlite', 'redis'],
+    choices: ['sqlite', 'redis', 'postgres'],
     sentence:
-      'Store of all shared state: sessions, links, guard, limits, streams, inbox. If unset: redis if REDIS_URL is set, otherwise sqlite.',
+      'Store of all shared state: sessions, links, guard, limits, streams, inbox. `postgres` is the database of DATABASE_URL; see agentd-store(7), "Postgres". If unset: redis if REDIS_URL is set, otherwise sqlite.',
     example: 'redis',
   },
   {

@@ -72,7 +72,9 @@ export interface SqliteOptions extends OpenOptions {
 }
 
 /** The store, with maintenance. */
-export type SqliteStore = Store & { readonly maintenance: StoreMaintenance };
+export type SqliteStore = Store & {
+  readonly maintenance: StoreMaintenance & { backup(file: string): Promise<void> };
+};
 
 /**
  * The embedded store: one SQLite file, created with mode 0600 in a directory created with mode 0700 (agentd-store(7),

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
-import { DatabaseError, Pool, type PoolClient, type QueryResultRow } from 'pg';
-import { StoreUnavailable } from '../../errors.ts';
-import type { Log } from '../../log.ts';
+import { DatabaseError, Pool, type PoolClient, type QueryConfig, type QueryResultRow } from 'pg';
+import { StoreUnavailable } from '../../../errors.ts';
+import type { Log } from '../../../log.ts';
 
 /** Maximum number of connections of one daemon. */
 const CONNECTIONS_MAX = 5;
@@ -11,6 +11,8 @@ const CONNECT_MS = 2_000;
 const QUERY_MS = 2_000;
 /** How long a statement of a migration may take, ms. It may have to wait for the migration of another daemon. */
 const MIGRATION_MS = 60_000;
+/** How long a statement of maintenance waits for a lock, ms. */
+const LOCK_MS = 5_000;
 /** How long an unused connection is kept open, ms. */
 const IDLE_MS = 30_000;
 
@@ -24,6 +26,12 @@ const DEFECT = /^(?:22|23|42(?!501))/;
 // replaced its files until then.
 const ofThis = createRequire(import.meta.url);
 createRequire(ofThis.resolve('pg'))('pgpass');
+/**
+ * What a new connection needs, whatever the defaults of the server are: checks that see what was committed while they
+ * waited for a lock, and commits that are on disk when they are acknowledged.
+ */
+const PREPARATION = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /** The operations within a transaction. */
 export interface Transaction {
@@ -36,12 +44,15 @@ export class Database {
   readonly description: string;
   readonly #pool: Pool;
 
-  /** @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used. */
-  constructor(url: string, log: Pick<Log, 'debug'>) {
+  /**
+   * @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used.
+   * @param max maximum number of connections
+   */
+  constructor(url: string, log: Pick<Log, 'debug'>, max = CONNECTIONS_MAX) {
     this.description = describe(url);
     this.#pool = new Pool({
       connectionString: url,
-      max: CONNECTIONS_MAX,
+      max,
       connectionTimeoutMillis: CONNECT_MS,
       query_timeout: QUERY_MS,
       idleTimeoutMillis: IDLE_MS,
@@ -49,6 +60,9 @@ export class Database {
       // Idle connections must not keep a command from ending.
       allowExitOnIdle: true,
       application_name: 'agentd',
+      onConnect: async (client) => {
+        await client.query(PREPARATION);
+      },
     });
     // If the server closes an idle connection, the next query opens a new one.
     this.#pool.on('error', (err) => log.debug({ err }, 'an idle connection to Postgres was closed'));
@@ -90,6 +104,23 @@ export class Database {
   /** Runs the work in a transaction whose statements may take a long time (`MIGRATION_MS`). */
   migration<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.transaction(work, MIGRATION_MS);
+  }
+
+  /**
+   * Runs one statement that may take a long time and cannot be in a transaction. It waits only a short time for a lock,
+   * because all other statements wait behind it.
+   */
+  async maintain(text: string): Promise<void> {
+    let client: PoolClient | undefined;
+    try {
+      client = await this.#pool.connect();
+      await client.query(`SET lock_timeout = ${LOCK_MS}`);
+      await client.query({ text, query_timeout: MIGRATION_MS } as QueryConfig);
+    } catch (error) {
+      throw asStoreFailure(error);
+    } finally {
+      client?.release(true);
+    }
   }
 
   async close(): Promise<void> {

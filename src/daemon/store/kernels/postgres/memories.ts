@@ -1,16 +1,18 @@
-import { type Clock, timeOrderedId } from '../../clock.ts';
-import type { MemoryOwner } from '../../identity/memory-owner.ts';
-import type { Log } from '../../log.ts';
-import { aliasChange } from '../alias-change.ts';
-import { MEMORIES_MAX } from '../bounds.ts';
-import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../memories.ts';
-import { termsOf, type WantedTerm, wantedTerms } from '../memory-terms.ts';
-import { rankMemories } from '../rank-memories.ts';
+import { type Clock, timeOrderedId } from '../../../clock.ts';
+import type { MemoryOwner } from '../../../identity/memory-owner.ts';
+import type { Log } from '../../../log.ts';
+import { aliasChange } from '../../alias-change.ts';
+import { MEMORIES_MAX } from '../../bounds.ts';
+import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
+import { termsOf, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
+import { rankMemories } from '../../rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate, readSteps } from './migrations.ts';
 
 /** Times are bigint, which the client returns as strings. */
 type MemoryRow = Omit<Memory, 'created_at' | 'used_at'> & { created_at: string; used_at: string };
+
+const SCHEMA = { table: 'agentd_schema', lock: 7_243_001 } as const;
 
 const COLUMNS = 'memory_id, text, turn_id, tainted, created_at, used_at';
 const NEWEST_FIRST = 'ORDER BY created_at DESC, memory_id DESC';
@@ -35,7 +37,7 @@ class PostgresMemories implements MemoryStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #max: number;
-  readonly #steps = readSteps();
+  readonly #steps = readSteps(new URL('memories/', import.meta.url));
   /** Resolves when the schema is current. Null before the first use and after a failed migration. */
   #migrated: Promise<void> | null = null;
 
@@ -182,7 +184,7 @@ class PostgresMemories implements MemoryStore {
   }
 
   #prepare(): Promise<void> {
-    this.#migrated ??= migrate(this.#database, this.#steps).catch((error: unknown) => {
+    this.#migrated ??= migrate(this.#database, { ...SCHEMA, steps: this.#steps }).catch((error: unknown) => {
       this.#migrated = null;
       throw error;
     });

@@ -1,0 +1,108 @@
+/**
+ * A small transactional store of documents. The rules of each concern are written once, over
+ * this interface (`store/logic`); a kernel knows a database, and no rule.
+ *
+ * Documents are JSON. They are never changed in place: a step puts a new one.
+ */
+export interface Kernel {
+  /** Names the database for people. */
+  readonly description: string;
+  /**
+   * Runs the work in one atomic step. All its reads are of one moment. Its writes are stored only if each document that it
+   * has read with `get` or `items`, put or deleted is still the same; the work runs again otherwise. `first` and `count`
+   * are not checked again: a document that another step puts into an index at the same time may be missing, and one that
+   * was found but not read or put may have changed. If that matters, each step that changes the index has to put a
+   * document that the reader also puts (`keepsSession`). If the work throws, nothing is written. Durable when it resolves, unless the step is lazy: a lazy change is durable with the next step
+   * that is not, at the latest.
+   * @param work may run several times, until its reads are still true when its writes are stored. It must not use a
+   *   clock, random numbers or anything else outside of the transaction.
+   * @throws StoreUnavailable if the database cannot be read or written.
+   */
+  step<R>(work: (tx: Tx) => R, options?: StepOptions): Promise<R>;
+  /** All live documents of a kind, in no particular order. Documents that change meanwhile may be missing or outdated. */
+  scan<T>(kind: Kind<T, never> | Kind<T, unknown>): AsyncIterable<Entry<T>>;
+  /** The newest records that `isFound` selects, oldest first. @param ids only records with one of these ids, if given */
+  found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]>;
+  /** Deletes the records that `isMeant` selects. @returns how many. */
+  unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number>;
+  /**
+   * Calls the listener after `tell` on the channel, possibly more than once, and possibly never: whoever waits must also
+   * read regularly. @returns a function that ends the calls.
+   */
+  watch(channel: string, hear: Listener): () => void;
+  close(): Promise<void>;
+}
+
+export interface StepOptions {
+  /** The change may wait for the next durable one. */
+  lazy?: true;
+}
+
+export type Listener = (...heard: readonly unknown[]) => void;
+
+/**
+ * A kind of document.
+ * @typeParam T the document
+ * @typeParam I the items of the list that belongs to each document; never if it has none
+ */
+export interface Kind<T, I = never> {
+  /** Part of the stored form: it never changes. */
+  readonly name: string;
+  /** When the document ends, ms since the epoch; null if it does not. From then on it is absent, and so is its list. */
+  expires(doc: T): number | null;
+  /** The ordered indexes in which the document is now. They are derived from it, and cover small sets only. */
+  indexes?(doc: T): readonly IndexEntry[];
+  /** Only for the type of the items. */
+  readonly item?: I;
+}
+
+/** A place in an index: ordered by `score`, then by `tie`. */
+export type IndexEntry = readonly [index: string, score: number, tie?: number];
+
+export interface Entry<T> {
+  key: string;
+  doc: T;
+}
+
+/** A log of bounded size. Beyond it, the oldest records are deleted. */
+export interface Ring<R> {
+  readonly name: string;
+  readonly max: number;
+  readonly retention_ms: number;
+  /** The ids by which a record is found. */
+  ids(record: R): readonly string[];
+}
+
+export interface RingQuery<R> {
+  /** Only records with this id. */
+  id?: string;
+  isFound?(record: R): boolean;
+  limit: number;
+}
+
+/** One step. Everything in it is synchronous. */
+export interface Tx {
+  /** The time of the store, ms since the epoch; the same during the whole step. */
+  readonly now: number;
+  get<T>(kind: Kind<T, unknown>, key: string): T | null;
+  put<T>(kind: Kind<T, unknown>, key: string, doc: T): void;
+  /** Deletes a document with its list. No effect if there is none. */
+  delete(kind: Kind<never, unknown>, key: string): void;
+  /** The first documents of an index. */
+  first<T>(kind: Kind<T, unknown>, index: string, limit: number): Entry<T>[];
+  /** The number of documents in an index. */
+  count(kind: Kind<never, unknown>, index: string): number;
+  /** Adds items to the end of a document's list. */
+  append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void;
+  /** The items of a document's list, oldest first. @param after how many items to leave out at the beginning */
+  items<I>(kind: Kind<never, I>, key: string, after?: number): I[];
+  /** Replaces the list of a document. */
+  rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void;
+  log<R>(ring: Ring<R>, record: R): void;
+  /** A number that is greater than that of each earlier step. Each call within a step gives the next one. */
+  serial(): number;
+  /** A random owner of a claim (128 bits); the same each time the step runs again. */
+  newOwner(): string;
+  /** Calls the listeners of the channel after the commit. */
+  tell(channel: string, ...heard: readonly unknown[]): void;
+}

@@ -1,0 +1,68 @@
+import type { Log } from '../../../log.ts';
+import { replicaStore } from '../../logic/replicas.ts';
+import { type Bounds, storeOver } from '../../logic/store.ts';
+import type { Store } from '../../store.ts';
+import { adviceOn } from './advice.ts';
+import { Database } from './database.ts';
+import { PostgresKernel } from './kernel.ts';
+import { migrate, readSteps } from './migrations.ts';
+import { Notifications } from './notifications.ts';
+import { rewriteTables } from './rewrite-tables.ts';
+
+/** Maximum number of connections of one process. */
+const CONNECTIONS_MAX = 10;
+/** How long to buffer the text of a stream before it is appended, ms: an append is a trip and a sync to disk. */
+const GATHER_MS = 20;
+
+const SCHEMA = { table: 'agentd_store_schema', lock: 7_243_002 } as const;
+
+export interface PostgresOptions extends Partial<Bounds> {
+  /** DATABASE_URL */
+  url: string;
+  log: Pick<Log, 'debug'>;
+  /** The time instead of that of the server, for tests. */
+  now?: () => number;
+}
+
+/**
+ * Opens the store in a Postgres database, which any number of daemons share, and brings its tables to the schema of this
+ * version.
+ * @throws StoreUnavailable if the database cannot be reached, StoreTooNew if a later version has written it.
+ */
+export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOptions): Promise<Store> {
+  const database = new Database(url, log, CONNECTIONS_MAX);
+  const kernel = new PostgresKernel({ database, notifications: new Notifications(url, log), now });
+  try {
+    await migrate(database, { ...SCHEMA, steps: readSteps(new URL('documents/', import.meta.url)) });
+  } catch (error) {
+    await kernel.close();
+    throw error;
+  }
+  return storeOver(
+    kernel,
+    {
+      memories: null,
+      // The database has its own tools for checks and backups.
+      maintenance: (rings) => ({
+        examine: async () => [],
+        sweep: () => kernel.sweep(rings),
+        backup: null,
+        lastBackupAt: () => null,
+      }),
+      replicas: replicaStore(kernel),
+      advice: () => adviceOn(database),
+      census: async () => null,
+      condition: () => {
+        const { failure } = kernel;
+        return { writable: failure === null, detail: failure && `Postgres cannot be reached: ${failure}.` };
+      },
+      expectRoom: () => undefined,
+      check: async () => {
+        await kernel.step((tx) => tx.now);
+      },
+      gather_ms: GATHER_MS,
+      scrub: () => rewriteTables(database),
+    },
+    bounds,
+  );
+}

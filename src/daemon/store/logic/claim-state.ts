@@ -1,0 +1,68 @@
+import { CLAIM_MS } from '../claims.ts';
+import type { Kind, Tx } from '../kernels/kernel.ts';
+
+/** A claim as it is stored. An expired claim is kept for a while, because until it is taken over its owner may renew it. */
+export interface ClaimState {
+  owner: string;
+  expires_at: number;
+}
+
+/** How long an expired claim is remembered, ms. */
+export const CLAIM_MEMORY_MS = 3_600_000;
+
+export function newClaim(tx: Tx): ClaimState {
+  return { owner: tx.newOwner(), expires_at: tx.now + CLAIM_MS };
+}
+
+/** Whether nobody else may take the claim over. If the clock was set back, it is valid for `CLAIM_MS` from now. */
+export function isValid(claim: ClaimState | null, now: number): boolean {
+  return claim !== null && claim.expires_at > now;
+}
+
+/** The claim, ending `CLAIM_MS` from now at the latest. The same object if it does. */
+export function clamped(claim: ClaimState, now: number): ClaimState {
+  return claim.expires_at > now + CLAIM_MS ? { ...claim, expires_at: now + CLAIM_MS } : claim;
+}
+
+export function renewed(claim: ClaimState, now: number): ClaimState {
+  return { ...claim, expires_at: now + CLAIM_MS };
+}
+
+/** Claims that have a document of their own, by the tag of the session. */
+export const SESSION_CLAIM: Kind<ClaimState> = {
+  name: 'session_claim',
+  expires: ({ expires_at }) => expires_at + CLAIM_MEMORY_MS,
+};
+
+/** Whether this owner still has the claim of the session. */
+export function holdsSession(
+  tx: Tx,
+  { session_tag, owner }: { session_tag: string; owner: string },
+): boolean {
+  return tx.get(SESSION_CLAIM, session_tag)?.owner === owner;
+}
+
+/**
+ * Whether this owner still has the claim of the session, which is stored anew with the step. Whoever takes the claim over
+ * at the same time has then read either all that the step stores, or the step is not stored. A step needs it if it stores
+ * documents that the next owner finds in an index.
+ */
+export function keepsSession(tx: Tx, claim: { session_tag: string; owner: string }): boolean {
+  const found = tx.get(SESSION_CLAIM, claim.session_tag);
+  if (found?.owner !== claim.owner) return false;
+  tx.put(SESSION_CLAIM, claim.session_tag, found);
+  return true;
+}
+
+/** Takes the claim of a session. @returns the owner; null while another claim is valid. */
+export function takeSession(tx: Tx, session_tag: string): string | null {
+  const found = tx.get(SESSION_CLAIM, session_tag);
+  if (found !== null && isValid(found, tx.now)) {
+    const limited = clamped(found, tx.now);
+    if (limited !== found) tx.put(SESSION_CLAIM, session_tag, limited);
+    return null;
+  }
+  const claim = newClaim(tx);
+  tx.put(SESSION_CLAIM, session_tag, claim);
+  return claim.owner;
+}

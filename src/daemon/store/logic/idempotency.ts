@@ -1,0 +1,93 @@
+import type { KeyClaim } from '../claims.ts';
+import {
+  type IdempotencyStore,
+  KEY_MEMORY_MS,
+  type KeyState,
+  type NewKey,
+  type StoredAnswer,
+} from '../idempotency.ts';
+import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import { type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+
+/** An idempotency key: claimed, answered, or known because a request with it failed. */
+export interface StoredKey {
+  fingerprint: string;
+  claim: ClaimState | null;
+  answer: StoredAnswer | null;
+  /** Whether the loop guard has counted a request with this key that was released. */
+  counted?: true;
+  /** When the key is forgotten, ms since the epoch; while it is claimed, `KEY_MEMORY_MS` after its claim. */
+  expires_at: number;
+}
+
+export const KEY: Kind<StoredKey> = { name: 'key', expires: ({ expires_at }) => expires_at };
+
+export function idempotencyStore(kernel: Kernel): IdempotencyStore {
+  return {
+    look: (key, fingerprint) => kernel.step((tx) => look(tx, key, fingerprint)),
+    claim: (key, fingerprint) =>
+      kernel.step((tx) => {
+        const found = look(tx, key, fingerprint);
+        if (found.outcome !== 'new') return found;
+        const claim = newClaim(tx);
+        putClaimed(tx, key, fingerprint, claim);
+        return { ...found, claim: { key, fingerprint, owner: claim.owner } };
+      }),
+    renew: (claim) =>
+      kernel.step((tx) => {
+        const found = tx.get(KEY, claim.key)?.claim;
+        if (!found || found.owner !== claim.owner) return false;
+        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx.now));
+        return true;
+      }),
+    finish: (claim, answer, ttl_ms) =>
+      kernel.step((tx) => {
+        if (!holdsKey(tx, claim)) return false;
+        storeAnswer(tx, claim, answer, ttl_ms);
+        return true;
+      }),
+    release: (claim, { counted } = { counted: false }) =>
+      kernel.step((tx) => {
+        if (!holdsKey(tx, claim)) return;
+        const { key, fingerprint } = claim;
+        const expires_at = tx.now + KEY_MEMORY_MS;
+        tx.put(KEY, key, {
+          fingerprint,
+          claim: null,
+          answer: null,
+          ...(counted ? { counted } : {}),
+          expires_at,
+        });
+      }),
+  };
+}
+
+export function holdsKey(tx: Tx, { key, owner }: KeyClaim): boolean {
+  return tx.get(KEY, key)?.claim?.owner === owner;
+}
+
+/** Stores the answer of a key whose claim is held, and ends the claim. */
+export function storeAnswer(
+  tx: Tx,
+  { key, fingerprint }: KeyClaim,
+  answer: StoredAnswer,
+  ttl_ms: number,
+): void {
+  tx.put(KEY, key, { fingerprint, claim: null, answer, expires_at: tx.now + ttl_ms });
+}
+
+function look(tx: Tx, key: string, fingerprint: string): KeyState | NewKey {
+  const known = tx.get(KEY, key);
+  if (known === null) return { outcome: 'new' };
+  const { claim, answer } = known;
+  if (claim !== null && clamped(claim, tx.now) !== claim)
+    putClaimed(tx, key, known.fingerprint, clamped(claim, tx.now));
+  if (known.fingerprint !== fingerprint) return { outcome: 'other_body' };
+  if (isValid(claim, tx.now)) return { outcome: 'running' };
+  if (answer !== null) return { outcome: 'done', answer };
+  return known.counted ? { outcome: 'new', counted: true } : { outcome: 'new' };
+}
+
+function putClaimed(tx: Tx, key: string, fingerprint: string, claim: ClaimState): void {
+  tx.put(KEY, key, { fingerprint, claim, answer: null, expires_at: claim.expires_at + KEY_MEMORY_MS });
+}

@@ -1,0 +1,78 @@
+import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
+import type { Link, LinkStore, NewLink } from '../links.ts';
+import { listed } from './listed.ts';
+
+export interface StoredLink extends Link {
+  person: NewLink['person'];
+}
+
+export const LINK: Kind<StoredLink> = { name: 'link', expires: ({ expires_at }) => expires_at };
+
+/** For each alias, the key of the link that it was last bound to. */
+export const ALIAS: Kind<{ key: string; expires_at: number }> = {
+  name: 'alias',
+  expires: ({ expires_at }) => expires_at,
+};
+
+export function linkStore(kernel: Kernel): LinkStore {
+  return {
+    get: (key) => kernel.step((tx) => knownLink(tx.get(LINK, key))),
+    findByAlias: (alias) =>
+      kernel.step((tx) => {
+        const key = tx.get(ALIAS, alias)?.key;
+        const link = key === undefined ? null : tx.get(LINK, key);
+        return link?.alias?.alias === alias ? linkOf(link) : null;
+      }),
+    put: ({ key, token, person, ttl_ms }, expected) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if ((found?.token ?? null) !== expected) return false;
+        const expires_at = tx.now + ttl_ms;
+        const alias = found?.alias?.person === person ? found.alias : null;
+        tx.put(LINK, key, { key, token, person, expires_at, expiry_notified: false, alias });
+        if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key)
+          tx.put(ALIAS, alias.alias, { key, expires_at });
+        return true;
+      }),
+    bindAlias: (key, token, alias) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if (found?.token !== token) return false;
+        if (found.alias?.person === alias.person && found.alias.alias !== alias.alias) return false;
+        tx.put(LINK, key, { ...found, alias });
+        tx.put(ALIAS, alias.alias, { key, expires_at: found.expires_at });
+        return true;
+      }),
+    remove: (key, expected) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if (!found || (expected !== undefined && found.token !== expected)) return false;
+        removeLink(tx, found);
+        return true;
+      }),
+    list: async ({ platform, limit }) =>
+      (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
+        .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
+        .slice(0, limit)
+        .map(linkOf),
+    noteExpiryNotified: (key, token) =>
+      kernel.step((tx) => {
+        const found = tx.get(LINK, key);
+        if (found?.token === token) tx.put(LINK, key, { ...found, expiry_notified: true });
+      }),
+  };
+}
+
+/** Deletes a link, and the alias that leads to it. */
+export function removeLink(tx: Tx, { key, alias }: Pick<StoredLink, 'key' | 'alias'>): void {
+  tx.delete(LINK, key);
+  if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
+}
+
+function knownLink(stored: StoredLink | null): Link | null {
+  return stored && linkOf(stored);
+}
+
+export function linkOf({ person: _person, ...link }: StoredLink): Link {
+  return link;
+}

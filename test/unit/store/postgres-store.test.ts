@@ -1,0 +1,187 @@
+import { Client } from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
+import { Database } from '../../../src/daemon/store/kernels/postgres/database.ts';
+import { PostgresKernel } from '../../../src/daemon/store/kernels/postgres/kernel.ts';
+import { openPostgresStore } from '../../../src/daemon/store/kernels/postgres/store.ts';
+import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { anAction, anInboxMessage, aSession, GUARD_LIMITS } from '../../contract/fixtures.ts';
+import { claimSession, saveSession } from '../../contract/store-writes.ts';
+import { aResident, fillAsPerson, fillAsUser, PLATFORM } from '../../support/person-world.ts';
+import { Postgres, withoutPostgres } from '../../support/postgres.ts';
+
+const log = { debug() {} };
+
+describe.skipIf(withoutPostgres)('the store on Postgres', () => {
+  let server: Postgres;
+  let url: string;
+  let time = Date.UTC(2030, 0, 1);
+  let stores: Store[] = [];
+  const open = async () => {
+    const store = await openPostgresStore({ url, log, now: () => time });
+    stores.push(store);
+    return store;
+  };
+
+  beforeAll(async () => {
+    server = await Postgres.start({ durable: true, options: ['wal_writer_delay=10s', 'autovacuum=off'] });
+    url = await server.createSchema(await server.createDatabase());
+    await (await open()).close();
+  });
+  beforeEach(() => server.empty(url));
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await Promise.all(stores.map((store) => store.close()));
+    stores = [];
+  });
+  afterAll(() => server.stop());
+
+  describe('durability', () => {
+    /** How much of the log of the server is not on disk, bytes. */
+    const unflushed = async () =>
+      Number(await server.sql('SELECT pg_current_wal_insert_lsn() - pg_current_wal_flush_lsn()', url));
+
+    it.each([['as it is'], ['off by default']])(
+      'a step is on disk when it resolves, unless it is lazy, with synchronous_commit %s',
+      async (how) => {
+        const isOff = how.startsWith('off');
+        if (isOff) await server.sql('ALTER ROLE postgres SET synchronous_commit = off', url);
+        try {
+          const kernel = new PostgresKernel({
+            database: new Database(url, log),
+            notifications: { close: async () => undefined } as never,
+          });
+          const KIND = { name: 'x', expires: () => null };
+          // Something in the log that waits for the disk: only a lazy step leaves it there.
+          await kernel.step((tx) => tx.put(KIND, 'k', { n: 1 }), { lazy: true });
+          expect(await unflushed()).toBeGreaterThan(0);
+          await kernel.step((tx) => tx.put(KIND, 'k', { n: 2 }));
+          expect(await unflushed()).toBe(0);
+          await kernel.close();
+        } finally {
+          await server.sql('ALTER ROLE postgres RESET synchronous_commit', url);
+        }
+      },
+    );
+
+    it('nothing is lazy but the hits of limits, and the verdicts about messages without an id', async () => {
+      const lazy = new Set<string>();
+      const durable = new Set<string>();
+      let method = '';
+      const { step } = PostgresKernel.prototype;
+      vi.spyOn(PostgresKernel.prototype, 'step').mockImplementation(function (
+        this: PostgresKernel,
+        work,
+        options,
+      ) {
+        (options?.lazy ? lazy : durable).add(method);
+        return step.call(this, work, options) as never;
+      });
+      /** Notes which method a step belongs to: steps begin before a method returns for the first time. */
+      const noting = <T extends object>(part: T, of: string): T =>
+        new Proxy(part, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name);
+            const path = `${of}${String(name)}`;
+            if (typeof value === 'function')
+              return (...args: unknown[]) => {
+                method = path;
+                return value.apply(target, args) as unknown;
+              };
+            return typeof value === 'object' && value !== null ? noting(value, `${path}.`) : value;
+          },
+        });
+      const store = noting(await open(), '');
+      for (const resident of [aResident('Ada'), aResident('Bob')]) {
+        await fillAsPerson(store, time, resident);
+        await fillAsUser(store, time, resident);
+      }
+      const of = { key: 'u', platform: 'chat', user_id: 'u', person: null, address: null };
+      const message = { user: of, session_id: 's', text: 'hash', sent_at: null };
+      await store.guard.check({ ...message, message_id: null }, GUARD_LIMITS);
+      expect(lazy).toEqual(new Set(['guard.check', 'limits.hit']));
+      expect([...durable]).toEqual(
+        expect.arrayContaining([
+          ...['actions.start', 'commitTurn', 'idempotency.claim', 'inbox.enqueue', 'links.put'],
+          ...['sessions.save', 'streams.append', 'streams.claim', 'streams.create'],
+        ]),
+      );
+      lazy.clear();
+      durable.clear();
+      await store.guard.check({ ...message, message_id: 'm1' }, GUARD_LIMITS);
+      expect([lazy.size, durable.size]).toEqual([0, 1]);
+    });
+  });
+
+  it('lets the next owner of a session find each action that the last one has started', async () => {
+    const [old, next] = [await open(), await open()];
+    const outcomes: string[] = [];
+    for (let round = 0; round < 40; round++) {
+      const tag = `s${round}`;
+      await saveSession(old, aSession(time, { session_id: tag }));
+      const session = await claimSession(old, tag);
+      time += CLAIM_MS + 1;
+      const action = anAction({ session_tag: tag, session_id: tag, turn_key: `turn ${round}` });
+      const [started, begun] = await Promise.all([
+        old.actions.start({ session, key: null }, action),
+        next.beginTurn(tag, tag, action.turn_key),
+      ]);
+      expect(begun).not.toBeNull();
+      outcomes.push(started.outcome);
+      expect(begun?.earlier.length, `the action was ${started.outcome}`).toBe(
+        started.outcome === 'started' ? 1 : 0,
+      );
+    }
+    expect(outcomes).toHaveLength(40);
+  });
+
+  it('counts 64 hits of one limit at once exactly, at two daemons, and refuses none of them', async () => {
+    const both = [await open(), await open()] as const;
+    const limit = { max: 20, window_ms: 60_000 };
+    const states = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => both[n % 2 === 0 ? 0 : 1].limits.hit('hot', limit)),
+    );
+    expect(states.filter(({ allowed }) => allowed)).toHaveLength(20);
+  });
+
+  it('takes hundreds of webhooks at once, each once, and restarts them all when they have failed', async () => {
+    const [one, two] = [await open(), await open()];
+    const message = (n: number) =>
+      anInboxMessage({ id: `i${n}`, message_id: `m${n}`, platform: 'chat', queue: `q${n % 50}` });
+    const numbers = Array.from({ length: 300 }, (_, n) => n);
+    const kept = await Promise.all(numbers.map((n) => (n % 2 ? one : two).inbox.enqueue([message(n)])));
+    expect(kept).toEqual(numbers.map(() => ['kept']));
+    expect(await one.inbox.enqueue(numbers.map(message))).toEqual(numbers.map(() => 'repeated'));
+    for (;;) {
+      const claims = await one.inbox.claim('run', ['chat'], 50);
+      if (claims.length === 0) break;
+      await Promise.all(
+        claims.map((claim) =>
+          one.inbox.settle(claim, { kind: 'failed', failure: 'agent_failed', begun: false }),
+        ),
+      );
+    }
+    expect(await two.inbox.list({ states: ['failed'], limit: 1000 })).toHaveLength(300);
+    const retried = await two.inbox.retryFailed({});
+    expect(new Set(retried).size).toBe(300);
+    expect(await one.inbox.list({ states: ['waiting'], limit: 1000 })).toHaveLength(300);
+  });
+
+  it('says what is left to do if the tables cannot be written again after an erasure', async () => {
+    const store = await open();
+    const ada = aResident('Ada');
+    await fillAsUser(store, time, ada);
+    const other = new Client({ connectionString: url });
+    await other.connect();
+    try {
+      await other.query('BEGIN; SELECT count(*) FROM agentd_documents');
+      const of = { platform: PLATFORM, user_id: ada.user_id };
+      const failure = await store.persons?.erase(of).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(FilesNotRewritten);
+      expect((failure as FilesNotRewritten).advice).toContain('VACUUM (FULL)');
+    } finally {
+      await other.end();
+    }
+  });
+});
