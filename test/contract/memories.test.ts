@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada } from './fixtures.ts';
@@ -12,7 +12,7 @@ import { describeMemories } from './memories-contract.ts';
 
 describeMemories('memory', async (memoriesMax) => {
   const { clock, advance } = movedClock();
-  const state = emptyState();
+  const state = new MemoryState();
   return underTest(
     () => openMemoryStore(state, { clock, memoriesMax }),
     advance,
@@ -64,7 +64,7 @@ function underTest(open: () => Store, advance: (ms: number) => void, remove: () 
 
 it('the store keeps 500 memories of one owner', async () => {
   const { clock } = movedClock();
-  const { memories } = openMemoryStore(emptyState(), { clock });
+  const { memories } = openMemoryStore(new MemoryState(), { clock });
   const owner = ownerOfPerson(ada);
   for (let n = 0; n < 502; n++) await memories?.add(owner, { text: `${n}`, turn_id: 't', tainted: false });
   expect(await memories?.list(owner)).toHaveLength(500);

@@ -15,10 +15,8 @@ import type {
   InboxState,
 } from '../../src/daemon/store/inbox.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
-import { openKernelMemory } from '../../src/daemon/store/kernels/memory/store.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
 import { shardOf } from '../../src/daemon/store/redis/shards.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
@@ -660,7 +658,7 @@ async function compareAnswers(make: MakeStore, { isSharded = false } = {}): Prom
     const choices = new Choices(random, isSharded ? `run ${run}` : null);
     const clock = { now: () => choices.now };
     const store = await make(clock.now);
-    const memory = openMemoryStore(emptyState(), { clock, traceRetentionMs: TRACE_RETENTION_MS });
+    const memory = openMemoryStore(new MemoryState(), { clock, traceRetentionMs: TRACE_RETENTION_MS });
     const [backend, reference] = [store, memory].map(
       (one): Side => ({ store: one, sessions: [], keys: [], streams: [], inbox: [] }),
     ) as [Side, Side];
@@ -703,12 +701,6 @@ describe('each backend gives the same answers as the reference store:', () => {
       const options = { role: 'daemon', clock: { now }, traceRetentionMs: TRACE_RETENTION_MS } as const;
       return openSqliteStore(join(directory, 'x.db'), options);
     }),
-  );
-
-  it('the kernel in memory', { timeout }, () =>
-    compareAnswers(async (now) =>
-      openKernelMemory(new MemoryState(), { clock: { now }, traceRetentionMs: TRACE_RETENTION_MS }),
-    ),
   );
 
   it.skipIf(withoutPostgres)('postgres', { timeout }, async () => {

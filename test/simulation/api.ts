@@ -1,5 +1,6 @@
 import { requestContext } from '../../src/daemon/agent/context.ts';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
+import { ACTION } from '../../src/daemon/store/logic/actions.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import type { ModuleEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
@@ -60,7 +61,7 @@ export class SimulatedApi {
 
   receive({ label, tool, key, person }: Pick<ApiCall, 'label' | 'tool' | 'key' | 'person'>): number {
     const { state, random, report } = this.#world;
-    const record = state.actions.get(key)?.action;
+    const record = state.get(ACTION, key)?.action;
     if (!record || record.started_at === null)
       report(`a write for ${label} reached the API, but is not in the journal`);
     const before = this.calls.find((call) => call.key === key && call.hasEffect);

@@ -24,8 +24,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /stored under a claim that has ended|the store rejects/,
     changes: [
       {
-        file: 'src/daemon/store/memory/commit-turn.ts',
-        from: 'claims.sessions.isHeld(claim.session_tag, claim.owner) &&',
+        file: 'src/daemon/store/logic/turns.ts',
+        from: "if (!holdsSession(tx, claim)) return 'lost';",
         to: '',
       },
     ],
@@ -36,9 +36,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
-        file: 'src/daemon/store/memory/claims.ts',
-        from: 'if (this.isValid(name)) return null;',
-        to: '',
+        file: 'src/daemon/store/logic/claim-state.ts',
+        from: 'if (found !== null && isValid(found, tx.now)) {',
+        to: 'if (found !== null && false) {',
       },
     ],
   },
@@ -49,9 +49,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       /while the claim of . was valid|although (?:its claim was valid|its claim is held|all claims are held)/,
     changes: [
       {
-        file: 'src/daemon/store/memory/claims.ts',
-        from: 'if (!this.isHeld(name, owner)) return false;\n    this.#stored.set(name, { owner, expires_at: this.#clock.now() + CLAIM_MS });',
-        to: 'if (!this.isHeld(name, owner)) return false;',
+        file: 'src/daemon/store/logic/claim-state.ts',
+        from: 'return { ...claim, expires_at: now + CLAIM_MS };',
+        to: 'return claim;',
       },
     ],
   },
@@ -169,8 +169,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /under a claim that has ended|the store rejects streams\.append/,
     changes: [
       {
-        file: 'src/daemon/store/memory/streams.ts',
-        from: 'if (!claims.isHeld(claim.stream_id, claim.owner)) return false;',
+        file: 'src/daemon/store/logic/streams.ts',
+        from: 'if (heldStream(tx, claim) === null) return false;',
         to: '',
       },
     ],
@@ -181,9 +181,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /did not reap|work is still in progress/,
     changes: [
       {
-        file: 'src/daemon/store/memory/streams.ts',
-        from: "record.state === 'running' && !claims.isValid(record.stream_id)",
-        to: "record.state === 'running' && !claims.exists(record.stream_id)",
+        file: 'src/daemon/store/logic/streams.ts',
+        from: 'if (claim !== null && isValid(claim, tx.now)) {',
+        to: 'if (claim !== null) {',
       },
     ],
   },
@@ -205,9 +205,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /not answered in order/,
     changes: [
       {
-        file: 'src/daemon/store/memory/inbox.ts',
-        from: '.map(([first]) => first as StoredMessage)',
-        to: '.map((queue) => queue.at(-1) as StoredMessage)',
+        file: 'src/daemon/store/logic/inbox-document.ts',
+        from: 'const [first] = doc.messages;',
+        to: 'const first = doc.messages.at(-1);',
       },
     ],
   },
@@ -329,9 +329,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was recorded under a claim that has ended/,
     changes: [
       {
-        file: 'src/daemon/store/memory/actions.ts',
-        from: 'claims.sessions.isHeld(session.session_tag, session.owner) &&\n',
-        to: '',
+        file: 'src/daemon/store/logic/actions.ts',
+        from: 'keepsSession(tx, session) && (',
+        to: '(',
       },
     ],
   },

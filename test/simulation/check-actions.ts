@@ -1,3 +1,4 @@
+import { ACTION } from '../../src/daemon/store/logic/actions.ts';
 import { isConfirmed, isIdempotent } from './api.ts';
 import type { PlannedMessage, WritePlan } from './scenario.ts';
 import { brief } from './trace.ts';
@@ -22,7 +23,7 @@ function checkWrites(
     if (equal.length > 1 && !isIdempotent(equal[0]?.tool ?? ''))
       report(`the write ${key.slice(0, 6)} for ${label} reached the API ${equal.length} times`);
   // A refused write has changed nothing, so it may be tried again with different arguments.
-  const keys = [...api.keysOf(label)].filter((key) => state.actions.get(key)?.action.state !== 'failed');
+  const keys = [...api.keysOf(label)].filter((key) => state.get(ACTION, key)?.action.state !== 'failed');
   // Only one action waits for a confirmation at a time, and each run of the message asks for the same action.
   const most = confirmed ? 1 : times;
   if (keys.length > most) report(`${label} wanted ${most} writes, but ${keys.length} reached the API`);
@@ -35,7 +36,7 @@ function checkWrites(
 }
 
 function checkJournal({ api, state, record, report, struck }: World): void {
-  for (const { action } of state.actions.values()) {
+  for (const { action } of state.all(ACTION)) {
     const { action_id, tool, state: at, turn_key, person } = action;
     const what = `${tool} ${action_id.slice(0, 6)}`;
     const calls = api.calls.filter(({ key }) => key === action_id);
@@ -74,7 +75,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
  */
 function checkConfirmations({ api, state, report, presses }: World): void {
   for (const { label, tool, key, person } of api.calls.filter((call) => isConfirmed(call.tool))) {
-    const action = state.actions.get(key)?.action;
+    const action = state.get(ACTION, key)?.action;
     const isTheirs = presses.some(
       ({ id, approve, person: user_id }) => id === key && approve && user_id === action?.user_id,
     );

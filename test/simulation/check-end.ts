@@ -1,3 +1,7 @@
+import { GUARD_TURNS } from '../../src/daemon/store/logic/guard.ts';
+import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
+import { SEEN } from '../../src/daemon/store/logic/seen.ts';
+import { STREAM } from '../../src/daemon/store/logic/streams.ts';
 import { checkActions } from './check-actions.ts';
 import type { Clients } from './clients.ts';
 import { DAEMONS, type PlannedMessage } from './scenario.ts';
@@ -52,9 +56,9 @@ function isGone(code: string, { presses }: PlannedMessage): boolean {
 
 function checkDelivered(world: World, { label, agent, presses }: PlannedMessage, answers: number): void {
   const { state, platform, report, struck, scenario } = world;
-  const seen = state.seen.get(JSON.stringify(['post', label]));
+  const seen = state.get(SEEN, JSON.stringify(['post', label]));
   if (seen?.verdict && !seen.verdict.allowed) return;
-  const message = seen?.id ? state.inbox.get(seen.id)?.message : undefined;
+  const message = seen?.id ? state.get(MESSAGE, seen.id)?.message : undefined;
   if (!message) {
     report(`${label} is not in the inbox`);
     return;
@@ -99,7 +103,7 @@ function mayRepeatSends(trouble: string): boolean {
 
 /** Checks that the messages of a queue are answered in the order in which they were stored. */
 function checkQueues({ state, record, report, platform }: World): void {
-  const queues = Map.groupBy(state.inbox.values(), ({ message }) => message.queue);
+  const queues = Map.groupBy(state.all(MESSAGE), ({ message }) => message.queue);
   for (const [queue, stored] of queues) {
     const ids = stored.map(({ message }) => message.id);
     const answered = record.commits.map(({ record: turn }) => turn.turn_id).filter((id) => ids.includes(id));
@@ -131,8 +135,9 @@ function isInOrder(some: readonly string[], all: readonly string[]): boolean {
 
 /** Checks that events are numbered without gaps, and that the last event ends the stream. */
 function checkStreams({ state, report }: World): void {
-  for (const { record, events } of state.streams.values()) {
+  for (const { record } of state.all(STREAM)) {
     const { stream_id, state: at } = record;
+    const events = state.items(STREAM, stream_id);
     if (!events.every(({ id }, index) => id === index + 1)) report(`the events of ${stream_id} have gaps`);
     const ends = events.filter(({ event }) => event === 'stream_complete' || event === 'error').length;
     const isWhole = at === 'ended' ? ends === 1 && events.length === record.last_event : ends === 0;
@@ -151,11 +156,11 @@ function checkGuard({ state, record, report, struck, scenario }: World): void {
   const isStopped = scenario.messages.some(
     ({ stops, both, presses }) => stops !== null || both || presses !== null,
   );
-  const waiting = [...state.streams.values()].filter(({ record }) => record.state === 'waiting');
+  const waiting = state.all(STREAM).filter(({ record }) => record.state === 'waiting');
   // The repeat of a request that failed is not counted again, even if it begins another session. Each text is unique.
   const first = new Map(record.commits.toReversed().map((commit) => [commit.record.text, commit]));
   for (const [tag, turns] of record.counted) {
-    const counted = state.guard_turns.get(tag)?.turns ?? 0;
+    const counted = state.get(GUARD_TURNS, tag)?.turns ?? 0;
     if (!hasExceptions && counted !== turns)
       report(`the guard counts ${counted} turns of ${tag}, but allowed ${turns}`);
     // If the session of a waiting message gets a different owner, the message creates a new session, where it is not

@@ -5,6 +5,10 @@ import type {
   IncomingMessage,
   StreamEvent,
 } from '../../src/channel/index.ts';
+import { ACTION } from '../../src/daemon/store/logic/actions.ts';
+import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
+import { SEEN } from '../../src/daemon/store/logic/seen.ts';
+import { STREAM } from '../../src/daemon/store/logic/streams.ts';
 import { isLast } from '../../src/daemon/stream/events.ts';
 import type { Response } from './daemon.ts';
 import { DAEMONS, type DaemonName, type PlannedMessage, type Room } from './scenario.ts';
@@ -151,7 +155,7 @@ export class Clients {
     const seen: StreamEvent[] = [];
     const take = (events: readonly StreamEvent[]) => {
       for (const event of events) {
-        const stored = state.streams.get(stream_id)?.events[event.id - 1];
+        const stored = state.items(STREAM, stream_id)[event.id - 1];
         if (event.id !== seen.length + 1)
           report(`${message.label}: event ${event.id} was read after ${seen.length}`);
         if (stored?.data !== event.data)
@@ -223,9 +227,9 @@ export class Clients {
         scope.enqueue(batch, request),
       );
       if (end.is !== 'answered') return end;
-      const seen = state.seen.get(JSON.stringify(['post', message.label]));
+      const seen = state.get(SEEN, JSON.stringify(['post', message.label]));
       const isBlocked = seen?.verdict?.allowed === false;
-      if (!isBlocked && !(seen?.id && state.inbox.has(seen.id)))
+      if (!isBlocked && !(seen?.id && state.get(MESSAGE, seen.id)))
         this.#world.report(`${message.label} was accepted, but is not in the inbox`);
     }
     return { is: 'accepted' };
@@ -318,9 +322,9 @@ export class Clients {
     { label, approve }: NonNullable<PlannedMessage['presses']>,
   ): ConfirmationAnswer {
     const { state, presses } = this.#world;
-    const asked = [...state.actions.values()].findLast(
-      ({ action }) => action.principal !== null && action.args.includes(`"${label}"`),
-    );
+    const asked = state
+      .all(ACTION)
+      .findLast(({ action }) => action.principal !== null && action.args.includes(`"${label}"`));
     const id = asked?.action.action_id ?? 'none';
     presses.push({ id, approve, person });
     return { id, approve };

@@ -1,4 +1,5 @@
 import type { ChannelPlugin, OutgoingReply } from '../../src/channel/index.ts';
+import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
 import { TEXTS } from '../../src/daemon/texts/text-records.ts';
 import type { SimulatedDaemon } from './daemon.ts';
 import type { World } from './world.ts';
@@ -54,7 +55,7 @@ export class SimulatedPlatform {
     const { state, report } = this.#world;
     const isNotice = reply.id.endsWith('-notice');
     const id = isNotice ? reply.id.slice(0, -'-notice'.length) : reply.id;
-    const message = state.inbox.get(id)?.message;
+    const message = state.get(MESSAGE, id)?.message;
     const stored = isNotice ? message?.notice : message?.reply;
     if (stored !== reply.text) report(`the platform was sent "${reply.text}", but "${stored}" is stored`);
     if (isNotice && reply.text !== TEXTS.failure_notice.default)

@@ -4,6 +4,7 @@ import { personKey } from '../../src/daemon/identity/identity.ts';
 import { turnKey } from '../../src/daemon/message/turn-key.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
+import { SESSION } from '../../src/daemon/store/logic/session-document.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { Actor } from './scheduler.ts';
 import type { World } from './world.ts';
@@ -76,9 +77,9 @@ export class RunRecord {
     { session, turn, answer }: TurnChanges,
   ): (outcome: CommitOutcome) => void {
     const { state, scheduler } = this.#world;
-    const stored = state.sessions.get(session_tag);
+    const stored = state.get(SESSION, session_tag);
     const found = stored && stored.session.expires_at > scheduler.now && !session ? stored : null;
-    const turns = found ? [...found.turns] : [];
+    const turns = found ? [...state.items(SESSION, session_tag)] : [];
     const isGenerated = (session ?? found?.session)?.generated ?? false;
     return (outcome) => {
       if (!turn || outcome === 'lost') return;

@@ -1,5 +1,10 @@
 import type { VerificationKeys } from '../../src/daemon/identity/signature.ts';
+import { tagOf } from '../../src/daemon/session/session.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
+import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
+import { SESSION } from '../../src/daemon/store/logic/session-document.ts';
+import { STREAM } from '../../src/daemon/store/logic/streams.ts';
 import { randomFrom } from '../support/chance.ts';
 import { checkEnd } from './check-end.ts';
 import { Clients } from './clients.ts';
@@ -104,15 +109,17 @@ function happen(world: World, happening: Happening): void {
     case 'store-outage':
       world.beginOutage(happening.is, happening.ms);
       return;
-    case 'end-session':
-      for (const [tag, { session }] of state.sessions) {
+    case 'end-session': {
+      const administrator = openMemoryStore(state, { clock: scheduler.clockOf(world.outside) });
+      for (const { session } of state.all(SESSION)) {
+        const tag = tagOf(session);
         if (![session.session_id, session.former_id].some((id) => id?.includes(happening.room.name)))
           continue;
         trace.note('—', () => `an administrator ends ${tag} at ${scheduler.now}`);
-        state.sessions.delete(tag);
-        state.guard_turns.delete(tag);
+        void administrator.sessions.end(tag);
         world.record.counted.delete(tag);
       }
+    }
   }
 }
 
@@ -128,10 +135,12 @@ function isAtRest(world: World): boolean {
 function unfinished({ state, hosts }: World): string[] {
   return [
     ...DAEMONS.flatMap((name) => (hosts[name].isBusy ? [`${name} answers a message`] : [])),
-    ...[...state.inbox.values()]
+    ...state
+      .all(MESSAGE)
       .filter(({ message }) => message.ended_at === null)
       .map(({ message }) => `the message ${message.message_id} is ${message.state}`),
-    ...[...state.streams.values()]
+    ...state
+      .all(STREAM)
       .filter(({ record }) => record.state === 'running')
       .map(({ record }) => `the stream ${record.stream_id} is running`),
   ];

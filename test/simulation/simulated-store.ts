@@ -3,7 +3,8 @@ import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdic
 import type { RunClaims } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type { Arrival, InboxClaim, Screened, Taken } from '../../src/daemon/store/inbox.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
+import { STREAM } from '../../src/daemon/store/logic/streams.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../src/daemon/store/store-ports.ts';
 import type { StreamListener } from '../../src/daemon/store/streams.ts';
@@ -159,11 +160,11 @@ function audit(world: World, daemon: SimulatedDaemon, op: string, given: unknown
       return;
     }
     case 'streams.reap': {
-      for (const { record: stream } of world.state.streams.values())
+      for (const { record: stream } of world.state.all(STREAM))
         if (stream.state === 'ended' && claims.isValid('stream', stream.stream_id))
           world.report(`${by} reaped the stream ${stream.stream_id} although its claim was valid`);
       for (const stream_id of claims.expired('stream')) {
-        if (world.state.streams.get(stream_id)?.record.state === 'running')
+        if (world.state.get(STREAM, stream_id)?.record.state === 'running')
           world.report(`${by} did not reap the stream ${stream_id} although nobody has it`);
         claims.reaped('stream', stream_id);
       }
@@ -236,7 +237,7 @@ function auditCommit(
 
 /** Ends the claims of streams that have ended. */
 function endStreams({ state, claims }: World): void {
-  for (const { record } of state.streams.values())
+  for (const { record } of state.all(STREAM))
     if (record.state === 'ended') claims.ended('stream', record.stream_id);
 }
 

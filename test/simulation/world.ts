@@ -9,7 +9,7 @@ import { createValidator } from '../../src/daemon/identity/validator.ts';
 import type { Log } from '../../src/daemon/log.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import type { Settings } from '../../src/daemon/settings/settings.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { randomFrom, type SeededRandom } from '../support/chance.ts';
 import { SimulatedApi } from './api.ts';
 import { ClaimAudit } from './claim-audit.ts';
@@ -65,7 +65,7 @@ export class World {
   readonly random: SeededRandom;
   readonly scheduler: Scheduler;
   readonly trace: RunTrace;
-  readonly state = emptyState();
+  readonly state = new MemoryState();
   readonly settings: Settings;
   readonly seal = createSeal(undefined);
   readonly faults: Faults;

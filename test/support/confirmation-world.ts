@@ -11,8 +11,8 @@ import { edit, enqueue } from '../../src/daemon/inbox/enqueue.ts';
 import { press } from '../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { converse } from '../../src/daemon/message/converse.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import type { Texts } from '../../src/daemon/texts/texts.ts';
@@ -83,7 +83,7 @@ export class ConfirmationWorld {
     options: { texts?: Texts; tool?: Partial<Tool>; sealKey?: string; env?: Record<string, string> } = {},
   ): Promise<ConfirmationWorld> {
     const clock = new VirtualClock(Date.now());
-    const store = openMemoryStore(emptyState(), { clock });
+    const store = openMemoryStore(new MemoryState(), { clock });
     const source = options.tool?.source ?? builtInSource(undefined);
     let world: ConfirmationWorld;
     const tool = toolOf({

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
 import { createTokenExchange } from '../../src/daemon/downstream/token-exchange.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import { McpSource } from '../../src/daemon/tools/mcp/mcp-source.ts';
@@ -47,7 +47,7 @@ export function mcpSource(
     ...wanted,
   };
   const { log, lines } = collectLog();
-  const store = digests ?? openMemoryStore(emptyState(), { clock }).toolDigests;
+  const store = digests ?? openMemoryStore(new MemoryState(), { clock }).toolDigests;
   const source = new McpSource(entry, describeSource(entry, api), {
     clock,
     log,

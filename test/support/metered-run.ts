@@ -1,7 +1,7 @@
 import { type MeterParts, RunMeter } from '../../src/daemon/agent/model-meter.ts';
 import { systemClock } from '../../src/daemon/clock.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { Texts } from '../../src/daemon/texts/texts.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
@@ -9,7 +9,7 @@ import { collectLog } from './log-lines.ts';
 /** The meter of a run, as the daemon creates it, with the trace of the run and a store for budgets. */
 export function meteredRun({ max, ...parts }: Partial<MeterParts> & { max?: number } = {}) {
   const trace = new Trace(systemClock);
-  const store = openMemoryStore(emptyState(), { clock: systemClock });
+  const store = openMemoryStore(new MemoryState(), { clock: systemClock });
   const meter = new RunMeter({
     trace,
     clock: systemClock,

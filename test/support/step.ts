@@ -14,8 +14,8 @@ import type {
 import { Secret } from '../../src/daemon/secret.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
@@ -39,7 +39,7 @@ export async function stepWorld(
   options: { agent?: AgentRuntime; env?: Record<string, string>; sealKey?: string } = {},
 ): Promise<StepWorld> {
   const clock = new VirtualClock(Date.now());
-  const state = emptyState();
+  const state = new MemoryState();
   const store = openMemoryStore(state, { clock });
   const { services, lines, stopping } = await testServices({ ...options, store, clock });
   return { services, store, peer: openMemoryStore(state, { clock }), clock, lines, stopping };

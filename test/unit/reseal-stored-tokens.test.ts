@@ -4,8 +4,8 @@ import { createSeal, type Seal } from '../../src/daemon/identity/seal.ts';
 import { type ResealServices, startResealing } from '../../src/daemon/reseal-stored-tokens.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import { storedToken } from '../../src/daemon/session/jwt-context.ts';
-import { emptyState } from '../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { closeActionText, openActionText } from '../../src/daemon/tools/action-texts.ts';
 import { ada, anAction, aSession } from '../contract/fixtures.ts';
@@ -38,7 +38,7 @@ describe('resealing', () => {
 
   beforeEach(() => {
     clock = new VirtualClock(1_000_000);
-    store = openMemoryStore(emptyState(), { clock });
+    store = openMemoryStore(new MemoryState(), { clock });
     keys = new Keys();
     seal = createSeal(keys);
     logged = [];

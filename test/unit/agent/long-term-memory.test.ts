@@ -8,9 +8,9 @@ import {
 import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
 import { collectLog, type LogLine } from '../../support/log-lines.ts';
@@ -36,7 +36,7 @@ let isRunLost: boolean;
 
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
-  const { memories } = openMemoryStore(emptyState(), { clock });
+  const { memories } = openMemoryStore(new MemoryState(), { clock });
   if (memories === null) throw new Error('the reference store has no memories');
   store = memories;
   instead = null;

@@ -2,8 +2,8 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 import { testServices } from '../../support/services.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -12,7 +12,7 @@ const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } }
 
 it('a message whose processing stopped because of a defect is retried, so that later messages do not wait forever', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
-  const store = openMemoryStore(emptyState(), { clock });
+  const store = openMemoryStore(new MemoryState(), { clock });
   let settles = 0;
   const settled = Promise.withResolvers<void>();
   const { services, lines } = await testServices({

@@ -4,8 +4,8 @@ import type { ChannelPlugin } from '../../../src/channel/index.ts';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 import { testServices } from '../../support/services.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 
 it('the runs of a message end after INBOX_RUN_SECONDS if the store accepts every write except the reply', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
-  const store = openMemoryStore(emptyState(), { clock });
+  const store = openMemoryStore(new MemoryState(), { clock });
   let runs = 0;
   const agent: AgentRuntime = {
     apiVersion: 1,

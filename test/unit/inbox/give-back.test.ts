@@ -4,8 +4,8 @@ import type { ChannelPlugin } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import type { InboxStore } from '../../../src/daemon/store/inbox.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { anInboxMessage } from '../../contract/fixtures.ts';
 import { testServices } from '../../support/services.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -14,7 +14,7 @@ const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } }
 
 it('a paused worker returns a newly claimed message to the inbox, even if its first write fails', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
-  const store = openMemoryStore(emptyState(), { clock });
+  const store = openMemoryStore(new MemoryState(), { clock });
   const claimed = Promise.withResolvers<void>();
   const paused = Promise.withResolvers<void>();
   let settles = 0;

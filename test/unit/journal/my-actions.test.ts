@@ -5,8 +5,8 @@ import { ownJournal } from '../../../src/daemon/journal/own-journal.ts';
 import { ownActionsOf } from '../../../src/daemon/message/own-actions-of.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { closeActionText } from '../../../src/daemon/tools/action-texts.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
@@ -28,7 +28,7 @@ let tool: Tool;
 beforeEach(() => {
   now = Date.UTC(2030, 0, 1);
   const clock = { now: () => now };
-  store = openMemoryStore(emptyState(), { clock, actionsRetentionMs: 365 * DAY });
+  store = openMemoryStore(new MemoryState(), { clock, actionsRetentionMs: 365 * DAY });
   tool = createMyActions(builtInSource(undefined));
 });
 

@@ -5,8 +5,8 @@ import { createSeal, SEALED } from '../../../src/daemon/identity/seal.ts';
 import { type JournaledRun, TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
 import { Secret } from '../../../src/daemon/secret.ts';
 import { CLAIM_MS, type SessionClaim } from '../../../src/daemon/store/claims.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { Sent, Tool, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
@@ -34,7 +34,7 @@ let answers: Sent[];
 
 beforeEach(async () => {
   now = Date.UTC(2030, 0, 1);
-  const state = emptyState();
+  const state = new MemoryState();
   const clock = { now: () => now };
   store = openMemoryStore(state, { clock });
   peer = openMemoryStore(state, { clock });

@@ -5,8 +5,8 @@ import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { converse } from '../../../src/daemon/message/converse.ts';
 import type { Services } from '../../../src/daemon/services.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { testServices } from '../../support/services.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -44,7 +44,7 @@ async function say(
  */
 async function sessionWith({ isCarriedOut }: { isCarriedOut: boolean }) {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));
-  const store = openMemoryStore(emptyState(), { clock });
+  const store = openMemoryStore(new MemoryState(), { clock });
   let commits = 0;
   const commitTurn: Store['commitTurn'] = async (...given) => {
     commits++;

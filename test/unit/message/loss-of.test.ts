@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { lossOf } from '../../../src/daemon/message/loss-of.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { ada, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
 it('a run counts as lost as soon as its person is erased', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
-  const store = openMemoryStore(emptyState(), { clock });
+  const store = openMemoryStore(new MemoryState(), { clock });
   const session = aSession(clock.now(), { owner: ada });
   await saveSession(store, session);
   const claim = await store.sessions.claim(session.session_id);

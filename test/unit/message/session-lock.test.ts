@@ -5,8 +5,8 @@ import { WaitLimit } from '../../../src/daemon/message/wait-limit.ts';
 import { ClaimKeeper } from '../../../src/daemon/store/claim-keeper.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { StepLine } from '../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../contract/fixtures.ts';
 import { collectLog } from '../../support/log-lines.ts';
@@ -15,12 +15,12 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const LIMITS = { max: 10, wait_ms: 30_000 };
 
 let clock: VirtualClock;
-let state: ReturnType<typeof emptyState>;
+let state: MemoryState;
 let stopping: AbortController;
 
 beforeEach(() => {
   clock = new VirtualClock(1_700_000_000_000);
-  state = emptyState();
+  state = new MemoryState();
   stopping = new AbortController();
 });
 

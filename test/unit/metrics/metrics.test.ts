@@ -4,8 +4,8 @@ import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { measuredStore } from '../../../src/daemon/metrics/measured-store.ts';
 import { METRICS } from '../../../src/daemon/metrics/metric-list.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
@@ -244,7 +244,7 @@ const UNMEASURED = ['persons', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {
   it('measures every port of the store except persons, replicas and maintenance', () => {
-    const store = openMemoryStore(emptyState(), { clock: systemClock });
+    const store = openMemoryStore(new MemoryState(), { clock: systemClock });
     const ports = Object.entries(store)
       .filter(([, value]) => typeof value === 'object' && value !== null)
       .map(([name]) => name);
@@ -277,7 +277,7 @@ describe('a measured store', () => {
   });
 
   it('lists an operation only after it was called', async () => {
-    const store = openMemoryStore(emptyState(), { clock: systemClock });
+    const store = openMemoryStore(new MemoryState(), { clock: systemClock });
     const measured = measuredStore(store, metrics);
     expect(await metrics.text()).not.toContain('operation="');
     await measured.outages.list();

@@ -2,8 +2,9 @@ import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
+import { SESSION } from '../../../src/daemon/store/logic/session-document.ts';
 import { ada, anInboxMessage, aSession, aStream, aTrace, GUARD_LIMITS } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { beginFullTurn } from '../../contract/turns-contract.ts';
@@ -14,7 +15,7 @@ const DAY = 24 * 60 * 60 * 1000;
 
 function fixture() {
   const time = { now: Date.UTC(2030, 0, 1) };
-  const state = emptyState();
+  const state = new MemoryState();
   const open = () => openMemoryStore(state, { clock: { now: () => time.now } });
   return { time, state, open };
 }
@@ -46,12 +47,10 @@ it('the reference store keeps nothing that has expired', async () => {
   await store.streams.reap({ event: 'error', data: '{}' });
   time.now += 90 * DAY;
   await store.check();
-  const { claims, changes: _subscribers, ...kept } = state;
-  const sizes = Object.entries({ ...kept, ...claims }).map(([name, held]) => [
-    name,
-    'size' in held ? held.size : held.length,
-  ]);
-  expect(sizes.filter(([, size]) => size !== 0)).toEqual([]);
+  state.sweep(time.now);
+  const kept = [...state.documents].filter(([, documents]) => documents.size > 0).map(([name]) => name);
+  expect(kept).toEqual([]);
+  expect([...state.indexes].filter(([, index]) => index.all().length > 0)).toEqual([]);
 });
 
 it('the reference store writes nothing and gets no notifications after it is closed, like a process that died', async () => {
@@ -66,5 +65,5 @@ it('the reference store writes nothing and gets no notifications after it is clo
   expect(await read()).toEqual(before);
   expect(await alive.commitTurn(claim, changes)).toBe('committed');
   expect(heard).toEqual([]);
-  expect(state.sessions.size).toBe(1);
+  expect(state.all(SESSION)).toHaveLength(1);
 });

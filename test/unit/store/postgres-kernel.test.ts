@@ -42,7 +42,10 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
   let time = START;
   let kernels: PostgresKernel[] = [];
   const kernelAt = (at: string) => {
-    const parts = { database: new Database(at, log, 10), notifications: new Notifications(at, log) };
+    const parts = {
+      database: new Database(at, log, { max: 10, query_ms: 10_000 }),
+      notifications: new Notifications(at, log),
+    };
     const kernel = new PostgresKernel({ ...parts, now: () => time });
     kernels.push(kernel);
     return kernel;

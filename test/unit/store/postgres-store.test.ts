@@ -49,7 +49,7 @@ describe.skipIf(withoutPostgres)('the store on Postgres', () => {
         if (isOff) await server.sql('ALTER ROLE postgres SET synchronous_commit = off', url);
         try {
           const kernel = new PostgresKernel({
-            database: new Database(url, log),
+            database: new Database(url, log, { max: 5, query_ms: 2000 }),
             notifications: { close: async () => undefined } as never,
           });
           const KIND = { name: 'x', expires: () => null };

@@ -5,9 +5,9 @@ import { LongTermMemory, type RunMemory } from '../../../src/daemon/agent/long-t
 import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
-import { emptyState } from '../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../src/daemon/store/memory/store.ts';
 import { bindTools, executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import { createMemoryTools } from '../../../src/daemon/tools/memory-tools.ts';
@@ -32,7 +32,7 @@ let trace: Trace;
 
 beforeEach(() => {
   clock = new VirtualClock(Date.UTC(2030, 0, 31));
-  const { memories } = openMemoryStore(emptyState(), { clock });
+  const { memories } = openMemoryStore(new MemoryState(), { clock });
   if (memories === null) throw new Error('the reference store must have memories');
   store = memories;
   trace = new Trace(clock);

@@ -18,6 +18,7 @@ import { KEY } from './idempotency.ts';
 import { dropMessage, MESSAGE } from './inbox-document.ts';
 import { LIMIT } from './limits.ts';
 import { LINK, linkOf, removeLink } from './links.ts';
+import { MEMORIES } from './memories.ts';
 import { SEEN } from './seen.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from './session-document.ts';
 import { dropStream, STREAM } from './streams.ts';
@@ -100,6 +101,10 @@ async function visit(
         if (tag !== null) tx.delete(SESSION_CLAIM, tag);
       }),
   );
+  if (erases) {
+    const owner = 'person' in of ? of.person : `${of.platform}:${of.user_id}`;
+    await kernel.step((tx) => tx.delete(MEMORIES, owner));
+  }
   const traces = (await takeTraces(rings.answered)) + (await takeTraces(rings.refused));
   const streams = await take(
     STREAM,

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
-import { emptyState } from '../../../../src/daemon/store/memory/state.ts';
-import { openMemoryStore } from '../../../../src/daemon/store/memory/store.ts';
+import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { ToolDigestStore } from '../../../../src/daemon/store/tool-digests.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import {
@@ -439,7 +439,7 @@ describe('an MCP server over HTTP', () => {
 
     it('while the store is unreachable is checked later, on the same connection', async () => {
       const clock = new VirtualClock(0);
-      const { toolDigests } = openMemoryStore(emptyState(), { clock });
+      const { toolDigests } = openMemoryStore(new MemoryState(), { clock });
       let isOut = true;
       const outOfReach: ToolDigestStore = {
         ...toolDigests,

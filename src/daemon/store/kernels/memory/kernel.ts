@@ -12,6 +12,9 @@ interface StoredDocument {
   places: readonly Ordered[];
 }
 
+/** How many steps are between two deletions of expired documents. */
+const SWEPT_STEPS = 100;
+
 /** Everything that is stored. Several kernels with the same state act like several daemons on one store. */
 export class MemoryState {
   readonly documents = new Map<string, Map<string, StoredDocument>>();
@@ -19,6 +22,7 @@ export class MemoryState {
   readonly rings = new Map<string, { kept_at: number; record: unknown }[]>();
   readonly listeners = new EventEmitter().setMaxListeners(0);
   serial = 0;
+  #steps = 0;
 
   of(kind: { name: string }): Map<string, StoredDocument> {
     return entryOf(this.documents, kind.name, () => new Map());
@@ -30,6 +34,37 @@ export class MemoryState {
 
   ring({ name }: { name: string }): { kept_at: number; record: unknown }[] {
     return entryOf(this.rings, name, () => []);
+  }
+
+  /** The stored document, for tests. It may have expired. */
+  get<T>(kind: Kind<T, unknown>, key: string): T | undefined {
+    return this.of(kind).get(key)?.doc as T | undefined;
+  }
+
+  /** All stored documents of a kind in the order in which they were first stored, for tests. */
+  all<T>(kind: Kind<T, unknown>): T[] {
+    return [...this.of(kind).values()].map(({ doc }) => doc as T);
+  }
+
+  /** The list of a document, for tests. */
+  items<I>(kind: Kind<never, I>, key: string): readonly I[] {
+    return (this.of(kind).get(key)?.items ?? []) as I[];
+  }
+
+  /** Counts a step. Some of them delete expired documents first. */
+  countStep(now: number): void {
+    this.#steps++;
+    if (this.#steps % SWEPT_STEPS === 0) this.sweep(now);
+  }
+
+  /** Deletes the documents that have expired. */
+  sweep(now: number): void {
+    for (const [kind, documents] of this.documents)
+      for (const [key, stored] of documents) {
+        if (isAlive(stored, now)) continue;
+        documents.delete(key);
+        for (const place of stored.places) this.index({ name: kind }, place.index).delete(place);
+      }
   }
 }
 
@@ -50,6 +85,7 @@ export class MemoryKernel implements Kernel {
 
   async step<R>(work: (tx: Tx) => R): Promise<R> {
     this.#expectOpen();
+    this.#state.countStep(this.#clock.now());
     const tx = new MemoryTx(this.#state, this.#clock.now());
     try {
       const result = copyOf(work(tx)) as R;

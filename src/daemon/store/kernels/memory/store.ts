@@ -1,21 +1,28 @@
 import type { Clock } from '../../../clock.ts';
+import { MEMORIES_MAX } from '../../bounds.ts';
+import { memoryStore } from '../../logic/memories.ts';
 import { type Bounds, storeOver } from '../../logic/store.ts';
 import type { Store } from '../../store.ts';
 import { MemoryKernel, type MemoryState } from './kernel.ts';
+
+export interface MemoryOptions extends Partial<Bounds> {
+  clock: Clock;
+  memoriesMax?: number;
+}
 
 /**
  * The store for tests and simulations. Two stores that are opened on the same state act like two daemons on one store.
  * Nothing outlives the process.
  */
-export function openKernelMemory(
+export function openMemoryStore(
   state: MemoryState,
-  { clock, ...wanted }: Partial<Bounds> & { clock: Clock },
+  { clock, memoriesMax = MEMORIES_MAX, ...wanted }: MemoryOptions,
 ): Store {
   const kernel = new MemoryKernel(state, clock);
   return storeOver(
     kernel,
     {
-      memories: null,
+      memories: memoryStore(kernel, { memoriesMax }),
       maintenance: () => null,
       replicas: null,
       advice: async () => [],

@@ -3,12 +3,8 @@ import { DatabaseError, Pool, type PoolClient, type QueryConfig, type QueryResul
 import { StoreUnavailable } from '../../../errors.ts';
 import type { Log } from '../../../log.ts';
 
-/** Maximum number of connections of one daemon. */
-const CONNECTIONS_MAX = 5;
 /** How long a query waits for a connection, ms. */
 const CONNECT_MS = 2_000;
-/** How long a query may take, ms. After that, its connection is closed. */
-const QUERY_MS = 2_000;
 /** How long a statement of a migration may take, ms. It may have to wait for the migration of another daemon. */
 const MIGRATION_MS = 60_000;
 /** How long a statement of maintenance waits for a lock, ms. */
@@ -33,6 +29,14 @@ createRequire(ofThis.resolve('pg'))('pgpass');
 const PREPARATION = `SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED;
   SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
+/** The limits of a pool of connections. */
+export interface PoolLimits {
+  /** Maximum number of connections. */
+  max: number;
+  /** How long a query may take, ms. After that, its connection is closed. */
+  query_ms: number;
+}
+
 /** The operations within a transaction. */
 export interface Transaction {
   query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
@@ -43,18 +47,17 @@ export class Database {
   /** Host and name of the database, for people. */
   readonly description: string;
   readonly #pool: Pool;
+  readonly #query_ms: number;
 
-  /**
-   * @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used.
-   * @param max maximum number of connections
-   */
-  constructor(url: string, log: Pick<Log, 'debug'>, max = CONNECTIONS_MAX) {
+  /** @param url `postgres://user:password@host/name?sslmode=…`. The URL determines whether TLS is used. */
+  constructor(url: string, log: Pick<Log, 'debug'>, { max, query_ms }: PoolLimits) {
     this.description = describe(url);
+    this.#query_ms = query_ms;
     this.#pool = new Pool({
       connectionString: url,
       max,
       connectionTimeoutMillis: CONNECT_MS,
-      query_timeout: QUERY_MS,
+      query_timeout: query_ms,
       idleTimeoutMillis: IDLE_MS,
       keepAlive: true,
       // Idle connections must not keep a command from ending.
@@ -79,7 +82,10 @@ export class Database {
   }
 
   /** Runs the work in one transaction, which is rolled back if the work throws. @throws the same errors as `query`. */
-  async transaction<T>(work: (transaction: Transaction) => Promise<T>, query_timeout = QUERY_MS): Promise<T> {
+  async transaction<T>(
+    work: (transaction: Transaction) => Promise<T>,
+    query_timeout = this.#query_ms,
+  ): Promise<T> {
     let client: PoolClient | undefined;
     try {
       client = await this.#pool.connect();

@@ -14,6 +14,9 @@ type MemoryRow = Omit<Memory, 'created_at' | 'used_at'> & { created_at: string; 
 
 const SCHEMA = { table: 'agentd_schema', lock: 7_243_001 } as const;
 
+/** A message waits for its memories. If they take longer, it is answered without them. */
+const LIMITS = { max: 5, query_ms: 2_000 };
+
 const COLUMNS = 'memory_id, text, turn_id, tainted, created_at, used_at';
 const NEWEST_FIRST = 'ORDER BY created_at DESC, memory_id DESC';
 
@@ -28,7 +31,7 @@ export interface PostgresOptions {
 
 /** Opens the memories in a Postgres database. It does not connect before the first use. */
 export function openPostgresMemories({ url, clock, log, max = MEMORIES_MAX }: PostgresOptions): MemoryStore {
-  return new PostgresMemories(new Database(url, log), clock, max);
+  return new PostgresMemories(new Database(url, log, LIMITS), clock, max);
 }
 
 /** Memories in Postgres, with a text search vector of their words. */

@@ -9,8 +9,8 @@ import { migrate, readSteps } from './migrations.ts';
 import { Notifications } from './notifications.ts';
 import { rewriteTables } from './rewrite-tables.ts';
 
-/** Maximum number of connections of one process. */
-const CONNECTIONS_MAX = 10;
+/** A step may store a long conversation, so its time limit is longer than that of a query of the memories. */
+const LIMITS = { max: 10, query_ms: 10_000 };
 /** How long to buffer the text of a stream before it is appended, ms: an append is a trip and a sync to disk. */
 const GATHER_MS = 20;
 
@@ -30,7 +30,7 @@ export interface PostgresOptions extends Partial<Bounds> {
  * @throws StoreUnavailable if the database cannot be reached, StoreTooNew if a later version has written it.
  */
 export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOptions): Promise<Store> {
-  const database = new Database(url, log, CONNECTIONS_MAX);
+  const database = new Database(url, log, LIMITS);
   const kernel = new PostgresKernel({ database, notifications: new Notifications(url, log), now });
   try {
     await migrate(database, { ...SCHEMA, steps: readSteps(new URL('documents/', import.meta.url)) });
