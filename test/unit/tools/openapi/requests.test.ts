@@ -599,6 +599,8 @@ describe('the query and the headers of a request', () => {
     'X-Original-Host',
     'X-Rewrite-URL',
     'X-Real-IP',
+    ...['Cf-Access-Jwt-Assertion', 'Tailscale-User-Login', 'X-Pomerium-Jwt-Assertion', 'X-SSL-Client-S-DN'],
+    ...['Ssl-Client-Cert', 'X-Client-Cert', 'X-ARR-ClientCert', 'X-Auth-User'],
     'True-Client-IP',
     'X-Client-IP',
     'X-Cluster-Client-IP',
