@@ -52,6 +52,13 @@ function checkSecret(look: Examination): void {
         `${position}has ${bits} bits, and NODE_ENV is ${look.environment}: anybody can find it by brute force and sign tokens`,
         `a secret of ${SECRET_BITS} bits or more, such as the output of \`openssl rand -base64 32\``,
       );
+    else if (position !== '' && bits < SECRET_BITS_MIN)
+      // Nobody generates such a secret: it is a comment, or a line of a JSON or YAML text, which anybody can guess.
+      look.refuse(
+        'JWT_SECRET_KEY',
+        `${position}has ${bits} bits: anybody who guesses this line can sign tokens`,
+        'one secret per line, and nothing else',
+      );
     else look.warn(warning);
   }
 }

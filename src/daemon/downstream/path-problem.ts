@@ -1,4 +1,4 @@
-import { holdsSlash, isUnsafeSegment } from './path-segment.ts';
+import { holdsControl, holdsSlash, isUnsafeSegment } from './path-segment.ts';
 
 /**
  * Why a path may lead to another place than its segments say; null if it cannot. The URL parser resolves dot segments,
@@ -11,6 +11,7 @@ export function pathProblem(path: string, allow_slash: boolean): string | null {
   if (!path.startsWith('/')) return 'does not begin with a slash';
   if (/[\\\s\x00-\x1f]/.test(path)) return 'has a blank, a control character or a backslash';
   const segments = path.slice(1).split('/');
+  if (segments.some(holdsControl)) return 'has an encoded control character in a segment';
   if (!allow_slash && segments.some(holdsSlash)) return 'has an encoded `/` or `\\` in a segment';
   // A slash at the end is a part of many paths.
   if (segments.at(-1) === '') segments.pop();

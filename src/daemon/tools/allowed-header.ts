@@ -32,7 +32,10 @@ const OVERRIDES = new Set([
   'via',
   'x-act-as',
   'x-appengine-user-ip',
+  'x-arr-clientcert',
+  'x-auth-user',
   'x-backend-host',
+  'x-client-cert',
   'x-client-ip',
   'x-cluster-client-ip',
   'x-credential-identifier',
@@ -49,7 +52,10 @@ const OVERRIDES = new Set([
   'x-webauth-user',
 ]);
 const OVERRIDE_PREFIXES = [
+  'cf-access-',
   'impersonate-',
+  'ssl-client-',
+  'tailscale-',
   'x-amzn-oidc-',
   'x-anonymous-consumer',
   'x-auth-request-',
@@ -67,8 +73,10 @@ const OVERRIDE_PREFIXES = [
   'x-ms-client-principal',
   'x-original-',
   'x-originating-',
+  'x-pomerium-',
   'x-remote-',
   'x-rewrite-',
+  'x-ssl-client-',
 ];
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 

@@ -1,4 +1,5 @@
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
+import { isSameWord } from './openapi/parameter-root.ts';
 import type { PersonClaims, Tool, ToolArguments } from './tool.ts';
 
 /** A bound field of the body, as it is written under `bind`. */
@@ -14,14 +15,15 @@ type Bound = { ok: true; args: ToolArguments } | { ok: false; refusal: Refusal }
 
 /**
  * Fills the bound parameters of a call from the claims of the person whom the message acts for. If the arguments
- * contain a bound name at any depth, in upper or lower case, the call is refused, because an API might read the value
- * from there. The name of a bound field of the body is searched only in the body.
+ * contain a bound name at any depth, in upper or lower case, or beside it a name with the same letters (`accountId` for
+ * `account_id`), the call is refused, because an API might read the value from there. The name of a bound field of the body is searched only in the body.
  */
 export function bindParameters(tool: Tool, given: ToolArguments, person: PersonClaims | null): Bound {
   let args = given;
   for (const [parameter, claim] of Object.entries(tool.bind)) {
     const [name, field] = boundPath(parameter);
-    if (names(field === undefined ? given : given.body, field ?? name))
+    const within = field === undefined ? given : given.body;
+    if (hasAlias(within, field ?? name) || names(within, field ?? name))
       return {
         ok: false,
         refusal: refusal(
@@ -67,6 +69,13 @@ export function unbindParameters({ bind }: Pick<Tool, 'bind'>, complete: ToolArg
 
 function isUsable(claim: unknown): boolean {
   return (typeof claim === 'string' && claim.trim() !== '') || typeof claim === 'number';
+}
+
+/** Whether the value has a member that a server may take for the one with that name. */
+function hasAlias(value: unknown, name: string): boolean {
+  return (
+    typeof value === 'object' && value !== null && Object.keys(value).some((key) => isSameWord(key, name))
+  );
 }
 
 /** Whether an object in this value has that name, at any depth. */

@@ -24,11 +24,15 @@ export function createMyActions(source: ToolSourceInfo): Tool {
   };
 }
 
+/** A foreign result may have dictated the arguments of an action, which its summary shows: the run counts as tainted. */
 async function listOwn(): Promise<Sent> {
-  const journal = requestContext()?.own_journal ?? null;
+  const context = requestContext();
+  const journal = context?.own_journal ?? null;
   if (journal === null) return { outcome: 'sign_in_needed' };
   try {
-    return { outcome: 'answered', status: null, result: { actions: await journal.list() } };
+    const actions = await journal.list();
+    if (actions.length > 0) await context?.taint.mark();
+    return { outcome: 'answered', status: null, result: { actions } };
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     const message = 'The list cannot be read at the moment.';

@@ -205,6 +205,13 @@ describe('the settings of tokens', () => {
         'JWT_SECRET_KEY (key 3 of 3) has 120 bits, and NODE_ENV is production: anybody can find it by brute force and sign tokens',
       ],
     ],
+    ...['{', '#old', '// December'].map((line): [string, Record<string, string>, string[]] => [
+      `the line ${line} among secrets, in any environment`,
+      { JWT_SECRET_KEY: `${SECRET}\n${line}` },
+      [
+        `JWT_SECRET_KEY (key 2 of 2) has ${line.length * 8} bits: anybody who guesses this line can sign tokens`,
+      ],
+    ]),
     [
       'HS256 with a public key after a secret',
       { JWT_SECRET_KEY: `${SECRET}\n${RSA.publicKey}` },
@@ -313,9 +320,9 @@ describe('the settings of tokens', () => {
   });
 
   it('cause a warning in production if a secret has between 128 and 256 bits', async () => {
-    const two = placeWith({ ...VALID, JWT_SECRET_KEY: `${SECRET}\nshort` });
+    const two = placeWith({ ...VALID, JWT_SECRET_KEY: `${SECRET}\n${'y'.repeat(16)}` });
     expect((await configure(two)).warnings).toContain(
-      'JWT_SECRET_KEY (key 2 of 2) has 40 bits; HS256 should have a secret of 256 bits or more',
+      'JWT_SECRET_KEY (key 2 of 2) has 128 bits; HS256 should have a secret of 256 bits or more',
     );
     const place = placeWith({ ...VALID, NODE_ENV: 'production', JWT_SECRET_KEY: 'x'.repeat(16) });
     expect((await configure(place)).warnings).toEqual([

@@ -1,4 +1,4 @@
-import { createHmac, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,8 @@ import { Secret } from '../../../src/daemon/secret.ts';
 import { CLAIMS, encode, frozen, hs256, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';
 
 const { publicKey, privateKey } = rsaPair();
+/** The base64 of a PEM block, on one line. */
+const bodyOf = (pem: string) => pem.replace(/-----.*-----|\s/g, '');
 const spki = publicKey.export({ type: 'spki', format: 'pem' }).toString();
 const pkcs1 = publicKey.export({ type: 'pkcs1', format: 'pem' }).toString();
 
@@ -226,6 +228,26 @@ describe('several keys', () => {
     [
       'an SSH key as one of the HS256 secrets',
       { JWT_SECRET_KEY: new Secret(`${next}\nssh-rsa AAAAB3NzaC1yc2E me@here`) },
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+    ],
+    [
+      'the body of a public key without its PEM lines, as Keycloak shows it',
+      { JWT_SECRET_KEY: new Secret(bodyOf(spki)) },
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+    ],
+    [
+      'the lines of such a body beside a secret',
+      { JWT_SECRET_KEY: new Secret(`${next}\n${bodyOf(spki).replace(/.{64}/g, '$&\n')}`) },
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+    ],
+    [
+      'a public key as a JWK',
+      { JWT_SECRET_KEY: new Secret(JSON.stringify(createPublicKey(spki).export({ format: 'jwk' }))) },
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+    ],
+    [
+      'another SSH key',
+      { JWT_SECRET_KEY: new Secret('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI') },
       'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
     ],
     [

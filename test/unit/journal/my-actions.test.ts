@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
+import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { ownJournal } from '../../../src/daemon/journal/own-journal.ts';
 import { ownActionsOf } from '../../../src/daemon/message/own-actions-of.ts';
@@ -46,13 +47,16 @@ const nobody = { principal: { person: null, reason: 'no_token' } } as const;
 const web = { has_platform: false } as Sender['channel'];
 
 /** The result of the tool for this sender. */
-async function listed(sender: Partial<Sender> & Pick<Sender, 'principal'>): Promise<unknown> {
+async function listed(
+  sender: Partial<Sender> & Pick<Sender, 'principal'>,
+  taint = new RunTaint(),
+): Promise<unknown> {
   const message = aMessage({ platform: 'telex', user_id: 'u1' });
   const own = ownActionsOf({ channel: ON_PLATFORM.channel, message, ...sender });
   const own_journal = own && ownJournal(own, { store, seal, clock: { now: () => now } });
   const audience = { memory_of: 'somebody', shared: false };
   const call = () => bindOne(tool, { audience }).bound.call({});
-  return withRequestContext(contextOf(null, { own_journal }), call);
+  return withRequestContext(contextOf(null, { own_journal, taint }), call);
 }
 
 const summaries = async (sender: Partial<Sender> & Pick<Sender, 'principal'>) =>
@@ -78,6 +82,15 @@ describe('my_actions', () => {
     });
     now += 10 * 60_000;
     expect(await listed(signedIn)).toMatchObject({ result: { actions: [{ outcome: 'unknown' }, {}] } });
+  });
+
+  test('taints the run, because a foreign result may have dictated the arguments of an action', async () => {
+    const taint = new RunTaint();
+    await listed(signedIn, taint);
+    expect(taint.isTainted).toBe(false);
+    await record({ person: ada, summary: 'Pay "EVIL"' });
+    await listed(signedIn, taint);
+    expect(taint.isTainted).toBe(true);
   });
 
   test('names the operator who made a write with `agentd tools call`', async () => {

@@ -1,9 +1,9 @@
-import { holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
+import { holdsControl, holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encodeFields } from './encode-fields.ts';
 import { isObject } from './openapi-document.ts';
-import { haveSameRoot, METHOD_OVERRIDE } from './parameter-root.ts';
+import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation, Parameter } from './read-operation.ts';
@@ -63,7 +63,7 @@ function bodyOf(body: RequestBody | null, args: ToolArguments): Partial<ToolRequ
 /** A free field of the body must not change the method: a search could become a deletion that nobody confirmed. */
 function checkMethod({ fields }: RequestBody, value: unknown): void {
   const names = isObject(value) ? Object.keys(value) : [];
-  const other = names.find((name) => !fields.has(name) && haveSameRoot(name, METHOD_OVERRIDE));
+  const other = names.find((name) => !fields.has(name) && isMethodOverride(name));
   if (other !== undefined)
     throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
 }
@@ -88,6 +88,10 @@ function pathOf(template: string, parameters: readonly Parameter[], args: ToolAr
         if (!parameter.allow_slash && holdsSlash(text))
           throw new UnusableArgument(
             `The argument \`${parameter.property}\` cannot contain \`/\` or \`\\\`, not even percent-encoded.`,
+          );
+        if (holdsControl(text))
+          throw new UnusableArgument(
+            `The argument \`${parameter.property}\` cannot contain control characters, not even percent-encoded.`,
           );
         return text;
       });
@@ -123,8 +127,10 @@ function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Op
     const others = parameters
       .filter((one) => one.in === 'query' && one !== parameter)
       .map(({ name }) => name);
-    const taken = [...others, ...fixed.map(nameOf), METHOD_OVERRIDE];
-    const other = Object.keys(value).find((key) => taken.some((name) => haveSameRoot(name, key)));
+    const taken = [...others, ...fixed.map(nameOf)];
+    const other = Object.keys(value).find(
+      (key) => isMethodOverride(key) || taken.some((name) => haveSameRoot(name, key)),
+    );
     if (other !== undefined)
       throw new UnusableArgument(`The argument \`${property}\` cannot contain \`${other.slice(0, 64)}\`.`);
   }

@@ -6,7 +6,7 @@ import { type FormPart, multipartBody } from '../multipart-body.ts';
 import { MAX_FILE_BYTES } from './file-schema.ts';
 import { essenceOf } from './media-type.ts';
 import { isObject } from './openapi-document.ts';
-import { haveSameRoot, METHOD_OVERRIDE } from './parameter-root.ts';
+import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { type ParameterForm, queryPairs } from './parameter-styles.ts';
 import { BODY, type FormField, type RequestBody } from './read-body.ts';
 import { UnusableArgument } from './unusable-argument.ts';
@@ -59,8 +59,8 @@ function checkNames(fields: RequestBody['fields'], given: readonly string[]): vo
 /** Each member of an object with the style `form` becomes a separate field, which must not replace another one. */
 function checkSpread({ name, style, explode }: ParameterForm, value: unknown, all: readonly string[]): void {
   if (!explode || style === 'deepObject' || style === 'json' || !isObject(value)) return;
-  const other = Object.keys(value).find((key) =>
-    [...all, METHOD_OVERRIDE].some((one) => one !== name && haveSameRoot(one, key)),
+  const other = Object.keys(value).find(
+    (key) => isMethodOverride(key) || all.some((one) => one !== name && haveSameRoot(one, key)),
   );
   if (other !== undefined)
     throw new UnusableArgument(`The argument \`${BODY}.${name}\` cannot contain \`${other.slice(0, 64)}\`.`);

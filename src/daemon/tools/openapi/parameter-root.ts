@@ -1,18 +1,49 @@
-/** The parameter by which Rails, Symfony and Laravel replace the method of a POST, in a form, a query or JSON. */
-export const METHOD_OVERRIDE = '_method';
-
 /**
- * The names under which servers may read a parameter: `filter` for `Filter[a]`. Some servers ignore case, and PHP reads
- * a blank, a dot or an unclosed bracket in a name as `_`.
+ * The parameters by which frameworks and APIs replace the method of a POST, in a form, a query or JSON: Rails, Symfony
+ * and Laravel, Salesforce, ASP.NET and others.
  */
-export function rootsOf(name: string): readonly string[] {
-  const lower = name.trim().toLowerCase();
-  const [root = ''] = lower.split('[', 1);
-  return [root.trim(), root.trim().replace(/[\s.\0]/g, '_'), lower.replace(/[\s.\0[]/g, '_')];
+const METHOD_OVERRIDES = [
+  '_method',
+  '_httpmethod',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+];
+
+/** Whether a server may read a parameter as one that replaces the method of the request. */
+export function isMethodOverride(name: string): boolean {
+  return rootsOf(name).some((root) => METHOD_OVERRIDES.includes(root));
 }
 
 /** Whether a server may read two parameters as the same one. */
 export function haveSameRoot(first: string, second: string): boolean {
+  if (isSameWord(first, second)) return true;
   const roots = rootsOf(second);
-  return rootsOf(first).some((root) => roots.includes(root));
+  return rootsOf(first).some((root) => roots.some((other) => other === root || isSameWord(other, root)));
+}
+
+/**
+ * Whether two names have the same letters and digits. Some servers take `account_id`, `accountId` and `account-id` for
+ * one name, and a name with an invisible or a wide character for the name without it.
+ */
+export function isSameWord(first: string, second: string): boolean {
+  return wordOf(first) === wordOf(second);
+}
+
+/**
+ * The names under which servers may read a parameter: `filter` for `Filter[a]`. Some servers ignore case, PHP ends a
+ * name at a null character and reads a blank, a dot or an unclosed bracket in it as `_`, and Rack and Express leave out
+ * brackets at the beginning. After a dot or a bracket follows a member.
+ */
+function rootsOf(name: string): readonly string[] {
+  const [read = ''] = name.split('\0', 1);
+  const lower = read.trim().toLowerCase();
+  const [root = ''] = lower.replace(/^[[\]\s]+/, '').split(/[[\].]/, 1);
+  return [root.trim(), root.trim().replace(/\s/g, '_'), lower.replace(/[\s.[]/g, '_')];
+}
+
+function wordOf(name: string): string {
+  const lower = name.normalize('NFKC').toLowerCase();
+  const word = lower.replace(/[^\p{L}\p{N}]/gu, '');
+  return word === '' ? lower : word;
 }

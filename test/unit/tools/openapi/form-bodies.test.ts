@@ -182,23 +182,33 @@ describe('a body with the type application/x-www-form-urlencoded', () => {
     expect(await refusalOf(tool, body)).toBe(refusal);
   });
 
-  it.each(['owner[]', 'Owner', 'owner[id]', ' owner', 'account.id', 'account id', 'account[id'])(
-    'cannot replace a field of the document by the name %j',
-    async (name) => {
-      const tool = await toolOf(
-        posting(FORM, { owner: text, account_id: text, note: text }, {}, { additionalProperties: true }),
-      );
-      expect(await refusalOf(tool, { note: 'x', [name]: 'bob' })).toBe(
-        `The argument \`body\` cannot contain \`${name}\`.`,
-      );
-      const spread = await toolOf(
-        posting(FORM, { owner: text, account_id: text, o: { type: 'object' } }, { o: { style: 'form' } }),
-      );
-      expect(await refusalOf(spread, { o: { [name]: 'bob' } })).toBe(
-        `The argument \`body.o\` cannot contain \`${name}\`.`,
-      );
-    },
-  );
+  it.each([
+    ...['owner[]', 'Owner', 'owner[id]', ' owner', 'account.id', 'account id', 'account[id', 'accountId'],
+    ...[
+      'owner\0',
+      'owner\0x',
+      '[owner]',
+      'owner]',
+      'owner.id',
+      'ow\u200bner',
+      'ｏwner',
+      'account-id',
+      'ow\\ner',
+    ],
+  ])('cannot replace a field of the document by the name %j', async (name) => {
+    const tool = await toolOf(
+      posting(FORM, { owner: text, account_id: text, note: text }, {}, { additionalProperties: true }),
+    );
+    expect(await refusalOf(tool, { note: 'x', [name]: 'bob' })).toBe(
+      `The argument \`body\` cannot contain \`${name}\`.`,
+    );
+    const spread = await toolOf(
+      posting(FORM, { owner: text, account_id: text, o: { type: 'object' } }, { o: { style: 'form' } }),
+    );
+    expect(await refusalOf(spread, { o: { [name]: 'bob' } })).toBe(
+      `The argument \`body.o\` cannot contain \`${name}\`.`,
+    );
+  });
 
   it('refuses a style that a form does not have', async () => {
     const [problem] = await problemsOf(posting(FORM, { a: text }, { a: { style: 'matrix' } }), { a: {} });

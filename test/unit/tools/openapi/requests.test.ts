@@ -218,10 +218,16 @@ describe('a request', () => {
     expect(JSON.parse(received[0]?.body ?? '')).toEqual({ note: 'x', owner: 'alice@example.com' });
     for (const args of [
       { customer: 'user-2' },
-      { body: { owner: 'bob@example.com' } },
+      ...['owner', 'Owner', 'owner\0', '_owner', 'ｏwner'].map((name) => ({
+        body: { [name]: 'bob@example.com' },
+      })),
       { filter: { customer: 'user-2' } },
       { filter: { CUSTOMER: 'user-2' } },
-      { filter: { 'customer[]': 'user-2' } },
+      ...['customer[]', 'customer\0', '[customer]', 'customer]', 'customer.id', 'cust\u200bomer'].map(
+        (name) => ({
+          filter: { [name]: 'user-2' },
+        }),
+      ),
     ])
       expect(await call(tool, args)).toMatchObject({ ok: false });
     expect(received).toHaveLength(1);
@@ -299,7 +305,10 @@ describe('a field that replaces the method of a request', () => {
     async (type) => {
       const requestBody = { content: { [type]: { schema: open } } };
       const tool = await toolAt('/search', { requestBody }, { effect: 'read' }, 'post');
-      for (const name of ['_method', '_METHOD', '_method[]'])
+      for (const name of [
+        ...['_method', '_METHOD', '_method[]', '[_method]', '.method', '_method\0', '_HttpMethod'],
+        ...['X-HTTP-Method-Override', 'x-http-method', 'X-Method-Override'],
+      ])
         expect(await call(tool, { body: { q: 'x', [name]: 'DELETE' } })).toEqual({
           ok: false,
           message: `The argument \`body\` cannot contain \`${name}\`.`,
@@ -393,17 +402,23 @@ describe('the path of a request', () => {
     ['a?admin=1', 'a%3Fadmin%3D1'],
     ['a#b', 'a%23b'],
     ['a;b=c', 'a%3Bb%3Dc'],
-    ['a\r\nHost: evil', 'a%0D%0AHost%3A%20evil'],
-    ['\u0000', '%00'],
     ['\u202e\u{1F600}', '%E2%80%AE%F0%9F%98%80'],
     ['\ud800', '%EF%BF%BD'],
-    ['\uff0e\uff0e', '%EF%BC%8E%EF%BC%8E'],
     ['__proto__', '__proto__'],
   ])('contains %j as one segment', async (id, segment) => {
     const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
     await call(tool, { id });
     expect(line()).toBe(`GET /v1/orders/${segment}`);
   });
+
+  it.each(['a\r\nHost: evil', '\u0000', '..%00', 'a%250ab', '\uff0e\uff0e', '%c0%ae%c0%ae'])(
+    'cannot be %j, of which a lenient server makes another path or another header',
+    async (id) => {
+      const tool = await toolAt('/orders/{id}', { parameters: [path('id')] });
+      expect(await call(tool, { id })).toMatchObject({ ok: false, message: expect.stringMatching(/cannot/) });
+      expect(received).toEqual([]);
+    },
+  );
 
   it.each([
     '../../bob/orders/1',
@@ -584,6 +599,8 @@ describe('the query and the headers of a request', () => {
     'X-Original-Host',
     'X-Rewrite-URL',
     'X-Real-IP',
+    ...['Cf-Access-Jwt-Assertion', 'Tailscale-User-Login', 'X-Pomerium-Jwt-Assertion', 'X-SSL-Client-S-DN'],
+    ...['Ssl-Client-Cert', 'X-Client-Cert', 'X-ARR-ClientCert', 'X-Auth-User'],
     'True-Client-IP',
     'X-Client-IP',
     'X-Cluster-Client-IP',
