@@ -209,7 +209,7 @@ export class SchemaConverter {
       const names = distinct(value.required.filter((name) => typeof name === 'string' && !hidden.has(name)));
       if (names.length > 0) schema.required = names;
     }
-    const modern = this.#version === '3.0' ? modernized(schema) : schema;
+    const modern = modernized(schema);
     return value.nullable === true ? withNull(modern) : modern;
   }
 
@@ -317,13 +317,14 @@ function valuesOf(node: DocumentNode, property: string, seen: Set<string>): read
   return null;
 }
 
-/** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. */
+/** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. Documents of 3.1 have them, too. */
 function modernized(schema: Record<string, unknown>): JsonSchema {
   for (const [bound, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
   ] as const) {
-    if (schema[exclusive] === true && schema[bound] !== undefined) {
+    if (typeof schema[exclusive] !== 'boolean') continue;
+    if (schema[exclusive] && schema[bound] !== undefined) {
       schema[exclusive] = schema[bound];
       delete schema[bound];
     } else delete schema[exclusive];

@@ -264,3 +264,14 @@ describe('a union without a discriminator', () => {
     );
   });
 });
+
+describe('a bound of the other version', () => {
+  it('is read in OpenAPI 3.1 as in 3.0, where an exclusive bound is a boolean', async () => {
+    // OpenAI: a document of 3.1 that was written as 3.0.
+    const n = { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false };
+    const check = await checker({ type: 'object', properties: { n } }, {}, '3.1.0');
+    expect([check({ n: 0.1 }), check({ n: 9 })]).toEqual([true, true]);
+    expect(check({ n: 0 })).toBe('The argument `body.n` must be > 0.');
+    expect(check({ n: 10 })).toBe('The argument `body.n` must be <= 9.');
+  });
+});
