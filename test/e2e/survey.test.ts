@@ -69,7 +69,7 @@ it('the survey says which operations of a document become tools, and which examp
       ],
     },
   });
-  for (const name of ['start_ms', 'compile_ms', 'heap_mib'] as const)
+  for (const name of ['start_cpu_ms', 'compile_cpu_ms', 'heap_mib'] as const)
     expect(found?.[name], name).toBeGreaterThanOrEqual(0);
 });
 

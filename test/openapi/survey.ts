@@ -59,8 +59,8 @@ function describe(surveys: readonly DocumentSurvey[]): string {
     `${one.examples.accepted}/${one.examples.found}`,
     percent(one.examples.accepted, one.examples.found),
     `${one.tokens.median}/${one.tokens.largest}`,
-    String(one.start_ms),
-    String(one.compile_ms),
+    String(one.start_cpu_ms),
+    String(one.compile_cpu_ms),
     String(one.heap_mib),
   ]);
   const titles = [
@@ -73,8 +73,8 @@ function describe(surveys: readonly DocumentSurvey[]): string {
     'EXAMPLES',
     '%',
     'TOKENS',
-    'START MS',
-    'COMPILE MS',
+    'START CPU MS',
+    'COMPILE CPU MS',
     'HEAP MIB',
   ];
   const parts = [table([titles, ...rows])];

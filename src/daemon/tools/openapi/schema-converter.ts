@@ -235,6 +235,7 @@ export class SchemaConverter {
 /** The properties of an object that occur only in answers, including those that its `allOf` adds. */
 function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   const names = new Set<string>();
+  if (!isObject(node.value) || !('properties' in node.value || 'allOf' in node.value)) return names;
   if (seen.has(node.pointer)) return names;
   seen.add(node.pointer);
   if (seen.size > MAX_DEPTH) refuseDepth(node);
