@@ -182,7 +182,7 @@ export class SchemaConverter {
     for (const keyword of SAME_VALUE_LISTS) {
       const branches = node.child(keyword).items();
       if (branches.length === 0) continue;
-      const tags = UNIONS.includes(keyword) ? discriminatorOf(node) : null;
+      const tags = UNIONS.includes(keyword) ? discriminatorOf(node, branches) : null;
       schema[keyword] = branches.map((branch) => {
         const converted = this.convert(branch, hidden);
         return tags === null || hidden.has(tags.property) ? converted : tagged(converted, branch, tags);
@@ -260,7 +260,8 @@ interface Discriminator {
   readonly mapping: ReadonlyMap<string, readonly string[]>;
 }
 
-function discriminatorOf(node: DocumentNode): Discriminator | null {
+/** The discriminator of a union; null if it has none, or if its mapping names other schemas than its forms. */
+function discriminatorOf(node: DocumentNode, branches: readonly DocumentNode[]): Discriminator | null {
   const discriminator = node.child('discriminator');
   const property = discriminator.text('propertyName');
   if (property === null) return null;
@@ -271,15 +272,22 @@ function discriminatorOf(node: DocumentNode): Discriminator | null {
       typeof value === 'string' ? [{ name, pointer: mappedPointer(value) }] : [],
     );
   const byPointer = Map.groupBy(targets, ({ pointer }) => pointer);
+  const isMapped = branches.some((branch) => byPointer.has(branch.referred()?.pointer ?? ''));
+  if (byPointer.size > 0 && !isMapped) return null;
   return {
     property,
     mapping: new Map([...byPointer].map(([pointer, names]) => [pointer, names.map(({ name }) => name)])),
   };
 }
 
-/** A mapping names a schema by a reference, or by its name in the components. */
+/**
+ * A mapping names a schema by a reference, or by its name in the components. Programs that make one document of several
+ * files leave the names of the files, which are usually those of the schemas.
+ */
 function mappedPointer(target: string): string {
-  return target.startsWith('#') ? pointerOf(segmentsOf(target) ?? []) : `#/components/schemas/${target}`;
+  if (target.startsWith('#')) return pointerOf(segmentsOf(target) ?? []);
+  const name = target.slice(target.lastIndexOf('/') + 1).replace(/\.(?:json|ya?ml)$/, '');
+  return `#/components/schemas/${name}`;
 }
 
 /**
