@@ -39,7 +39,9 @@ export function describesFile({ type, format, contentMediaType, contentEncoding 
 }
 
 function withHint(description: string | null): string {
-  return description === null ? HINT : `${description} ${HINT}`;
+  const own = description?.trim() ?? '';
+  if (own === '') return HINT;
+  return `${own}${/[.!?:;)]$/.test(own) ? '' : '.'} ${HINT}`;
 }
 
 /** The schema of a form, in which each file is an object that a model can fill in. */

@@ -116,7 +116,7 @@ describe('a body that is a file', () => {
   it('keeps the description and the reference of its schema', async () => {
     const document = {
       ...posting({ 'application/pdf': { schema: { $ref: '#/components/schemas/Scan' } } }),
-      components: { schemas: { Scan: { type: 'string', format: 'binary', description: 'The scan.' } } },
+      components: { schemas: { Scan: { type: 'string', format: 'binary', description: 'The scan' } } },
     };
     const [tool] = await toolsOf(document, { a: {} });
     expect(bodyOf(tool as Tool).description).toMatch(/^The scan\. /);
