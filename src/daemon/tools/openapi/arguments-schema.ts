@@ -1,9 +1,9 @@
 import { nearest } from '../../settings/nearest.ts';
 import type { JsonSchema } from '../tool.ts';
-import { withFiles } from './file-schema.ts';
+import { fileSchema, withFiles } from './file-schema.ts';
 import { isObject, type OpenApiDocument } from './openapi-document.ts';
 import { propertiesOf } from './properties-of.ts';
-import { BODY } from './read-body.ts';
+import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation } from './read-operation.ts';
 import { SchemaConverter } from './schema-converter.ts';
 
@@ -58,8 +58,7 @@ export function argumentsSchema(
   const isFilled = hidden.size > 0 && fields.every((field) => hidden.has(field));
   if (body !== null && !isFilled) {
     const schema = bodySchema === null ? {} : converter.convert(bodySchema, hidden);
-    const filled = body.format === 'multipart' ? (withFiles(schema) as JsonSchema) : schema;
-    properties.set(BODY, described(filled, body.description));
+    properties.set(BODY, described(asGiven(body, schema), body.description));
     if (body.required) required.push(BODY);
   }
   const definitions =
@@ -73,6 +72,17 @@ export function argumentsSchema(
     additionalProperties: false,
     ...(Object.keys(definitions).length > 0 ? { $defs: definitions } : {}),
   };
+}
+
+/** The schema of a body as a model gives it. */
+function asGiven(
+  { format, schema, description, content_types }: RequestBody,
+  converted: JsonSchema | boolean,
+): JsonSchema | boolean {
+  if (format === 'file')
+    return fileSchema(content_types, schema?.resolved().text('description') ?? description);
+  if (format === 'text' && schema === null) return { type: 'string' };
+  return format === 'multipart' ? (withFiles(converted) as JsonSchema) : converted;
 }
 
 function checkBindings(bound: readonly string[], known: readonly string[]): void {

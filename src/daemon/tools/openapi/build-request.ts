@@ -2,6 +2,7 @@ import { holdsControl, holdsSlash, isUnsafeSegment } from '../../downstream/path
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encodeFields } from './encode-fields.ts';
+import { encodeFile, encodeText } from './encode-whole.ts';
 import { isObject } from './openapi-document.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
@@ -55,9 +56,16 @@ function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
 function bodyOf(body: RequestBody | null, args: ToolArguments): Partial<ToolRequest> {
   if (body === null || !Object.hasOwn(args, BODY) || args[BODY] === undefined) return {};
   checkMethod(body, args[BODY]);
-  return body.format === 'json'
-    ? { body: args[BODY], content_type: body.media_type }
-    : { encoded: encodeFields(body, args[BODY]) };
+  switch (body.format) {
+    case 'json':
+      return { body: args[BODY], content_type: body.media_type };
+    case 'text':
+      return { encoded: encodeText(body, args[BODY]) };
+    case 'file':
+      return { encoded: encodeFile(body, args[BODY]) };
+    default:
+      return { encoded: encodeFields(body, args[BODY]) };
+  }
 }
 
 /** A free field of the body must not change the method: a search could become a deletion that nobody confirmed. */

@@ -1,14 +1,14 @@
 import type { EncodedBody } from '../../downstream/encoded-body.ts';
 import { formBody } from '../form-body.ts';
-import { isFileLike, readFormFile } from '../form-file.ts';
+import { isFileLike } from '../form-file.ts';
 import { formProblem } from '../form-problem.ts';
 import { type FormPart, multipartBody } from '../multipart-body.ts';
-import { MAX_FILE_BYTES } from './file-schema.ts';
-import { essenceOf } from './media-type.ts';
+import { concreteTypes } from './media-type.ts';
 import { isObject } from './openapi-document.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { type ParameterForm, queryPairs } from './parameter-styles.ts';
 import { BODY, type FormField, type RequestBody } from './read-body.ts';
+import { readFileArgument } from './read-file-argument.ts';
 import { UnusableArgument } from './unusable-argument.ts';
 
 /** A field that the document does not declare, which a schema may allow. */
@@ -82,7 +82,7 @@ function partsOf(one: Member): FormPart[] {
     ];
   checkComplete(`${BODY}.${name}`, member);
   // The encoded pairs are decoded again, since a part has no encoding.
-  const type = concreteTypes(field)[0];
+  const type = concreteTypes(field.content_types)[0];
   return queryPairs(form, member).map((pair) => {
     const [key = '', text = ''] = pair.split('=').map(decodeURIComponent);
     return { name: key, content: text, ...(type === undefined ? {} : { content_type: type }) };
@@ -93,33 +93,7 @@ function filePart(
   name: string,
   place: string,
   value: Readonly<Record<string, unknown>>,
-  field: FormField,
+  { content_types }: FormField,
 ): FormPart {
-  const file = readFormFile(value, MAX_FILE_BYTES, concreteTypes(field)[0]);
-  if (typeof file === 'string') throw new UnusableArgument(`The argument \`${place}\` ${file}.`);
-  if (!isAllowed(file.content_type, field.content_types))
-    throw new UnusableArgument(
-      `The argument \`${place}.content_type\` must be one of ${field.content_types.join(', ')}.`,
-    );
-  return { name, ...file };
-}
-
-/** The media types of a field without wildcards. */
-function concreteTypes({ content_types }: FormField): readonly string[] {
-  return content_types.filter((type) => !type.includes('*'));
-}
-
-function isAllowed(type: string, allowed: readonly string[]): boolean {
-  const essence = essenceOf(type);
-  return (
-    allowed.length === 0 ||
-    allowed.some((one) => {
-      const known = essenceOf(one);
-      return (
-        known === '*/*' ||
-        known === essence ||
-        (known.endsWith('/*') && essence.startsWith(known.slice(0, -1)))
-      );
-    })
-  );
+  return { name, ...readFileArgument(place, value, content_types) };
 }

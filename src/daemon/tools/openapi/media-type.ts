@@ -6,3 +6,13 @@ export function isJson(type: string): boolean {
 export function essenceOf(type: string): string {
   return (type.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
+
+/** Whether a value of this type is written as text. */
+export function isText(type: string): boolean {
+  return /^text\/|[+/](?:x-)?(?:xml|yaml|ndjson|jsonl|csv|graphql|sql)$/.test(essenceOf(type));
+}
+
+/** The media types without the ranges, such as `image/*`. */
+export function concreteTypes(types: readonly string[]): readonly string[] {
+  return types.filter((type) => !type.includes('*'));
+}

@@ -43,30 +43,39 @@ export interface OpenApiDocument {
   readonly lineOf: LineFinder;
 }
 
+/** What the locations of one document share. */
+interface Whole {
+  readonly value: unknown;
+  /** The locations that references name. A large document names the same ones thousands of times. */
+  readonly targets: Map<string, DocumentNode>;
+}
+
 /** A location in a document, with the value at this location. */
 export class DocumentNode {
   readonly value: unknown;
   readonly at: DocumentPath;
-  readonly #root: unknown;
+  readonly #whole: Whole;
+  #pointer: string | null = null;
 
-  private constructor(value: unknown, at: DocumentPath, root: unknown) {
+  private constructor(value: unknown, at: DocumentPath, whole: Whole) {
     this.value = value;
     this.at = at;
-    this.#root = root;
+    this.#whole = whole;
   }
 
   static root(value: Readonly<Record<string, unknown>>): DocumentNode {
-    return new DocumentNode(value, [], value);
+    return new DocumentNode(value, [], { value, targets: new Map() });
   }
 
   /** The location as a JSON pointer, for example `#/paths/~1orders/get`. */
   get pointer(): string {
-    return pointerOf(this.at);
+    this.#pointer ??= pointerOf(this.at);
+    return this.#pointer;
   }
 
   /** The member with this name or index. Its value is undefined if there is no such member. */
   child(key: string | number): DocumentNode {
-    return new DocumentNode(memberOf(this.value, key), [...this.at, key], this.#root);
+    return new DocumentNode(memberOf(this.value, key), [...this.at, key], this.#whole);
   }
 
   /** The members of an object, in order; none if the value is not an object. */
@@ -91,8 +100,10 @@ export class DocumentNode {
     if (typeof reference !== 'string')
       return this.refuse('has a `$ref` that is not a text', 'a reference within the document');
     if (!reference.startsWith('#')) throw new OutsideReference(this.at, reference.slice(0, 100));
+    const known = this.#whole.targets.get(reference);
+    if (known !== undefined) return known;
     const segments = segmentsOf(reference);
-    let target = new DocumentNode(this.#root, [], this.#root);
+    let target = new DocumentNode(this.#whole.value, [], this.#whole);
     for (const segment of segments ?? []) {
       target = target.child(Array.isArray(target.value) ? Number(segment) : segment);
     }
@@ -101,6 +112,7 @@ export class DocumentNode {
         `refers to \`${reference.slice(0, 100)}\`, which is not in the document`,
         'a place that exists',
       );
+    this.#whole.targets.set(reference, target);
     return target;
   }
 

@@ -1,6 +1,6 @@
 import { describesFile } from './file-schema.ts';
 import type { FoundOperation } from './find-operation.ts';
-import { essenceOf, isJson } from './media-type.ts';
+import { essenceOf, isJson, isText } from './media-type.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
 import type { ParameterStyle } from './parameter-styles.ts';
 import { propertiesOf } from './properties-of.ts';
@@ -9,7 +9,8 @@ import { propertiesOf } from './properties-of.ts';
 export const BODY = 'body';
 
 export interface RequestBody {
-  readonly format: 'json' | 'form' | 'multipart';
+  /** `text` and `file`: the whole body is one text or one file. */
+  readonly format: 'json' | 'form' | 'multipart' | 'text' | 'file';
   readonly media_type: string;
   readonly required: boolean;
   readonly description: string | null;
@@ -17,6 +18,8 @@ export interface RequestBody {
   readonly schema: DocumentNode | null;
   /** The fields that the document declares, by name. */
   readonly fields: ReadonlyMap<string, FormField>;
+  /** The media types that the document allows for a file. */
+  readonly content_types: readonly string[];
 }
 
 /** A field of a form, and how its value is written. */
@@ -31,6 +34,7 @@ export interface FormField {
 
 const FORM = 'application/x-www-form-urlencoded';
 const MULTIPART = 'multipart/form-data';
+const SCALARS = ['string', 'number', 'integer', 'boolean'];
 const FORM_STYLES: readonly ParameterStyle[] = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'];
 
 /**
@@ -56,13 +60,14 @@ export function readBody({ method, node }: FoundOperation): RequestBody | null {
     // A DELETE request hardly ever needs a body.
     if (method === 'DELETE' && !required) return null;
     return resolved.refuse(
-      `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, but agentd sends only JSON and forms`,
+      `takes a body of ${types.map(([type]) => type).join(', ') || 'no media type'}, but agentd sends objects only as JSON and forms`,
       `an operation that takes application/json, ${FORM} or ${MULTIPART}; leave this one out of the entry`,
     );
   }
-  const [type, media] = found;
+  const [type, media, format] = found;
+  if (method === 'DELETE' && !required && (format === 'text' || format === 'file')) return null;
   const schema = media.child('schema');
-  const format = formatOf(type);
+  const files = format === 'file' ? types.filter(([type, media]) => mayBeOneFile(type, media)) : [];
   return {
     format,
     media_type: type.includes('*') ? 'application/json' : type,
@@ -70,27 +75,49 @@ export function readBody({ method, node }: FoundOperation): RequestBody | null {
     description: resolved.text('description'),
     schema: isObject(media.value) && schema.value !== undefined ? schema : null,
     fields: readFields(media, schema),
+    content_types: files.map(([type]) => type),
   };
 }
 
-function preferred(types: readonly [string, DocumentNode][]): [string, DocumentNode] | undefined {
-  const wanted: ((type: string) => boolean)[] = [
-    (type) => type === 'application/json',
-    isJson,
-    (type) => type === FORM,
-    (type) => type === MULTIPART,
-    (type) => ['*/*', 'application/*'].includes(type),
-  ];
-  for (const isWanted of wanted) {
-    const found = types.find(([type]) => isWanted(essenceOf(type)));
-    if (found !== undefined) return found;
+type Format = RequestBody['format'];
+
+/** The formats in the order of preference, and what has them. A format can be there twice. */
+const FORMATS: readonly [format: Format, isOf: (type: string, media: DocumentNode) => boolean][] = [
+  ['json', (type) => essenceOf(type) === 'application/json'],
+  ['json', isJson],
+  ['form', (type) => essenceOf(type) === FORM],
+  ['multipart', (type) => essenceOf(type) === MULTIPART],
+  ['json', (type, media) => ['*/*', 'application/*'].includes(essenceOf(type)) && !isOneFile(media)],
+  ['text', (type, media) => isText(type) && isOneValue(media) && !isOneFile(media)],
+  ['file', mayBeOneFile],
+];
+
+function preferred(types: readonly [string, DocumentNode][]): [string, DocumentNode, Format] | undefined {
+  for (const [format, isOf] of FORMATS) {
+    const found = types.find(([type, media]) => isOf(type, media));
+    if (found !== undefined) return [...found, format];
   }
   return undefined;
 }
 
-function formatOf(type: string): RequestBody['format'] {
-  const essence = essenceOf(type);
-  return essence === FORM ? 'form' : essence === MULTIPART ? 'multipart' : 'json';
+/** Parts of `multipart/mixed` and the like have headers and boundaries, which no file can have by accident. */
+function mayBeOneFile(type: string, media: DocumentNode): boolean {
+  return !essenceOf(type).startsWith('multipart/') && isOneValue(media);
+}
+
+/** Whether a body is a text, or one value that is written as text, and no object or list. */
+function isOneValue(media: DocumentNode): boolean {
+  const schema = media.child('schema').resolved();
+  if (!isObject(schema.value)) return true;
+  const { type, items } = schema.value;
+  if (type === undefined) return items === undefined && propertiesOf(schema).size === 0;
+  return [type].flat().some((one) => SCALARS.includes(one as string));
+}
+
+/** Whether a body is the content of a file. It may be described as base64, which is not how it is sent. */
+function isOneFile(media: DocumentNode): boolean {
+  const { value } = media.child('schema').resolved();
+  return isObject(value) && (describesFile(value) || value.format === 'byte');
 }
 
 function readFields(media: DocumentNode, schema: DocumentNode): Map<string, FormField> {

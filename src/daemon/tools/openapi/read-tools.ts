@@ -20,45 +20,44 @@ export interface ReadTools {
 
 /** Reads the document of an entry, and makes a tool of each operation that the entry lists. Opens no other file. */
 export async function readOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo): Promise<ReadTools> {
+  try {
+    return await toolsOfDocument(await readDocument(entry.path), entry, info);
+  } catch (error) {
+    return { tools: [], problems: [describeUnreadable(error, entry)] };
+  }
+}
+
+/** Makes a tool of each operation of a document that the entry lists. */
+export async function toolsOfDocument(
+  document: OpenApiDocument,
+  entry: OpenApiEntry,
+  info: ToolSourceInfo,
+): Promise<ReadTools> {
   const problems: SettingProblem[] = [];
   const { places } = entry;
-  try {
-    const document = await readDocument(entry.path);
-    const listed = findListed(entry, document, problems);
-    const mistakes = await checkStructure(
-      document,
-      listed.map(({ found }) => found),
-    );
-    problems.push(...mistakes.map((problem) => describe(problem, places.document, document)));
-    // If an operation does not have the form of OpenAPI, it would be misread.
-    if (mistakes.length > 0) return { tools: [], problems };
-    const made = listed.flatMap(({ found, ...rest }) => {
-      const tool = readTool(entry, { found, ...rest }, document, info, problems);
-      return tool === undefined ? [] : [{ found, tool }];
-    });
-    refuseRepeatedNames(made, places.document, problems);
-    return { tools: problems.length > 0 ? [] : made.map(({ tool }) => tool), problems };
-  } catch (error) {
-    if (error instanceof UnreadableDocument) {
-      const line = error.line === null ? '' : `, line ${error.line},`;
-      return {
-        tools: [],
-        problems: [
-          {
-            ...places.document,
-            value: null,
-            problem: `${shownPath(entry.path)}${line} ${error.problem}`,
-            right: error.right,
-          },
-        ],
-      };
-    }
-    if (!(error instanceof DocumentProblem)) throw error;
-    return {
-      tools: [],
-      problems: [describe(error, places.document, { path: entry.path, lineOf: () => null })],
-    };
-  }
+  const listed = findListed(entry, document, problems);
+  const mistakes = await checkStructure(
+    document,
+    listed.map(({ found }) => found),
+  );
+  problems.push(...mistakes.map((problem) => describe(problem, places.document, document)));
+  // If an operation does not have the form of OpenAPI, it would be misread.
+  if (mistakes.length > 0) return { tools: [], problems };
+  const made = listed.flatMap(({ found, ...rest }) => {
+    const tool = readTool(entry, { found, ...rest }, document, info, problems);
+    return tool === undefined ? [] : [{ found, tool }];
+  });
+  refuseRepeatedNames(made, places.document, problems);
+  return { tools: problems.length > 0 ? [] : made.map(({ tool }) => tool), problems };
+}
+
+/** The problem of a document that could not be read. Throws any other error. */
+function describeUnreadable(error: unknown, { path, places }: OpenApiEntry): SettingProblem {
+  if (error instanceof DocumentProblem) return describe(error, places.document, { path, lineOf: () => null });
+  if (!(error instanceof UnreadableDocument)) throw error;
+  const line = error.line === null ? '' : `, line ${error.line},`;
+  const problem = `${shownPath(path)}${line} ${error.problem}`;
+  return { ...places.document, value: null, problem, right: error.right };
 }
 
 interface ListedOperation {

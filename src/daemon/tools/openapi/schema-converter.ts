@@ -182,7 +182,7 @@ export class SchemaConverter {
     for (const keyword of SAME_VALUE_LISTS) {
       const branches = node.child(keyword).items();
       if (branches.length === 0) continue;
-      const tags = UNIONS.includes(keyword) ? discriminatorOf(node) : null;
+      const tags = UNIONS.includes(keyword) ? discriminatorOf(node, branches) : null;
       schema[keyword] = branches.map((branch) => {
         const converted = this.convert(branch, hidden);
         return tags === null || hidden.has(tags.property) ? converted : tagged(converted, branch, tags);
@@ -209,7 +209,7 @@ export class SchemaConverter {
       const names = distinct(value.required.filter((name) => typeof name === 'string' && !hidden.has(name)));
       if (names.length > 0) schema.required = names;
     }
-    const modern = this.#version === '3.0' ? modernized(schema) : schema;
+    const modern = modernized(schema);
     return value.nullable === true ? withNull(modern) : modern;
   }
 
@@ -235,6 +235,7 @@ export class SchemaConverter {
 /** The properties of an object that occur only in answers, including those that its `allOf` adds. */
 function readOnlyNames(node: DocumentNode, seen: Set<string>): Set<string> {
   const names = new Set<string>();
+  if (!isObject(node.value) || !('properties' in node.value || 'allOf' in node.value)) return names;
   if (seen.has(node.pointer)) return names;
   seen.add(node.pointer);
   if (seen.size > MAX_DEPTH) refuseDepth(node);
@@ -259,7 +260,8 @@ interface Discriminator {
   readonly mapping: ReadonlyMap<string, readonly string[]>;
 }
 
-function discriminatorOf(node: DocumentNode): Discriminator | null {
+/** The discriminator of a union; null if it has none, or if its mapping names other schemas than its forms. */
+function discriminatorOf(node: DocumentNode, branches: readonly DocumentNode[]): Discriminator | null {
   const discriminator = node.child('discriminator');
   const property = discriminator.text('propertyName');
   if (property === null) return null;
@@ -270,15 +272,22 @@ function discriminatorOf(node: DocumentNode): Discriminator | null {
       typeof value === 'string' ? [{ name, pointer: mappedPointer(value) }] : [],
     );
   const byPointer = Map.groupBy(targets, ({ pointer }) => pointer);
+  const isMapped = branches.some((branch) => byPointer.has(branch.referred()?.pointer ?? ''));
+  if (byPointer.size > 0 && !isMapped) return null;
   return {
     property,
     mapping: new Map([...byPointer].map(([pointer, names]) => [pointer, names.map(({ name }) => name)])),
   };
 }
 
-/** A mapping names a schema by a reference, or by its name in the components. */
+/**
+ * A mapping names a schema by a reference, or by its name in the components. Programs that make one document of several
+ * files leave the names of the files, which are usually those of the schemas.
+ */
 function mappedPointer(target: string): string {
-  return target.startsWith('#') ? pointerOf(segmentsOf(target) ?? []) : `#/components/schemas/${target}`;
+  if (target.startsWith('#')) return pointerOf(segmentsOf(target) ?? []);
+  const name = target.slice(target.lastIndexOf('/') + 1).replace(/\.(?:json|ya?ml)$/, '');
+  return `#/components/schemas/${name}`;
 }
 
 /**
@@ -317,13 +326,14 @@ function valuesOf(node: DocumentNode, property: string, seen: Set<string>): read
   return null;
 }
 
-/** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. */
+/** Converts forms of OpenAPI 3.0 that JSON Schema expresses differently. Documents of 3.1 have them, too. */
 function modernized(schema: Record<string, unknown>): JsonSchema {
   for (const [bound, exclusive] of [
     ['minimum', 'exclusiveMinimum'],
     ['maximum', 'exclusiveMaximum'],
   ] as const) {
-    if (schema[exclusive] === true && schema[bound] !== undefined) {
+    if (typeof schema[exclusive] !== 'boolean') continue;
+    if (schema[exclusive] && schema[bound] !== undefined) {
       schema[exclusive] = schema[bound];
       delete schema[bound];
     } else delete schema[exclusive];

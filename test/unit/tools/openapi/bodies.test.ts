@@ -187,6 +187,25 @@ describe('a union with a discriminator', () => {
     expect(check({ type: 'OneBank' })).toBe('The argument `body.type` must be one of ["card","bank"].');
   });
 
+  it.each([
+    ['file names', { scheme: './schemas/Card.yaml', sepa: 'Bank.json', any: '../Any.yaml#/Any' }],
+    ['names with a path', { scheme: 'components/Card', sepa: 'https://example.com/s/Bank.json', any: 'Any' }],
+  ])('reads a mapping of %s, which bundlers leave as they were', async (_, names) => {
+    const check = await checker({ oneOf, discriminator: { propertyName: 'type', mapping: names } }, schemas);
+    expect([check({ type: 'scheme', number: '4111' }), check({ type: 'any' })]).toEqual([true, true]);
+    expect(check({ type: 'sepa', number: '1' })).toBe('The argument `body.iban` is missing.');
+  });
+
+  it('is not read if its mapping names no form of the union', async () => {
+    const names = { scheme: './one.yaml', sepa: './two.yaml' };
+    const check = await checker({ oneOf, discriminator: { propertyName: 'type', mapping: names } }, schemas);
+    expect([check({ type: 'scheme', number: '4111' }), check({ type: 'sepa', iban: 'DE00' })]).toEqual([
+      true,
+      true,
+    ]);
+    expect(check({ type: 7 })).toContain('fits none of its 3 forms');
+  });
+
   it('checks all forms if the property is not given', async () => {
     const check = await checker({ anyOf: oneOf, discriminator: { propertyName: 'type', mapping } }, schemas);
     expect(check({ number: '1' })).toBe(true);
@@ -262,5 +281,91 @@ describe('a union without a discriminator', () => {
     expect(check({ query: {} })).toBe(
       'The argument `body.query` fits none of its 3 forms. form 1 (match): The argument `body.query.match` is missing. form 2 (range): The argument `body.query.range` is missing. form 3: The argument `body.query` must be of type string.',
     );
+  });
+});
+
+describe('a bound of the other version', () => {
+  it('is read in OpenAPI 3.1 as in 3.0, where an exclusive bound is a boolean', async () => {
+    // OpenAI: a document of 3.1 that was written as 3.0.
+    const n = { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false };
+    const check = await checker({ type: 'object', properties: { n } }, {}, '3.1.0');
+    expect([check({ n: 0.1 }), check({ n: 9 })]).toEqual([true, true]);
+    expect(check({ n: 0 })).toBe('The argument `body.n` must be > 0.');
+    expect(check({ n: 10 })).toBe('The argument `body.n` must be <= 9.');
+  });
+});
+
+describe('a property that only answers have', () => {
+  // Xero, PagerDuty: the id of a record is required, and read-only.
+  const id = { type: 'string', readOnly: true };
+  const name = { type: 'string' };
+  const Base = { type: 'object', properties: { id, kind: { type: 'string' } }, required: ['id', 'kind'] };
+
+  it.each<[string, object]>([
+    ['in the object itself', { type: 'object', properties: { id, name }, required: ['id', 'name'] }],
+    ['by `allOf`', { allOf: [ref('Base'), { properties: { name }, required: ['id', 'name'] }] }],
+    ['beside `allOf`', { allOf: [ref('Base')], properties: { name }, required: ['id', 'name'] }],
+    ['in a form', { oneOf: [{ allOf: [ref('Base'), { properties: { name }, required: ['name'] }] }] }],
+  ])('is not required of a request: %s', async (_, schema) => {
+    const check = await checker(schema, { Base });
+    expect(check({ kind: 'a', name: 'b' })).toBe(true);
+    expect(check({ kind: 'a' })).toContain('`body.name` is missing.');
+  });
+
+  it('is required of no item of a list, and not in a recursive schema', async () => {
+    const Page = {
+      type: 'object',
+      properties: { id, name, pages: { type: 'array', items: ref('Page') } },
+      required: ['id', 'name'],
+    };
+    const check = await checker({ type: 'array', items: ref('Page') }, { Page });
+    expect(check([{ name: 'a', pages: [{ name: 'b' }] }])).toBe(true);
+    expect(check([{ name: 'a', pages: [{}] }])).toBe('The argument `body.0.pages.0.name` is missing.');
+  });
+});
+
+describe('values as documents describe them', () => {
+  it('may be null beside an `enum` that does not list null', async () => {
+    const level = { type: 'string', nullable: true, enum: ['low', 'high'] };
+    const check = await checker({ type: 'object', properties: { level } });
+    expect([check({ level: null }), check({ level: 'low' })]).toEqual([true, true]);
+    expect(check({ level: 'x' })).toBe('The argument `body.level` must be one of ["low","high",null].');
+  });
+
+  it('may have a format that only the document knows', async () => {
+    // Meilisearch, Twilio.
+    const properties = {
+      n: { type: 'integer', format: 'u-int32' },
+      phone: { type: 'string', format: 'phone-number' },
+      when: { type: 'integer', format: 'date-time' },
+    };
+    const check = await checker({ type: 'object', properties });
+    expect(check({ n: 7, phone: '+1 555', when: 7 })).toBe(true);
+    expect(check({ n: '7' })).toBe('The argument `body.n` must be of type integer.');
+  });
+
+  it('are the same as in place if the document is YAML with anchors', async () => {
+    const document = [
+      'openapi: 3.0.3',
+      'info: { title: Shop, version: "1" }',
+      'x-text: &text { type: string, maxLength: 3 }',
+      'paths:',
+      '  /a:',
+      '    post:',
+      '      operationId: a',
+      '      requestBody:',
+      '        content:',
+      '          application/json:',
+      '            schema:',
+      '              type: object',
+      '              properties: { a: *text, b: { <<: *text, maxLength: 1 } }',
+      '      responses: { default: { description: "" } }',
+    ].join('\n');
+    const [{ parameters } = expect.fail('there is no tool')] = await toolsOf(document, { a: {} });
+    const { body } = parameters.properties as { body: JsonSchema };
+    expect(body.properties).toEqual({
+      a: { type: 'string', maxLength: 3 },
+      b: { type: 'string', maxLength: 1 },
+    });
   });
 });

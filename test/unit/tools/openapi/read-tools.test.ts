@@ -224,12 +224,12 @@ describe('a key that names no operation', () => {
 
   it('is reported together with the problems of other operations', async () => {
     const document = documentOf({
-      '/a': { post: { operationId: 'a', requestBody: { content: { 'text/plain': {} } }, ...OK } },
+      '/a': { post: { operationId: 'a', requestBody: { content: { 'multipart/mixed': {} } }, ...OK } },
     });
     const problems = await problemsOf(document, { missing: {}, a: {} });
     expect(problems).toEqual([
       expect.stringMatching(/^tools\[0\]\.operations\.missing is not an operation/),
-      expect.stringMatching(/^tools\[0\]\.operations\.a .* takes a body of text\/plain/),
+      expect.stringMatching(/^tools\[0\]\.operations\.a .* takes a body of multipart\/mixed/),
     ]);
   });
 
@@ -944,7 +944,7 @@ describe('the body of an operation', () => {
     'is refused with an explanation if it can only be %s',
     async (type) => {
       expect(await problemsOf(posting({ [type]: { schema } }), { a: {} })).toEqual([
-        `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends only JSON and forms`,
+        `tools[0].operations.a shop.openapi, line 11: #/paths/~1a/post/requestBody takes a body of ${type}, but agentd sends objects only as JSON and forms`,
       ]);
     },
   );
