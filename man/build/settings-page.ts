@@ -76,24 +76,26 @@ const TOOLS = [
     {
       term: '`openapi`, `name`, `operations`',
       body: prose(
-        'An API with an OpenAPI document; `openapi` is the path of the document, relative to the configuration file. Optional: `base_url` (default API_BASE_URL), `credentials`, `exchange`, `headers`, `secrets`. An operation may have `as`, `credentials`, `confirm`, `summary`, `public`, `bind`, `idempotent` and `idempotency_header`.',
+        'An API with an OpenAPI document; `openapi` is the path of the document, relative to the configuration file. Optional: `base_url` (default API_BASE_URL), `credentials`, `credential`, `exchange`, `headers`, `secrets`. An operation may have `as`, `effect`, `credentials`, `confirm`, `summary`, `public`, `bind`, `hide`, `idempotent`, `idempotency_header` and `parameters`.',
       ),
     },
     {
       term: '`mcp`, `name`, `tools`',
       body: prose(
-        'An MCP server with an address. Optional: `credentials`, `exchange`, `headers`, `secrets`. A tool may have `as`, `credentials`, `confirm`, `summary`, `public`, `bind`, `idempotent` and `effect`.',
+        'An MCP server with an address. Optional: `credentials`, `credential`, `list_credentials`, `exchange`, `headers`, `secrets`, `timeout_seconds`. A tool may have `as`, `effect`, `credentials`, `confirm`, `summary`, `public`, `bind`, `hide` and `idempotent`.',
       ),
     },
     {
       term: '`command`, `name`, `tools`',
       body: prose(
-        'An MCP server that agentd starts: a list of the program and its arguments. Optional: `env`, `secrets`. It gets no credentials.',
+        'An MCP server that agentd starts: a list of the program and its arguments. Optional: `env`, `secrets`, `timeout_seconds`. It gets no credentials, so `credentials` may only be `none`. A tool may have the same keys as one of `mcp`.',
       ),
     },
     {
       term: '`module`',
-      body: prose('A module of your own: a path relative to the configuration file, or a package.'),
+      body: prose(
+        'A module of your own: a path relative to the configuration file, or a package. Optional: `credential`.',
+      ),
     },
   ]),
   prose(

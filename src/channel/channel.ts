@@ -353,7 +353,7 @@ export interface ChannelScope {
 }
 
 /**
- * What became of a message. `kept`: it is stored and will be answered. `repeated`: a message with the same `message_id`
+ * The outcome of a message. `kept`: it is stored and will be answered. `repeated`: a message with the same `message_id`
  * was stored before. `blocked`: the loop guard has blocked it. All three are final, so acknowledge the message; do not
  * tell its sender that it was blocked, because the sender may be a bot that would answer.
  */

@@ -7,7 +7,7 @@ const manifest = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 
   version: string;
 };
 
-/** The build writes this file beside the built module. Sources have none. */
+/** The build writes this file next to the built module. Sources have none. */
 const file = new URL('commit.txt', import.meta.url);
 const built = existsSync(file) ? readFileSync(file, 'utf8') : '';
 

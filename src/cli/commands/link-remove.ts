@@ -15,7 +15,7 @@ export const command: Command = {
   name: 'link remove',
   summary: 'Remove the link of a user of a channel.',
   description:
-    'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending: an answer is told to sign in first. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
+    'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
   args: [
     {
       name: 'channel',

@@ -4,12 +4,16 @@ import type { Log } from '../../daemon/log.ts';
 /** Warnings of a call, for the operator who makes it: each on a line of standard error. */
 export function operatorLog(note: (text: string) => void): Log {
   const write = (line: string) => {
-    const { msg, reason, err } = JSON.parse(line) as {
+    const { msg, tool, reason, because, err } = JSON.parse(line) as {
       msg: string;
+      tool?: string;
       reason?: string;
+      because?: string;
       err?: { message: string };
     };
-    const details = [reason, err?.message].filter((detail) => detail !== undefined && !msg.includes(detail));
+    const details = [tool, reason, because, err?.message].filter(
+      (detail) => detail !== undefined && !msg.includes(detail),
+    );
     note(`warning: ${[msg, ...details].join(': ')}`);
   };
   return pino({ level: 'warn', base: null }, { write });

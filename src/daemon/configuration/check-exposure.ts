@@ -72,5 +72,5 @@ function isLoopbackHost(host: string | undefined): boolean {
 }
 
 function unencrypted(name: string, host: string, scheme: string): string {
-  return `${name} is reached at ${host} without TLS: whoever can read the network between sees tokens and conversations. Use ${scheme}://, or a network that only these hosts can read`;
+  return `${name} is reached at ${host} without TLS: anybody who can read the network between them sees tokens and conversations. Use ${scheme}://, or a network that only these hosts can read`;
 }

@@ -20,7 +20,7 @@ export interface CarriedOut {
   told: ConfirmedAction;
 }
 
-/** What became of a confirmed action. */
+/** The outcome of a confirmed action. */
 export type CarryOut =
   | ({ outcome: 'made' } & CarriedOut)
   /** The action is no longer pending. */

@@ -9,7 +9,7 @@ import type { Answering, Deduplicated, Guarded, Identified } from './turn.ts';
 /**
  * Claims an idempotency key for the turn. The answer of the turn is then stored under the key. If the turn fails, the
  * claim is released, so that the message can be repeated.
- * @param session_id the session that the records of the key are beside
+ * @param session_id the session that the records of the key are stored with
  * @returns the claim; or the first answer, if there is one already.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */

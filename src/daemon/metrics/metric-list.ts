@@ -65,7 +65,7 @@ export const METRICS = [
     kind: 'counter',
     labels: ['key'],
     sentence:
-      'Valid user tokens, by the position of the key in JWT_SECRET_KEY or JWT_PUBLIC_KEY that they are signed with. Only while there are several keys. A key that is no longer counted for as long as tokens last can be removed.',
+      'Valid user tokens, by the position of the key in JWT_SECRET_KEY or JWT_PUBLIC_KEY that they are signed with. Only while there are several keys. Remove a key that was not counted for as long as tokens last.',
   },
   {
     name: 'agentd_credentials_total',

@@ -34,6 +34,7 @@ export async function sendAttempt(
   write: Attempt | null,
   run: ToolRun,
 ): Promise<CallOutcome> {
+  run.tool({ tool_name: prepared.tool.name, status: 'started' });
   const isWrite = prepared.tool.effect === 'write';
   const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
   try {

@@ -168,6 +168,9 @@ function isJournaled({ effect, source }: Tool): boolean {
   return effect === 'write' && source.kind !== 'built-in';
 }
 
+/** The reason in the trace of a call that the person is asked to confirm. */
+const WAITS = 'waits_for_confirmation';
+
 const UNKNOWN =
   'The outcome of an earlier attempt at this call is not known, so the call was not repeated. Tell the person.';
 
@@ -183,12 +186,13 @@ async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
     'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
   return {
     answer: { ok: true, result: { waits_for_confirmation: true, message } },
-    reason: 'waits_for_confirmation',
+    reason: WAITS,
   };
 }
 
 /**
  * Reports a call to the reader and to the trace. The trace lines that `work` writes become a part of the call's line.
+ * The reader is told nothing about a call that waits for the person, because the reader would take it for made.
  */
 async function reported(
   tool: Tool,
@@ -198,7 +202,15 @@ async function reported(
   run.signal.throwIfAborted();
   const part = run.trace.begin('tool');
   const started_at = performance.now();
-  const tell = (status: ToolStatus) => run.tool({ tool_name: tool.name, status });
+  let isStarted = false;
+  const start = () => {
+    if (!isStarted) run.tool({ tool_name: tool.name, status: 'started' });
+    isStarted = true;
+  };
+  const tellEnd = (status: ToolStatus) => {
+    start();
+    run.tool({ tool_name: tool.name, status });
+  };
   const note = (
     verdict: 'ok' | 'failed',
     { reason, action_id: action, argument }: Omit<CallOutcome, 'answer'>,
@@ -213,15 +225,14 @@ async function reported(
       },
       took_ms: Math.round(performance.now() - started_at),
     });
-  tell('started');
   try {
-    const shown = showPages(await work({ ...run, trace: part }), run);
+    const shown = showPages(await work({ ...run, trace: part, tool: start }), run);
     const { answer, ...outcome } = await markedAsForeign(tool, shown);
-    tell(answer.ok ? 'completed' : 'failed');
+    if (outcome.reason !== WAITS) tellEnd(answer.ok ? 'completed' : 'failed');
     note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;
   } catch (err) {
-    tell('failed');
+    tellEnd('failed');
     note('failed', { reason: run.signal.aborted ? 'aborted' : 'tool_broken' });
     run.signal.throwIfAborted();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');

@@ -12,7 +12,7 @@ export interface TokenReach {
   origin: string | null;
   /** `own`: the person's own token. `exchanged`: only a token that is issued in exchange for the person's own token. */
   token: 'own' | 'exchanged' | 'none';
-  /** Where its requests carry a token, whoever's it is; null if the source has no address. */
+  /** Where its requests carry a token of any kind; null if the source has no address. */
   credential: CredentialForm | null;
 }
 

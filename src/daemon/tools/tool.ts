@@ -96,7 +96,7 @@ export interface SourceTarget {
   readonly is_api: boolean;
   /** Whether the person's own token may be sent there (agentd-agent(7), "Credentials"). */
   readonly may_see_user_token: boolean;
-  /** Where its requests carry the credential, whoever's it is. */
+  /** Where its requests carry the credential, of the person or of the service. */
   readonly credential: CredentialForm;
   /** Headers that are sent with each request, for example an API key. */
   readonly headers: Readonly<Record<string, Secret>>;

@@ -464,12 +464,12 @@ describe('settings that depend on each other', () => {
     ],
     [
       { API_BASE_URL: 'http://api.internal', NODE_ENV: 'production' },
-      'API_BASE_URL is reached at api.internal without TLS: whoever can read the network between sees tokens and conversations. Use https://, or a network that only these hosts can read',
+      'API_BASE_URL is reached at api.internal without TLS: anybody who can read the network between them sees tokens and conversations. Use https://, or a network that only these hosts can read',
     ],
     ...['redis://cache:6379', 'redis+sentinel://127.0.0.1:1,cache:2/m', 'redis+cluster://cache:1'].map(
       (REDIS_URL): [Record<string, string>, string] => [
         { REDIS_URL, NODE_ENV: 'production', TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64') },
-        'REDIS_URL is reached at cache without TLS: whoever can read the network between sees tokens and conversations. Use rediss://, or a network that only these hosts can read',
+        'REDIS_URL is reached at cache without TLS: anybody who can read the network between them sees tokens and conversations. Use rediss://, or a network that only these hosts can read',
       ],
     ),
   ])('cause a warning if they expose something on the network: %o', async (env, warning) => {

@@ -214,6 +214,32 @@ describe('a call that needs confirmation', () => {
     expect(lines()).toEqual([['ok', 'waits_for_confirmation']]);
   });
 
+  test('is not reported to the reader, who would take it for made', async () => {
+    const waiting = scene({ tool: { confirm: 'always' } });
+    await waiting.call();
+    expect(waiting.statuses).toEqual([]);
+    const made = scene();
+    await made.call();
+    expect(made.statuses).toEqual(['started', 'completed']);
+    const refused = scene({ tool: { credentials: 'user' } });
+    await refused.call();
+    expect(refused.statuses).toEqual(['started', 'failed']);
+  });
+
+  test('is reported as started before it is sent', async () => {
+    const atSend: string[][] = [];
+    const { call, statuses } = scene({
+      tool: {
+        async send() {
+          atSend.push([...statuses]);
+          return done;
+        },
+      },
+    });
+    await call();
+    expect(atSend).toEqual([['started']]);
+  });
+
   test('is reported to the model as failed if the confirmation desk refuses it', async () => {
     const asked: Asked = { outcome: 'refused', reason: 'one_is_pending', message: 'One at a time.' };
     const { call, lines } = scene({ tool: { confirm: 'always' }, asked });

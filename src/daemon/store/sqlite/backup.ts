@@ -32,7 +32,7 @@ function noteOf({ name }: Database.Database): string {
   return `${name}.last-backup`;
 }
 
-/** Makes the note anew: one that root made could not be changed by the daemon's user. */
+/** Replaces the note by a new file: the daemon's user could not change one that root made. */
 function noteBackup(db: Database.Database): void {
   const note = noteOf(db);
   rmSync(note, { force: true });
