@@ -56,7 +56,7 @@ export const command: Command = {
     });
     out.data({ erased, not_covered }, () => inWords(erased, who));
     out.note(`Not covered: ${not_covered.join(' and ')}. Delete the existing ones yourself.`);
-    return EXIT.ok;
+    return Object.values(erased).some((count) => count > 0) ? EXIT.ok : EXIT.no;
   },
 };
 
