@@ -1,5 +1,5 @@
 import type { EncodedBody } from '../../downstream/encoded-body.ts';
-import { essenceOf } from './media-type.ts';
+import { essenceOf, hasFields } from './media-type.ts';
 import { isObject } from './openapi-document.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import { readFileArgument } from './read-file-argument.ts';
@@ -19,11 +19,14 @@ export function encodeText({ media_type }: RequestBody, value: unknown): Encoded
 }
 
 /**
- * Writes the argument `body` as a body that is one file.
+ * Writes the argument `body` as a body that is one file. The model cannot choose a type in which servers look for fields:
+ * one of them could change the method, or be a field that only another operation has.
  * @throws UnusableArgument
  */
 export function encodeFile({ content_types }: RequestBody, value: unknown): EncodedBody {
   if (!isObject(value)) throw new UnusableArgument(`The argument \`${BODY}\` must be an object.`);
   const { content, content_type } = readFileArgument(BODY, value, content_types);
+  if (hasFields(content_type))
+    throw new UnusableArgument(`The argument \`${BODY}.content_type\` cannot be a form or JSON.`);
   return { content_type, content, shown: { content_type, bytes: content.byteLength } };
 }

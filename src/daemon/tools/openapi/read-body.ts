@@ -1,6 +1,6 @@
 import { describesFile } from './file-schema.ts';
 import type { FoundOperation } from './find-operation.ts';
-import { essenceOf, isJson, isText } from './media-type.ts';
+import { essenceOf, hasFields, isJson, isText } from './media-type.ts';
 import { type DocumentNode, isObject } from './openapi-document.ts';
 import type { ParameterStyle } from './parameter-styles.ts';
 import { propertiesOf } from './properties-of.ts';
@@ -70,7 +70,7 @@ export function readBody({ method, node }: FoundOperation): RequestBody | null {
   const files = format === 'file' ? types.filter(([type, media]) => mayBeOneFile(type, media)) : [];
   return {
     format,
-    media_type: type.includes('*') ? 'application/json' : type,
+    media_type: type.includes('*') ? (format === 'text' ? 'text/plain' : 'application/json') : type,
     required,
     description: resolved.text('description'),
     schema: isObject(media.value) && schema.value !== undefined ? schema : null,
@@ -100,9 +100,9 @@ function preferred(types: readonly [string, DocumentNode][]): [string, DocumentN
   return undefined;
 }
 
-/** Parts of `multipart/mixed` and the like have headers and boundaries, which no file can have by accident. */
+/** Whether a body of this type can be one file. The parts of `multipart/mixed` and the like have a form of their own. */
 function mayBeOneFile(type: string, media: DocumentNode): boolean {
-  return !essenceOf(type).startsWith('multipart/') && isOneValue(media);
+  return !hasFields(type) && isOneValue(media);
 }
 
 /** Whether a body is a text, or one value that is written as text, and no object or list. */

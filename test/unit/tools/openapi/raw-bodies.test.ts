@@ -83,6 +83,11 @@ describe('a body that is a text', () => {
     });
   });
 
+  it('is plain text if the document allows every type of text', async () => {
+    const tool = await toolOf({ 'text/*': { schema: { type: 'string' } } });
+    expect(await send(tool, 'a')).toMatchObject({ content_type: 'text/plain; charset=utf-8' });
+  });
+
   it('is a text if the document has no schema, and cannot be null', async () => {
     const tool = await toolOf({ 'text/plain': {} });
     expect(bodyOf(tool)).toEqual({ type: 'string', description: 'The body.' });
@@ -137,6 +142,20 @@ describe('a body that is a file', () => {
       content_type: 'application/pdf',
     });
     expect(await send(any, { base64: 'AAE=', content_type: 'a/b\r\nX: 1' })).toContain('not a media type');
+  });
+
+  it.each([
+    'application/x-www-form-urlencoded',
+    'Application/X-WWW-Form-Urlencoded',
+    'multipart/form-data',
+    'application/json',
+    'application/vnd.api+json',
+  ])('cannot be sent as %s, in which a field could change the method', async (content_type) => {
+    const schema = { type: 'string', format: 'binary' };
+    const tool = await toolOf({ '*/*': { schema } });
+    expect(await send(tool, { text: '_method=DELETE', content_type })).toBe(
+      'The argument `body.content_type` cannot be a form or JSON.',
+    );
   });
 
   it('has at most 64 KiB, and exactly one content', async () => {
