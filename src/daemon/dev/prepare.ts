@@ -15,7 +15,7 @@ import { isAny } from '../identity/token-checks.ts';
 import { makePrivateDirectory } from '../make-directory.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import type { Services } from '../services.ts';
-import { fileSettingOf } from '../settings/secret-files.ts';
+import { fileSettingOf } from '../settings/file-setting.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 import { lockFile } from '../store/open.ts';
