@@ -1,9 +1,7 @@
-import type { Seal } from '../daemon/identity/seal.ts';
-import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../daemon/journal/outcome-of.ts';
-import { printable } from '../daemon/printable.ts';
-import type { Action } from '../daemon/store/actions.ts';
-import type { TraceStore } from '../daemon/store/traces.ts';
-import { openActionText } from '../daemon/tools/action-texts.ts';
+import { type OpenedAction, openAction } from '../daemon/admin/records.ts';
+import type { Seal } from '../daemon/admin/sealing.ts';
+import type { Action, TraceStore } from '../daemon/admin/store.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import type { Column } from './column.ts';
 import { type PersonView, personInWords, personView } from './session-view.ts';
 
@@ -16,7 +14,7 @@ export interface ActionView {
   /** Null if no encryption key decrypts it. */
   summary: string | null;
   arguments: unknown;
-  outcome: ActionOutcomeNow | NotSent;
+  outcome: OpenedAction['outcome'];
   status: number | null;
   attempts: number;
   confirmed: boolean;
@@ -31,19 +29,18 @@ export interface ActionView {
 
 export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>): ActionView {
   const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
-  const args = openActionText(seal, action, 'args');
-  const not_sent = whyNotSent(action, now);
+  const opened = openAction(action, now, seal);
   return {
     action_id,
     time: action.started_at ?? action.created_at,
     finished_at: action.finished_at,
     tool,
-    summary: openActionText(seal, action, 'summary'),
-    arguments: args === null ? null : (JSON.parse(args) as unknown),
-    outcome: not_sent ?? outcomeOf(action, now),
+    summary: opened.summary,
+    arguments: opened.arguments,
+    outcome: opened.outcome,
     status,
     attempts: attempt,
-    confirmed: action.principal !== null && not_sent === null,
+    confirmed: action.principal !== null && opened.wasSent,
     platform,
     user_id,
     session_id,

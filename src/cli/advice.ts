@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode } from '../daemon/errors.ts';
+import { ERRORS, type ErrorCode } from '../daemon/admin/records.ts';
 import type { Advice, AdviceTable } from './advice/advice-table.ts';
 import { AGENT_ADVICE } from './advice/agent-advice.ts';
 import { IDENTITY_ADVICE } from './advice/identity-advice.ts';

@@ -1,5 +1,5 @@
 import type { ChannelPlugin } from '../channel/index.ts';
-import type { EffectiveSetting, Inspection, SettingProblem } from '../daemon/configuration/configure.ts';
+import type { EffectiveSetting, Inspection, SettingProblem } from '../daemon/admin/settings.ts';
 import { type Column, jsonOf } from './column.ts';
 import type { Health } from './daemon-health.ts';
 import { SETTING_COLUMNS } from './setting-view.ts';

@@ -1,5 +1,5 @@
 import { Command as Commander, Option } from 'commander';
-import { version } from '../daemon/version.ts';
+import { version } from '../daemon/admin/program.ts';
 import type { Command } from './command.ts';
 import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
 import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './program-help.ts';

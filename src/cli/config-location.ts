@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
-import { keptSampleTools } from '../daemon/dev/kept-sample-tools.ts';
+import { keptSampleTools, type SettingsLocation } from '../daemon/admin/settings.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 
@@ -13,7 +12,7 @@ export const DEV_FOLDER = '.agentd';
  * --dev` in the working directory (dev-settings.ts), those settings and the tools of the sample API are the defaults.
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
-export function configLocation(options: OptionValues): ConfigureOptions {
+export function configLocation(options: OptionValues): SettingsLocation {
   const cwd = process.cwd();
   const envFile = options.envFile as string | undefined;
   if (envFile !== undefined && !existsSync(resolve(cwd, envFile))) {

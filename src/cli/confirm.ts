@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { printableLines } from '../daemon/printable.ts';
+import { printableLines } from '../daemon/admin/texts.ts';
 import { askTerminal } from './ask-terminal.ts';
 
 /** The terminal to ask on: the terminal of this process, or a fake in a test. */

@@ -1,5 +1,5 @@
-import type { ConfigureOptions } from '../daemon/configuration/configure.ts';
-import { parseListenAddress } from '../daemon/settings/listen-address.ts';
+import { parseListenAddress } from '../daemon/admin/setting-values.ts';
+import type { SettingsLocation } from '../daemon/admin/settings.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
@@ -24,7 +24,7 @@ function parseUrl(text: string): URL {
   throw usageError(`--url takes an address such as http://127.0.0.1:8080, not '${text}'`);
 }
 
-async function configuredUrl(options: OptionValues, location: ConfigureOptions): Promise<URL> {
+async function configuredUrl(options: OptionValues, location: SettingsLocation): Promise<URL> {
   const { HOST, PORT } = await coreSettings(options, 'address', location);
   if (PORT === 0) {
     throw usageError(

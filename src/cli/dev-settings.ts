@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import { isDaemonAt } from '../daemon/admin/settings.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation, DEV_FOLDER } from './config-location.ts';
 
@@ -20,7 +21,6 @@ export async function findDevSettings(options: OptionValues): Promise<Record<str
   if (options.envFile !== undefined || options.config !== undefined) return null;
   const location = configLocation(options);
   if (!existsSync(join(location.cwd, DEV_FILE))) return null;
-  const { isDaemonAt } = await import('../daemon/configuration/configure.ts');
   return (await isDaemonAt(location)) ? null : readDevSettings(location.cwd);
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { printable } from '../daemon/printable.ts';
-import { DEFAULT_ENV_FILE } from '../daemon/settings/env-file.ts';
+import { DEFAULT_ENV_FILE } from '../daemon/admin/settings.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import type { OptionValues } from './command.ts';
 import { EXIT } from './exit-codes.ts';
 

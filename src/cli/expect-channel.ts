@@ -1,12 +1,11 @@
-import { writingsOf } from '../daemon/linking/link-ids.ts';
-import { printable } from '../daemon/printable.ts';
-import { nearest } from '../daemon/settings/nearest.ts';
+import { pluginsAt } from '../daemon/admin/settings.ts';
+import { nearest, printable } from '../daemon/admin/texts.ts';
+import { spellingsOf, type Who } from '../daemon/admin/who.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 import { invalidId } from './invalid-id.ts';
 import { isLinkable } from './linkable-channel.ts';
-import type { Who } from './who.ts';
 
 /**
  * Checks that the channel exists. Called only if a command has found no data of the channel, so that data of a removed
@@ -32,11 +31,10 @@ export async function expectUserOf(who: Who | null, options: OptionValues): Prom
 /** The error for a user of an unknown channel, or with an id that the channel does not recognize; null for any other. */
 export async function unknownUser(who: Who, options: OptionValues): Promise<CliError | null> {
   if (!('platform' in who)) return null;
-  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins } = await pluginsAt(configLocation(options));
   const channel = plugins.map(({ plugin }) => plugin).find(({ name }) => name === who.platform);
   if (channel === undefined) return unknownChannel(options, who.platform);
-  if (!isLinkable(channel) || writingsOf(channel, who.user_id).length > 0) return null;
+  if (!isLinkable(channel) || spellingsOf(channel, who.user_id).length > 0) return null;
   return invalidId(channel, who.user_id);
 }
 
@@ -45,7 +43,6 @@ export async function unknownUser(who: Who, options: OptionValues): Promise<CliE
  * turned off may have left data.
  */
 async function unknownChannel(options: OptionValues, name: string, prefix = ''): Promise<CliError | null> {
-  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins, problems } = await pluginsAt(configLocation(options));
   const known = plugins.map(({ plugin }) => plugin.name);
   if (known.includes(name)) return null;

@@ -1,6 +1,7 @@
+import type { Who } from '../daemon/admin/who.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
-import { readWho, type Who } from './who.ts';
+import { readWho } from './who.ts';
 
 /** Like `readWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
 export async function expectWho(

@@ -1,5 +1,5 @@
-import { printable } from '../daemon/printable.ts';
-import type { InboxMessage, InboxStore } from '../daemon/store/inbox.ts';
+import type { InboxMessage, InboxStore } from '../daemon/admin/store.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { failed } from './cli-error.ts';
 
 /** How many ids the error names if an id matches several messages. */

@@ -1,4 +1,4 @@
-import type { GuardList } from '../daemon/store/guard.ts';
+import type { GuardList } from '../daemon/admin/store.ts';
 import type { Column } from './column.ts';
 import { durationInWords } from './duration.ts';
 import { personView } from './session-view.ts';

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../channel/index.ts';
-import type { Settings } from '../daemon/settings/settings.ts';
-import { SECRET_SHOWN } from '../daemon/settings/shown.ts';
-import type { InboxMessage } from '../daemon/store/inbox.ts';
-import type { Outage } from '../daemon/store/outages.ts';
+import { SECRET_SHOWN } from '../daemon/admin/setting-values.ts';
+import type { Settings } from '../daemon/admin/settings.ts';
+import type { InboxMessage, Outage } from '../daemon/admin/store.ts';
 import { adviceFor } from './advice.ts';
 import type { Column } from './column.ts';
 import { relativeTime } from './time-words.ts';

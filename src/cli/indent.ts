@@ -1,4 +1,4 @@
-import { withoutControls } from '../daemon/printable.ts';
+import { withoutControls } from '../daemon/admin/texts.ts';
 
 /**
  * Text with its line breaks, each line indented, except empty ones.

@@ -1,4 +1,4 @@
-import { printable } from '../daemon/printable.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { LinkableChannel } from './linkable-channel.ts';
 

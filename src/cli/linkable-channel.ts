@@ -1,5 +1,6 @@
 import type { ChannelLinking, ChannelPlugin } from '../channel/index.ts';
-import { printable } from '../daemon/printable.ts';
+import { pluginsAt } from '../daemon/admin/settings.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
@@ -12,7 +13,6 @@ export type LinkableChannel = Pick<ChannelPlugin, 'name'> & { linking: ChannelLi
  * @throws CliError (2) with the known words if the word matches no channel, or several
  */
 export async function linkableChannel(options: OptionValues, word: string): Promise<LinkableChannel> {
-  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins, problems } = await pluginsAt(configLocation(options));
   const channels = plugins.map(({ plugin }) => plugin).filter(isLinkable);
   const named = channels.find(({ name }) => name === word);

@@ -1,5 +1,4 @@
-import { StoreMissing } from '../daemon/store/failures.ts';
-import type { Memory, MemoryStore } from '../daemon/store/memories.ts';
+import { type Memory, type MemoryStore, StoreMissing } from '../daemon/admin/store.ts';
 import type { OptionValues } from './command.ts';
 import { withMemories } from './with-memories.ts';
 

@@ -1,5 +1,5 @@
 import { jsonObject } from '../channel/json-object.ts';
-import { shortId } from '../daemon/session/ids.ts';
+import { shortId } from '../daemon/admin/records.ts';
 
 /** The levels of log lines, least severe first. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;

@@ -1,4 +1,4 @@
-import { version } from '../daemon/version.ts';
+import { version } from '../daemon/admin/program.ts';
 import { ensureHome } from './ensure-home.ts';
 import { EXIT } from './exit-codes.ts';
 import { programHelp } from './program-help.ts';

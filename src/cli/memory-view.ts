@@ -1,5 +1,5 @@
-import { printable } from '../daemon/printable.ts';
-import type { Memory } from '../daemon/store/memories.ts';
+import type { Memory } from '../daemon/admin/store.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import type { Column } from './column.ts';
 
 /** Memories in a list. */

@@ -1,7 +1,4 @@
-import type { Action } from '../daemon/store/actions.ts';
-import type { InboxMessage } from '../daemon/store/inbox.ts';
-import type { Store } from '../daemon/store/store.ts';
-import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
+import type { Action, InboxMessage, Store, TraceLine, TraceRecord } from '../daemon/admin/store.ts';
 import { stateInWords } from './inbox-view.ts';
 import { isoTime } from './time-words.ts';
 import type { UserNamed } from './who.ts';

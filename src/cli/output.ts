@@ -1,6 +1,4 @@
-import { systemClock } from '../daemon/clock.ts';
-import { escapeControls, printableLines } from '../daemon/printable.ts';
-import { maskTokens } from '../daemon/secret.ts';
+import { escapeControls, maskTokens, printableLines } from '../daemon/admin/texts.ts';
 import { type Column, jsonOf } from './column.ts';
 import { renderDetails, renderTable } from './render-table.ts';
 import { isoTime, relativeTime } from './time-words.ts';
@@ -58,7 +56,7 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
   const width = isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
   // Values in a text may come from anybody: from tokens, messages and answers.
   const safe = color ? styledText : printableLines;
-  const relative = (at: number) => relativeTime(at, systemClock.now());
+  const relative = (at: number) => relativeTime(at, Date.now());
   const out: Output = {
     json,
     color,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { packageFolder } from '../daemon/package-folder.ts';
+import { packageFolder } from '../daemon/admin/files.ts';
 import { type TarFile, tarball } from './tarball.ts';
 
 /** Files that npm puts into every package. */

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { type Command as Commander, CommanderError } from 'commander';
-import { printable, printableLines } from '../daemon/printable.ts';
-import { nearest } from '../daemon/settings/nearest.ts';
+import { nearest, printable, printableLines } from '../daemon/admin/texts.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './command-index.ts';

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { printable } from '../daemon/printable.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { type Column, textOf } from './column.ts';
 import { wrapText } from './wrap-text.ts';
 

@@ -1,5 +1,4 @@
-import { printableLines } from '../daemon/printable.ts';
-import { maskTokens } from '../daemon/secret.ts';
+import { maskTokens, printableLines } from '../daemon/admin/texts.ts';
 import { CliError } from './cli-error.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Sink } from './output.ts';

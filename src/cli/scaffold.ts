@@ -1,8 +1,7 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { makeDirectory } from '../daemon/make-directory.ts';
-import { packageFolder } from '../daemon/package-folder.ts';
-import { version } from '../daemon/version.ts';
+import { makeDirectory, packageFolder } from '../daemon/admin/files.ts';
+import { version } from '../daemon/admin/program.ts';
 import { failed } from './cli-error.ts';
 import { packAgentd } from './pack-agentd.ts';
 import { asWriteFailure } from './write-new-files.ts';

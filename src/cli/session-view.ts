@@ -1,9 +1,12 @@
-import type { PersonKey } from '../daemon/identity/identity.ts';
-import { printable } from '../daemon/printable.ts';
-import { Secret } from '../daemon/secret.ts';
-import type { ExpirySettings } from '../daemon/session/jwt-context.ts';
-import type { Session, StoredTurn } from '../daemon/session/session.ts';
-import { type SessionState, sessionState } from '../daemon/session/state.ts';
+import {
+  type ExpirySettings,
+  type Session,
+  type SessionState,
+  type StoredTurn,
+  sessionState,
+} from '../daemon/admin/records.ts';
+import { printable, Secret } from '../daemon/admin/texts.ts';
+import { claimsOfPerson, type PersonKey } from '../daemon/admin/who.ts';
 import { type CliError, failed } from './cli-error.ts';
 import type { Column } from './column.ts';
 import { isoTime } from './time-words.ts';
@@ -83,7 +86,7 @@ export const SESSION_DETAILS: readonly Column<SessionWithState & { stored: reado
 /** The parts of a person key. */
 export function personView(key: PersonKey | null): PersonView | null {
   if (key === null) return null;
-  const [issuer, tenant, sub] = JSON.parse(key) as [string, string, string];
+  const { issuer, tenant, sub } = claimsOfPerson(key);
   return { sub, issuer: issuer || null, tenant_id: tenant || null };
 }
 

@@ -1,6 +1,6 @@
-import type { EffectiveSetting } from '../daemon/configuration/configure.ts';
-import { Secret } from '../daemon/secret.ts';
-import { withoutSecrets } from '../daemon/settings/shown.ts';
+import { withoutSecrets } from '../daemon/admin/setting-values.ts';
+import type { EffectiveSetting } from '../daemon/admin/settings.ts';
+import { Secret } from '../daemon/admin/texts.ts';
 import type { Column } from './column.ts';
 
 /** A setting with its effective value. Secrets are masked. */

@@ -1,8 +1,10 @@
-import type { UntrustedObject } from '../daemon/identity/claims.ts';
-import { claimedExpiry, decodeToken } from '../daemon/identity/decode-token.ts';
-import type { TokenReason, UserContext } from '../daemon/identity/identity.ts';
-import type { VerificationKeys } from '../daemon/identity/signature.ts';
-import { type Step, type TokenSettings, walkChecks } from '../daemon/identity/token-checks.ts';
+import type {
+  ExaminedToken,
+  Step,
+  TokenReason,
+  UntrustedObject,
+  UserContext,
+} from '../daemon/admin/tokens.ts';
 import { isoTimeOrNull } from './time-words.ts';
 
 /** The output of `token verify --json`. */
@@ -22,29 +24,16 @@ export interface TokenReport {
   expires_at: string | null;
 }
 
-/** Runs all checks of the documented sequence. @param now ms since the epoch */
-export async function examineToken(
-  token: string,
-  settings: TokenSettings,
-  keys: VerificationKeys,
-  now: number,
-): Promise<{ report: TokenReport; steps: Step[] }> {
-  const decoded = decodeToken(token);
-  const steps: Step[] = [];
-  for await (const step of walkChecks({ token: decoded, settings, keys, now })) steps.push(step);
-  const failed = steps.find((step) => step.outcome === 'failed');
-  const { claims } = decoded;
-  const expiry = claimedExpiry(decoded);
-  const report = {
+export function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedToken): TokenReport {
+  return {
     valid: !failed,
     reason: failed?.reason ?? null,
     key: steps.reduce<number | null>((key, step) => (step.outcome === 'ok' ? (step.key ?? key) : key), null),
     steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
-    claims: decoded.payload,
+    claims: payload,
     user: failed || !claims ? null : { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [] },
-    expires_at: isoTimeOrNull(expiry),
+    expires_at: isoTimeOrNull(expires_at),
   };
-  return { report, steps };
 }
 
 function isOk(outcome: Step['outcome']): boolean | null {

@@ -1,5 +1,5 @@
-import { printable, wordOf } from '../daemon/printable.ts';
-import type { TraceLine, TraceRecord } from '../daemon/trace/trace-record.ts';
+import type { TraceLine, TraceRecord } from '../daemon/admin/store.ts';
+import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { ACTION_COLUMNS, type ActionView } from './action-view.ts';
 import { adviceFor } from './advice.ts';
 import { type Column, jsonOf } from './column.ts';

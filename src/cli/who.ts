@@ -1,12 +1,9 @@
-import { type PersonKey, personKey } from '../daemon/identity/identity.ts';
-import { writingsOf } from '../daemon/linking/link-ids.ts';
-import { printable } from '../daemon/printable.ts';
+import { pluginsAt } from '../daemon/admin/settings.ts';
+import { printable } from '../daemon/admin/texts.ts';
+import { claimsOfPerson, personKey, spellingsOf, type Who } from '../daemon/admin/who.ts';
 import { usageError } from './cli-error.ts';
 import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
-
-/** A person, identified by the claims of a token, or a user of a platform. */
-export type Who = { person: PersonKey } | { platform: string; user_id: string };
 
 /** The options of a command that is about somebody. */
 export const WHO_OPTIONS: readonly CommandOption[] = [
@@ -85,12 +82,11 @@ async function spellings(
   platform: string | undefined,
   options: OptionValues,
 ): Promise<readonly string[]> {
-  const { pluginsAt } = await import('../daemon/configuration/configure.ts');
   const { plugins } = await pluginsAt(configLocation(options));
   return plugins
     .map(({ plugin }) => plugin)
     .filter(({ name }) => platform === undefined || name === platform)
-    .flatMap((plugin) => writingsOf(plugin, user));
+    .flatMap((plugin) => spellingsOf(plugin, user));
 }
 
 /**
@@ -110,7 +106,7 @@ export function expectOneWho(rest: readonly string[]): void {
 /** The person or user in words, for people. */
 export function whoInWords(who: Who): string {
   if ('platform' in who) return `${printable(who.user_id)} of ${printable(who.platform)}`;
-  const [issuer, tenant, sub] = JSON.parse(who.person) as [string, string, string];
+  const { issuer, tenant, sub } = claimsOfPerson(who.person);
   const of = [issuer && `issuer ${issuer}`, tenant && `tenant ${tenant}`].filter(Boolean).join(', ');
   return printable(of ? `${sub} (${of})` : sub);
 }

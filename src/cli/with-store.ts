@@ -1,8 +1,5 @@
-import { systemClock } from '../daemon/clock.ts';
-import type { Purpose } from '../daemon/configuration/configure.ts';
-import type { Settings } from '../daemon/settings/settings.ts';
-import { StoreMissing } from '../daemon/store/failures.ts';
-import type { Store } from '../daemon/store/store.ts';
+import type { Purpose, Settings } from '../daemon/admin/settings.ts';
+import { type Store, StoreMissing, withStore as withOpenStore } from '../daemon/admin/store.ts';
 import { coreSettings } from './core-settings.ts';
 
 type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link' | 'person'>;
@@ -18,13 +15,7 @@ export async function withStore<T>(
   { mayCreate = false } = {},
 ): Promise<T> {
   const settings = await coreSettings(options, purpose);
-  const { openStore } = await import('../daemon/store/open.ts');
-  const store = await openStore(settings, { role: 'administrator', clock: systemClock, mayCreate });
-  try {
-    return await work(store, settings);
-  } finally {
-    await store.close();
-  }
+  return withOpenStore(settings, (store) => work(store, settings), { mayCreate });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { rm, rmdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { makeDirectory } from '../daemon/make-directory.ts';
-import { printable } from '../daemon/printable.ts';
+import { makeDirectory } from '../daemon/admin/files.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { failed } from './cli-error.ts';
 
 export interface NewFile {

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Dev } from './dev/prepare.ts';
-import { SAMPLE_PEOPLE } from './dev/sample-people.ts';
 import type { Daemon } from './serve.ts';
 
 /** What `serve` prints when it is ready. */
@@ -26,7 +25,7 @@ function partsOf(daemon: Daemon): string[] {
 
 /** What `serve --dev` prints: first the page to open, then commands to paste, then the setup. */
 export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
-  const [person] = SAMPLE_PEOPLE;
+  const [person] = dev.people;
   const token = person && (await dev.issueToken(person, daemon.services.settings));
   const lines = [`agentd is ready on ${daemon.url}`];
   if (daemon.demoPath) lines.push('', 'Open in a browser:', `  ${daemon.url}${daemon.demoPath}`);
@@ -59,7 +58,7 @@ export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   lines.push('', ...partsOf(daemon));
   if (dev.sampleApiUrl)
     lines.push(
-      `  API       ${dev.sampleApiUrl} (sample: ${SAMPLE_PEOPLE.map(({ email }) => email).join(', ')})`,
+      `  API       ${dev.sampleApiUrl} (sample: ${dev.people.map(({ email }) => email).join(', ')})`,
     );
   lines.push(`  guard     ${guardInWords(daemon, dev)}`, '', 'Ctrl-C stops it.', '');
   return lines.join('\n');

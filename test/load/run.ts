@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { SignJWT } from 'jose';
-import { SAMPLE_PEOPLE } from '../../src/daemon/dev/sample-people.ts';
+import { SAMPLE_PEOPLE } from '../../plugins/sample/people.ts';
 import { drive, type LoadResult } from '../bench/load.ts';
 import { startServer } from '../bench/process.ts';
 

@@ -13,6 +13,10 @@ const CONTRACT = ['src/channel/index.ts', 'src/channel/markdown.ts'];
 /** Modules that are bundled into scripts for browsers. The package does not need to export them. */
 const BUNDLED = ['src/channel/event-stream.ts', 'src/channel/json-object.ts'];
 const DATABASE_CLIENTS = ['better-sqlite3', 'node:sqlite', 'ioredis', 'pg'];
+/** The only part of the daemon that the commands of administrators use. */
+const FACADE = 'src/daemon/admin/';
+/** Commands whose only work is to run a part of the agent. */
+const LOADS_AGENT = new Set(['src/cli/commands/tools-call.ts']);
 
 function violations(folder: string, isViolation: (file: string, found: Import) => boolean): string[] {
   return sourcesBelow(folder).flatMap((file) =>
@@ -34,11 +38,11 @@ describe('boundaries', () => {
     expect(named).toEqual([]);
   });
 
-  it('src/ imports nothing from plugins/ except plugins/names.ts', () => {
-    const reached = violations(
-      'src',
-      (_file, { file }) => file?.startsWith('plugins/') === true && file !== 'plugins/names.ts',
-    );
+  it('src/ imports nothing from plugins/ except plugins/names.ts and, for `serve --dev`, the sample company', () => {
+    const reached = violations('src', (file, found) => {
+      const isSample = found.file?.startsWith('plugins/sample/') && file.startsWith('src/daemon/dev/');
+      return found.file?.startsWith('plugins/') === true && found.file !== 'plugins/names.ts' && !isSample;
+    });
     expect(reached).toEqual([]);
   });
 
@@ -93,6 +97,43 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
   });
 
+  it('the command line reaches the daemon only through src/daemon/admin', () => {
+    const reached = violations('src/cli', (file, found) => {
+      const isDaemon = found.file?.startsWith('src/daemon/') === true;
+      return isDaemon && !found.file?.startsWith(FACADE) && !isStartOfDaemon(file, found);
+    });
+    expect(reached).toEqual([]);
+
+    // `agentd serve` is the daemon itself, and no command of an administrator.
+    function isStartOfDaemon(file: string, found: Import): boolean {
+      return file === 'src/cli/commands/serve.ts' && found.file === 'src/daemon/run.ts' && found.dynamic;
+    }
+  });
+
+  it('nothing but the command line uses src/daemon/admin', () => {
+    const reached = violations(
+      'src/daemon',
+      (file, found) => !file.startsWith(FACADE) && found.file?.startsWith(FACADE) === true,
+    );
+    expect(reached).toEqual([]);
+  });
+
+  it('a command loads no package before it runs, and no configuration, store or server', () => {
+    const sources = new Set(sourcesBelow('src'));
+    const commands = sourcesBelow('src/cli/commands').filter((file) => !LOADS_AGENT.has(file));
+    const early = [...commands, 'src/cli/main.ts', 'src/cli/program.ts'].flatMap((file) =>
+      [...loadedWith(file, sources)].filter(isHeavy).map((loaded) => `${file} loads ${loaded}`),
+    );
+    expect(early).toEqual([]);
+
+    function isHeavy(loaded: string): boolean {
+      const isPackage = !loaded.startsWith('src/') && !loaded.startsWith('plugins/');
+      // The scaffold of a tool contains an import of `agentd/agent`, as text.
+      if (isPackage) return !/^node:|^agentd\/|^commander$/.test(loaded);
+      return /^src\/daemon\/(configuration\/configure\.ts|http\/|store\/(open\.ts|[a-z]+\/))/.test(loaded);
+    }
+  });
+
   it('there are no import cycles', () => {
     // Type imports are erased, and dynamic imports run after all modules have been loaded. Both may form cycles.
     const graph = new Map(
@@ -119,6 +160,21 @@ describe('boundaries', () => {
     expect(bare).toEqual([]);
   });
 });
+
+/** Everything that is loaded together with a module: files, and names of packages. */
+function loadedWith(
+  file: string,
+  sources: ReadonlySet<string>,
+  loaded = new Set<string>(),
+): ReadonlySet<string> {
+  for (const found of importsOf(file)) {
+    const next = found.file ?? found.specifier;
+    if (found.typeOnly || found.dynamic || loaded.has(next)) continue;
+    loaded.add(next);
+    if (sources.has(next)) loadedWith(next, sources, loaded);
+  }
+  return loaded;
+}
 
 /** Returns each cycle once, as the path of its files. */
 function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {

@@ -76,6 +76,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'reseal-stored-tokens.ts',
     'sealed-record.ts',
   ],
+  ['admin'],
 ];
 
 /** The part to which a source file of the daemon belongs: its folder, or the file itself if it is in no folder. */

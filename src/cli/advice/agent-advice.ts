@@ -1,4 +1,4 @@
-import { ERRORS } from '../../daemon/errors.ts';
+import { ERRORS } from '../../daemon/admin/records.ts';
 import { type AdviceTable, REQUEST_LOG } from './advice-table.ts';
 
 /** Reasons of the agent, of its memory, and of confirmations. */

@@ -1,4 +1,4 @@
-import { printable } from '../../daemon/printable.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { CliError } from '../cli-error.ts';
 import { durationInWords } from '../duration.ts';
 import { EXIT } from '../exit-codes.ts';

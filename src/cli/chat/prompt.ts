@@ -1,6 +1,6 @@
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { printable } from '../../daemon/printable.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { MutedOutput } from '../muted-output.ts';
 import type { Sink } from '../output.ts';
 

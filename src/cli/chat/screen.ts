@@ -1,6 +1,5 @@
 import { styleText } from 'node:util';
-import { printable, printableLines } from '../../daemon/printable.ts';
-import { StreamMask } from '../../daemon/secret.ts';
+import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.ts';
 import type { Sink } from '../output.ts';
 
 /** Moves the cursor to the start of the line, and clears the line. */

@@ -1,7 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
-import { tagOf } from '../../daemon/session/session.ts';
+import { sessionTag } from '../../daemon/admin/records.ts';
+import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { ACTION_COLUMNS, actionView, requestsOf } from '../action-view.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -34,7 +33,7 @@ export const command: Command = {
   json: true,
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
-    const now = systemClock.now();
+    const now = Date.now();
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
     const { who, rest } = await readWho(args, options);
     expectOneWho(rest);
@@ -50,7 +49,7 @@ export const command: Command = {
           limit: limit + 1,
           ...since,
           ...(who === null ? {} : { who }),
-          ...(id === null ? {} : { session: session ? tagOf(session) : id }),
+          ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
         });
         // This reads many traces, so it is not done for a table, which does not show the request.
         const requests = out.json ? await requestsOf(found, store.traces) : null;

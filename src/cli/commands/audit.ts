@@ -1,10 +1,9 @@
-import { systemClock } from '../../daemon/clock.ts';
-import type { AuditLine } from '../../daemon/store/audit.ts';
+import { hmacOf } from '../../daemon/admin/audit.ts';
+import type { AuditLine } from '../../daemon/admin/store.ts';
 import type { Column } from '../column.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectUserOf } from '../expect-channel.ts';
-import { hmacOf } from '../note-audit.ts';
 import { parseSince } from '../time-words.ts';
 import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
@@ -42,8 +41,7 @@ export const command: Command = {
   json: true,
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: READ_MAX });
-    const since =
-      typeof options.since === 'string' ? { since: parseSince(options.since, systemClock.now()) } : {};
+    const since = typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {};
     const { who, rest } = await readWho(args, options);
     expectOneWho(rest);
     const { items, none } = await listFromStore(options, 'No line found.', async ({ audit }) => {

@@ -1,4 +1,5 @@
-import { printable } from '../../daemon/printable.ts';
+import { inspectConfiguration } from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { CHANNEL_COLUMNS, type ChannelView, channelViews } from '../channel-view.ts';
 import { jsonOf } from '../column.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -28,7 +29,6 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { inspectConfiguration } = await import('../../daemon/configuration/configure.ts');
     const found = await inspectConfiguration(configLocation(options));
     const health = await healthOf(options, out);
     const views = channelViews(found, health);

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
-import { printable } from '../../daemon/printable.ts';
+import { channelNameRules } from '../../daemon/admin/channels.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -51,12 +52,12 @@ export const command: Command = {
 
 /** Checks the name with the rules of the plugin loader. @throws CliError (2) if it is invalid or taken */
 async function requireName(name: string): Promise<void> {
-  const { LINK_COMMANDS, NAME_RULE, isChannelName } = await import('../../daemon/plugin/check-plugin.ts');
-  const taken: readonly string[] = [...RESERVED_CHANNEL_NAMES, ...LINK_COMMANDS];
-  if (isChannelName(name) && !taken.includes(name)) return;
+  const { isName, rule, reserved } = await channelNameRules();
+  const taken: readonly string[] = [...RESERVED_CHANNEL_NAMES, ...reserved];
+  if (isName(name) && !taken.includes(name)) return;
   throw usageError(
     `'${printable(name)}' cannot be the name of a channel`,
-    taken.includes(name) ? `These names are taken: ${taken.join(', ')}.` : `A name is ${NAME_RULE}.`,
+    taken.includes(name) ? `These names are taken: ${taken.join(', ')}.` : `A name is ${rule}.`,
   );
 }
 

@@ -1,10 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
 import { hasOwnConnection } from '../../channel/simulated-update.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import type { Inspection } from '../../daemon/configuration/configure.ts';
-import { escapeControls, printable } from '../../daemon/printable.ts';
-import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
+import { idleScope } from '../../daemon/admin/channels.ts';
+import { maskSecrets } from '../../daemon/admin/setting-values.ts';
+import { ConfigurationError, type Inspection, inspectConfiguration } from '../../daemon/admin/settings.ts';
+import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
@@ -31,7 +31,6 @@ export const command: Command = {
   ],
   json: true,
   async run({ args: [name = ''], options, out }) {
-    const { inspectConfiguration } = await import('../../daemon/configuration/configure.ts');
     const found = await inspectConfiguration(configLocation(options));
     const plugin = pluginOf(found, name);
     const address = addressOf(options.url, name);
@@ -104,12 +103,8 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
   const settings = Object.fromEntries(
     own.map(({ record, value }) => [record.name, value]),
   ) as ChannelSettings;
-  const { idleScope } = await import('../../daemon/plugin/idle-scope.ts');
   const call = new ProbeClient().fetchFor(`the platform of ${name}`);
-  return setup.run(
-    address,
-    idleScope(plugin, settings, call, () => systemClock.now()),
-  );
+  return setup.run(address, await idleScope(plugin, settings, call));
 }
 
 async function requireSettings(
@@ -117,7 +112,6 @@ async function requireSettings(
   needed: readonly string[],
   { effective, problems }: Inspection,
 ): Promise<void> {
-  const { ConfigurationError } = await import('../../daemon/configuration/configure.ts');
   const own = plugin.settings.map((record) => record.name);
   const wrong = problems.filter(({ setting }) => own.includes(setting));
   const missing = effective.filter(

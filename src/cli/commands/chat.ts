@@ -84,7 +84,7 @@ function loginName(): string {
  * person without a usable token as not signed in.
  */
 async function warnAboutToken(token: string, url: URL, note: (text: string) => void): Promise<void> {
-  const { claimedExpiry, decodeToken, isWellFormed } = await import('../../daemon/identity/decode-token.ts');
+  const { claimedExpiry, decodeToken, isWellFormed } = await import('../../daemon/admin/tokens.ts');
   const decoded = decodeToken(token);
   const expiry = claimedExpiry(decoded);
   if (!isWellFormed(decoded)) note('warning: this is not a token, so you are not signed in');

@@ -1,6 +1,12 @@
-import { credentialPlace, isBearer } from '../../daemon/downstream/credential-form.ts';
-import { printable } from '../../daemon/printable.ts';
-import type { TokenReach } from '../../daemon/tools/token-reach.ts';
+import {
+  ConfigurationError,
+  checkStart,
+  inspectConfiguration,
+  type TokenReach,
+  tokenReaches,
+  unusualPlace,
+} from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -22,15 +28,10 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { ConfigurationError, inspectConfiguration } = await import(
-      '../../daemon/configuration/configure.ts'
-    );
     const found = await inspectConfiguration(configLocation(options));
     const { channels, environment } = found;
-    const { apiBaseUrlOf, checkParts } = await import('../../daemon/check-parts.ts');
-    const { tokenReach } = await import('../../daemon/tools/token-reach.ts');
-    const { problems, warnings } = await checkParts(found);
-    const sources = found.tools.map((entry) => tokenReach(entry, apiBaseUrlOf(found)));
+    const { problems, warnings } = await checkStart(found);
+    const sources = await tokenReaches(found);
     const names = channels.map(({ plugin }) => plugin.name);
     if (out.json) {
       const valid = problems.length === 0;
@@ -40,7 +41,7 @@ export const command: Command = {
     for (const warning of warnings) out.note(`warning: ${warning}`);
     if (problems.length > 0) throw new ConfigurationError(problems);
     out.write(`configuration is valid\nchannels: ${names.join(', ') || 'none'}\n`);
-    for (const reach of sources) out.write(`${printable(reachInWords(reach))}\n`);
+    for (const reach of sources) out.write(`${printable(await reachInWords(reach))}\n`);
     return EXIT.ok;
   },
 };
@@ -51,8 +52,7 @@ const SEES: Readonly<Record<TokenReach['token'], string>> = {
   none: "sees no person's token",
 };
 
-function reachInWords({ source, origin, token, credential }: TokenReach): string {
-  const place =
-    credential === null || isBearer(credential) ? '' : `; tokens are sent ${credentialPlace(credential)}`;
-  return `tools of ${source}${origin === null ? '' : ` (${origin})`}: ${SEES[token]}${place}`;
+async function reachInWords({ source, origin, token, credential }: TokenReach): Promise<string> {
+  const place = await unusualPlace(credential);
+  return `tools of ${source}${origin === null ? '' : ` (${origin})`}: ${SEES[token]}${place === null ? '' : `; tokens are sent ${place}`}`;
 }

@@ -1,3 +1,4 @@
+import { inspectConfiguration, settingsReference } from '../../daemon/admin/settings.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -19,23 +20,9 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const [
-      { inspectConfiguration },
-      { settingGroups, settingsReference },
-      { settingsSchema },
-      { exampleFile },
-    ] = await Promise.all([
-      import('../../daemon/configuration/configure.ts'),
-      import('../../daemon/settings/reference.ts'),
-      import('../../daemon/settings/json-schema.ts'),
-      import('../../daemon/settings/example-file.ts'),
-    ]);
     const { plugins } = await inspectConfiguration(configLocation(options));
-    const groups = settingGroups(plugins);
-    const texts = plugins.flatMap((plugin) => plugin.texts ?? []);
-    out.data(settingsSchema(groups, texts), () =>
-      options.example === true ? exampleFile(groups) : settingsReference(groups, texts),
-    );
+    const reference = await settingsReference(plugins);
+    out.data(reference.schema(), () => (options.example === true ? reference.example() : reference.text()));
     return EXIT.ok;
   },
 };

@@ -1,4 +1,8 @@
-import type { EffectiveSetting } from '../../daemon/configuration/configure.ts';
+import {
+  ConfigurationError,
+  type EffectiveSetting,
+  inspectConfiguration,
+} from '../../daemon/admin/settings.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -19,9 +23,6 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { ConfigurationError, inspectConfiguration } = await import(
-      '../../daemon/configuration/configure.ts'
-    );
     const { effective, problems } = await inspectConfiguration(configLocation(options));
     const set = effective.filter(isSet);
     const others = options.set === true ? [] : effective.filter((setting) => !isSet(setting));

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
-import type { EffectiveSetting } from '../../daemon/configuration/configure.ts';
-import { printable } from '../../daemon/printable.ts';
-import { maskSecrets } from '../../daemon/settings/mask-secrets.ts';
+import { maskSecrets } from '../../daemon/admin/setting-values.ts';
+import { type EffectiveSetting, inspectConfiguration, settingsIn } from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, type Finding, findingsOf } from '../doctor/finding.ts';
@@ -37,7 +37,6 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { inspectConfiguration, settingsOf } = await import('../../daemon/configuration/configure.ts');
     const found = await inspectConfiguration(configLocation(options));
     const { checkConfiguration } = await import('../doctor/configuration.ts');
     const { findings, problems } = await checkConfiguration(found);
@@ -45,7 +44,7 @@ export const command: Command = {
       findings.push(...OTHER_CHECKS.map((check) => findingsOf(check).skipped('the configuration is wrong')));
     else {
       const { checkAll } = await import('../doctor/check-all.ts');
-      findings.push(...(await checkAll(settingsOf(found.effective), found)));
+      findings.push(...(await checkAll(await settingsIn(found), found)));
     }
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     out.data(shown, () => inWords(shown, out));

@@ -1,8 +1,6 @@
-import { systemClock } from '../../daemon/clock.ts';
-import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
-import type { Seal } from '../../daemon/identity/seal.ts';
-import { printable } from '../../daemon/printable.ts';
-import { ConfigurationError } from '../../daemon/settings/problem.ts';
+import { openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
+import { ConfigurationError } from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { actionView } from '../action-view.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -61,7 +59,7 @@ export const command: Command = {
     }
     const views = shown.map(({ actions, ...rest }) => ({
       ...rest,
-      actions: actions.map((action) => actionView(action, systemClock.now(), seal)),
+      actions: actions.map((action) => actionView(action, Date.now(), seal)),
     }));
     out.data({ ...named, traces: views.map(({ trace, actions }) => traceView(trace, actions)) }, () =>
       views.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),

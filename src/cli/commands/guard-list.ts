@@ -1,4 +1,3 @@
-import { systemClock } from '../../daemon/clock.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { BLOCK_COLUMNS, blocksOf, blockView } from '../guard-view.ts';
@@ -16,7 +15,7 @@ export const command: Command = {
   json: true,
   async run({ options, out }) {
     const { items, none } = await listFromStore(options, 'The loop guard blocks nobody.', async (store) =>
-      blocksOf(await store.guard.list(), systemClock.now()),
+      blocksOf(await store.guard.list(), Date.now()),
     );
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);

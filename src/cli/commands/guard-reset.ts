@@ -1,14 +1,14 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { printable } from '../../daemon/printable.ts';
-import { shortId } from '../../daemon/session/ids.ts';
-import type { GuardStore } from '../../daemon/store/guard.ts';
+import { type Administration, noteAudit } from '../../daemon/admin/audit.ts';
+import { shortId } from '../../daemon/admin/records.ts';
+import type { GuardStore } from '../../daemon/admin/store.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectUserOf } from '../expect-channel.ts';
 import { expectWho } from '../expect-who.ts';
-import { type Administration, noteAudit } from '../note-audit.ts';
 import { usersNamed } from '../who.ts';
 import { withStore } from '../with-store.ts';
 

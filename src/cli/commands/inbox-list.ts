@@ -1,5 +1,4 @@
-import { systemClock } from '../../daemon/clock.ts';
-import type { InboxMessage, InboxState } from '../../daemon/store/inbox.ts';
+import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
@@ -31,7 +30,7 @@ export const command: Command = {
       const messages = await store.inbox.list({ states, limit: limit + 1 });
       const outages = await store.outages.list();
       const first = firstOfQueues(messages);
-      const now = systemClock.now();
+      const now = Date.now();
       return messages.map((message) => ({
         ...message,
         outage: outages.find(({ platform }) => platform === message.platform),

@@ -1,7 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import type { InboxMessage } from '../../daemon/store/inbox.ts';
-import type { Store } from '../../daemon/store/store.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import type { InboxMessage, Store } from '../../daemon/admin/store.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { Command, CommandCall } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
@@ -9,7 +8,6 @@ import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
 import { findInboxMessage } from '../find-inbox-message.ts';
 import { stateInWords } from '../inbox-view.ts';
-import { noteAudit } from '../note-audit.ts';
 import { parseSince } from '../time-words.ts';
 import { listFromStore, withStore } from '../with-store.ts';
 
@@ -71,7 +69,7 @@ async function retryFailed({ options, out }: CommandCall): Promise<number> {
   const { channel, since } = options;
   const filter = {
     ...(typeof channel === 'string' ? { platform: channel } : {}),
-    ...(typeof since === 'string' ? { failed_since: parseSince(since, systemClock.now()) } : {}),
+    ...(typeof since === 'string' ? { failed_since: parseSince(since, Date.now()) } : {}),
   };
   const { items: ids, none } = await listFromStore(options, 'No failed message matches.', async (store) => {
     await noteAudit(store, { command: 'inbox retry', about: '--failed' });

@@ -1,5 +1,4 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { systemClock } from '../../daemon/clock.ts';
 import { jsonOf } from '../column.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -23,7 +22,7 @@ export const command: Command = {
     const message = await withStore(options, async (store, settings): Promise<ShownMessage> => {
       const found = await findInboxMessage(store.inbox, id);
       const outage = (await store.outages.list()).find(({ platform }) => platform === found.platform);
-      return { ...found, outage, isFirst: true, now: systemClock.now(), settings };
+      return { ...found, outage, isFirst: true, now: Date.now(), settings };
     });
     out.data(
       jsonOf(MESSAGE_DETAILS, message),

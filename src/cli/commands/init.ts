@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
-import { printable } from '../../daemon/printable.ts';
+import { loadBundled } from '../../daemon/admin/channels.ts';
+import { settingsReference } from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { askTerminal } from '../ask-terminal.ts';
 import { failed } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -56,16 +58,14 @@ export const command: Command = {
   async run({ options, out }) {
     const form = formOf(options);
     const directory = resolve(directoryOf(options, form));
-    const { loadPlugins } = await import('../../daemon/plugin/load.ts');
-    const { settingGroups } = await import('../../daemon/settings/reference.ts');
-    const loaded = await loadPlugins({ entries: [], platforms: null, folders: [] });
+    const loaded = await loadBundled();
     const plugins = loaded.plugins.map(({ plugin }) => plugin);
     const answers = await answersTo(options, plugins, interviewerFor(options, out));
     const channels = channelsOf(answers, plugins);
-    const groups = settingGroups(plugins);
-    const settings = groups.flatMap(({ records }) => records);
+    const reference = await settingsReference(plugins);
+    const settings = reference.groups.flatMap(({ records }) => records);
     const secrets = chooseSecrets(answers, channels, settings);
-    const plan = { directory, form, answers, channels, secrets, groups };
+    const plan = { directory, form, answers, channels, secrets, reference };
     const files = await plannedFiles(plan);
     await writeNewFiles(files, 'Name another directory with --directory.');
     const hidden = hiddenFromService(plan);

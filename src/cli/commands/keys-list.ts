@@ -1,6 +1,7 @@
+import { sealingKeys, unusedKeys } from '../../daemon/admin/sealing.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { howToRemove, KEY_COLUMNS, sealingKeys, unusedKeys } from '../sealing-keys.ts';
+import { howToRemove, KEY_COLUMNS } from '../key-view.ts';
 import { listFromStore } from '../with-store.ts';
 
 export const command: Command = {

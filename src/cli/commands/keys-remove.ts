@@ -1,13 +1,17 @@
-import { changeKeyFile, KeyFileUnchanged } from '../../daemon/identity/change-key-file.ts';
-import { keyFilePath } from '../../daemon/identity/key-file.ts';
-import { keyIdOf, marksOf } from '../../daemon/identity/seal.ts';
-import { printable } from '../../daemon/printable.ts';
-import { Secret } from '../../daemon/secret.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import {
+  changeKeyFile,
+  hashOfKey,
+  KEY_SETTING,
+  KeyFileUnchanged,
+  keyFilePath,
+  sealingKeys,
+} from '../../daemon/admin/sealing.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteAudit } from '../note-audit.ts';
-import { howToRemove, KEY_SETTING, sealingKeys } from '../sealing-keys.ts';
+import { howToRemove } from '../key-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -40,7 +44,7 @@ export const command: Command = {
             'A running daemon seals them again with the current key within a minute. Try again then.',
           );
         await noteAudit(store, { command: 'keys remove', about: id });
-        await changeKeyFile(settings.STATE_DIR, (keys) => keys.filter((key) => idOf(key) !== id));
+        await changeKeyFile(settings.STATE_DIR, (keys) => keys.filter((key) => hashOfKey(key) !== id));
         return path;
       },
       'links',
@@ -55,7 +59,3 @@ export const command: Command = {
 
 const LIST = 'List the keys with `agentd keys list`.';
 const ROTATE = 'First add another key with `agentd keys rotate`.';
-
-function idOf(key: string): string {
-  return keyIdOf(marksOf(new Secret(key))[0] as string);
-}

@@ -1,16 +1,19 @@
-import { randomBytes } from 'node:crypto';
-import { changeKeyFile, KeyFileUnchanged } from '../../daemon/identity/change-key-file.ts';
-import { isSealingOff, keyList } from '../../daemon/identity/encryption-keys.ts';
-import { keyFilePath, readKeyFile } from '../../daemon/identity/key-file.ts';
-import { keyIdOf, marksOf } from '../../daemon/identity/seal.ts';
-import { Secret } from '../../daemon/secret.ts';
-import { sessionBackend } from '../../daemon/settings/session-backend.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
-import type { Store } from '../../daemon/store/store.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import {
+  changeKeyFile,
+  hashOfKey,
+  isSealingOff,
+  KeyFileUnchanged,
+  keyFilePath,
+  keyList,
+  keysInFile,
+  newKey,
+} from '../../daemon/admin/sealing.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
+import { type Store, sharesStore } from '../../daemon/admin/store.ts';
 import { failed } from '../cli-error.ts';
 import type { Command, CommandCall } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 /** Maximum number of keys. With more keys, the key file would exceed its maximum size. */
@@ -44,9 +47,9 @@ async function rotate(
       'sealing is off (TOKEN_ENCRYPTION_KEY=off), so there is no key to rotate',
       'Remove TOKEN_ENCRYPTION_KEY=off: the next start makes a key and seals what is stored.',
     );
-  const key = randomBytes(32).toString('base64');
-  const id = keyIdOf(marksOf(new Secret(key))[0] as string);
-  const isShared = sessionBackend(settings) !== 'sqlite';
+  const key = newKey();
+  const id = hashOfKey(key);
+  const isShared = sharesStore(settings);
   if (set !== undefined || isShared) {
     await noteAudit(store, { command: 'keys rotate', about: `${id}, to be set in TOKEN_ENCRYPTION_KEY` });
     const earlier = set === undefined ? [] : keyList(set);
@@ -66,13 +69,13 @@ async function rotate(
     return EXIT.ok;
   }
   const path = keyFilePath(STATE_DIR);
-  const keys = (await readKeyFile(STATE_DIR))?.keys;
-  if (keys === undefined)
+  const keys = await keysInFile(settings);
+  if (keys === null)
     throw failed(
       `there is no key yet: ${path} does not exist`,
       'The daemon creates it when it first starts.',
     );
-  if (keyList(keys).length >= KEYS_MAX)
+  if (keys.length >= KEYS_MAX)
     throw failed(
       `${path} already contains ${KEYS_MAX} keys, the maximum`,
       'Remove unused keys with `agentd keys remove`.',

@@ -1,6 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
+import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -35,7 +34,7 @@ export const command: Command = {
         const { seal } = await openAdministratorSeal(settings);
         const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
         const found = await store.links.list({ ...platform, limit: limit + 1 });
-        const now = systemClock.now();
+        const now = Date.now();
         return found.map((link) => linkView(link, now, seal, settings));
       },
       'links',

@@ -1,14 +1,14 @@
-import { openAdministratorSeal } from '../../daemon/identity/open-seal.ts';
-import { writingsOf } from '../../daemon/linking/link-ids.ts';
-import { removeLink } from '../../daemon/linking/links.ts';
-import { printable } from '../../daemon/printable.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { unlinkUser } from '../../daemon/admin/links.ts';
+import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
+import { printable } from '../../daemon/admin/texts.ts';
+import { spellingsOf } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
 import { invalidId } from '../invalid-id.ts';
 import { linkableChannel } from '../linkable-channel.ts';
-import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -29,7 +29,7 @@ export const command: Command = {
   json: true,
   async run({ args: [word = '', user = ''], options, out }) {
     const channel = await linkableChannel(options, word);
-    const writings = writingsOf(channel, user);
+    const writings = spellingsOf(channel, user);
     const [user_id = user] = writings;
     const isRemoved = await withStore(
       options,
@@ -37,7 +37,7 @@ export const command: Command = {
         const who = { platform: channel.name, user_id };
         await noteAudit(store, { command: 'link remove', about: channel.name, who });
         const { seal } = await openAdministratorSeal(settings);
-        return removeLink({ store, seal, log: { info() {}, warn() {} } }, channel, user);
+        return unlinkUser({ store, seal }, channel, user);
       },
       'links',
     );

@@ -1,14 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import { importKeys } from '../../daemon/identity/keys.ts';
-import { openAdministratorSeal, openSeal } from '../../daemon/identity/open-seal.ts';
-import type { Seal } from '../../daemon/identity/seal.ts';
-import { createValidator } from '../../daemon/identity/validator.ts';
-import { writingsOf } from '../../daemon/linking/link-ids.ts';
-import { type LinkHolder, type LinkOutcome, link } from '../../daemon/linking/links.ts';
-import { printable } from '../../daemon/printable.ts';
-import { StoreMissing } from '../../daemon/store/failures.ts';
-import type { Store } from '../../daemon/store/store.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { type LinkHolder, type LinkOutcome, linkUser } from '../../daemon/admin/links.ts';
+import { makeSeal, openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
+import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
+import { printable } from '../../daemon/admin/texts.ts';
+import { tokenValidator } from '../../daemon/admin/tokens.ts';
+import { spellingsOf } from '../../daemon/admin/who.ts';
 import { type CliError, failed, misconfigured } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { linkingWords } from '../completion/channel-words.ts';
@@ -17,12 +14,9 @@ import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { invalidId } from '../invalid-id.ts';
 import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
-import { noteAudit } from '../note-audit.ts';
 import { readToken } from '../read-token.ts';
 import { isoTime, relativeTime } from '../time-words.ts';
 import { withStore } from '../with-store.ts';
-
-const QUIET = { info() {}, warn() {} };
 
 type Linked = Extract<LinkOutcome, { linked: true }>;
 
@@ -66,25 +60,30 @@ export const command: Command = {
     const channel = await linkableChannel(options, word);
     const user_id = storedId(channel, user);
     const settings = await coreSettings(options, 'link');
-    // The validator logs nothing: the command itself reports why a token is invalid.
-    const tokens = createValidator(settings, await importKeys(settings), systemClock, QUIET);
+    const tokens = await tokenValidator(settings);
     const token = await readToken(given, out.note);
     const validate = async () => {
       const verdict = await tokens.validate(token);
       if (!verdict.valid) throw invalid(verdict.reason);
     };
     const linkIn = async (store: Store, seal: Seal) => {
-      const services = { store, clock: systemClock, seal, tokens, log: QUIET };
+      const services = { store, seal, tokens };
       const who = { platform: channel.name, user_id };
       await noteAudit(store, { command: 'link', about: channel.name, who });
-      const outcome = await link(services, channel, user_id, token, () => options.replace === true);
+      const outcome = await linkUser(services, channel, user_id, token, () => options.replace === true);
       if (outcome.linked) return outcome;
       if (outcome.reason !== 'held_by_another') throw invalid(outcome.reason);
       const { holder } = outcome;
       if (!(await confirm(`${holderInWords(holder, user_id)}. Replace that link?`)))
         throw held(holder, user_id);
       // The administrator has agreed to replace the link of this holder, but not the link of anybody else.
-      const again = await link(services, channel, user_id, token, ({ person }) => person === holder.person);
+      const again = await linkUser(
+        services,
+        channel,
+        user_id,
+        token,
+        ({ person }) => person === holder.person,
+      );
       if (again.linked) return again;
       if (again.reason === 'held_by_another') throw held(again.holder, user_id);
       throw invalid(again.reason);
@@ -125,7 +124,7 @@ async function withSealedStore<T>(
         note(
           `created the store ${printable(store.description)}, because it did not exist; a daemon with a different STATE_DIR does not use it`,
         );
-        return work(store, await openSeal(settings, store, QUIET));
+        return work(store, await makeSeal(settings, store));
       },
       'link',
       { mayCreate: true },
@@ -135,7 +134,7 @@ async function withSealedStore<T>(
 
 /** The id as links store it, so that the output matches `link list`. */
 function storedId(channel: LinkableChannel, user: string): string {
-  const [stored] = writingsOf(channel, user);
+  const [stored] = spellingsOf(channel, user);
   if (stored === undefined) throw invalidId(channel, user);
   return stored;
 }
@@ -179,7 +178,7 @@ function viewOf({ verdict, expires_at }: Linked, { name }: LinkableChannel, user
 function inWords({ verdict, expires_at }: Linked, { name }: LinkableChannel, user_id: string): string {
   const { email, sub } = verdict.claims;
   const why = expires_at < verdict.expires_at ? 'a link lasts 30 days' : 'then the token expires';
-  const left = relativeTime(expires_at, systemClock.now());
+  const left = relativeTime(expires_at, Date.now());
   return printable(
     `linked ${user_id} of ${name} to ${email} (sub ${sub}) until ${isoTime(expires_at)} (${left}: ${why})`,
   );

@@ -1,8 +1,6 @@
 import { jsonObjectOrNull } from '../../channel/json-object.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import { formatLogLine } from '../../daemon/log-line.ts';
-import { escapeControls } from '../../daemon/printable.ts';
-import { maskTokens } from '../../daemon/secret.ts';
+import { formatLogLine } from '../../daemon/admin/records.ts';
+import { escapeControls, maskTokens } from '../../daemon/admin/texts.ts';
 import { failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
@@ -51,7 +49,7 @@ export const command: Command = {
     'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
-    const filter = filterOf(options, systemClock.now());
+    const filter = filterOf(options, Date.now());
     const path = await logFile(options);
     const print = (line: string) =>
       out.write(

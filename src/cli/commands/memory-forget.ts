@@ -1,14 +1,15 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { printable } from '../../daemon/printable.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { printable } from '../../daemon/admin/texts.ts';
+import { memoryOwnerOf, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectUserOf } from '../expect-channel.ts';
 import { expectWho } from '../expect-who.ts';
-import { noteAudit } from '../note-audit.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
-import { ownerOf, withMemories } from '../with-memories.ts';
+import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { withMemories } from '../with-memories.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -36,7 +37,7 @@ export const command: Command = {
     } = await expectWho(args, options);
     if (more.length > 0) throw usageError('memory forget takes one id at most', 'Call it once for each id.');
     const forgotten = await withMemories(options, async (memories) => {
-      const owned = await memories.list(ownerOf(who));
+      const owned = await memories.list(memoryOwnerOf(who));
       const meant = id === undefined ? owned : owned.filter(({ memory_id }) => memory_id === id);
       if (meant.length === 0) {
         await expectUserOf(who, options);
@@ -46,7 +47,7 @@ export const command: Command = {
       await withStore(options, (store) =>
         noteAudit(store, { command: 'memory forget', about: id ?? 'all', who }),
       );
-      return memories.forget(ownerOf(who), id === undefined ? 'all' : [id]);
+      return memories.forget(memoryOwnerOf(who), id === undefined ? 'all' : [id]);
     });
     const inWords =
       id === undefined ? `${forgotten} ${memoryWord(forgotten)}` : `the memory ${printable(id)}`;

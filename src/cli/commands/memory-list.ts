@@ -1,4 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
+import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectUserOf } from '../expect-channel.ts';
@@ -6,7 +7,6 @@ import { expectWho } from '../expect-who.ts';
 import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { ownerOf } from '../with-memories.ts';
 
 export const command: Command = {
   name: 'memory list',
@@ -27,7 +27,7 @@ export const command: Command = {
     const { who, rest } = await expectWho(args, options);
     expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
-    const found = await listMemories(options, none, (memories) => memories.list(ownerOf(who)));
+    const found = await listMemories(options, none, (memories) => memories.list(memoryOwnerOf(who)));
     if (found.items.length === 0) await expectUserOf(who, options);
     out.list(MEMORY_COLUMNS, found.items, found.none);
     return EXIT.ok;

@@ -1,4 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
+import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,7 +9,6 @@ import { listMemories } from '../list-memories.ts';
 import { MEMORY_COLUMNS } from '../memory-view.ts';
 import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
-import { ownerOf } from '../with-memories.ts';
 
 export const command: Command = {
   name: 'memory search',
@@ -36,7 +36,7 @@ export const command: Command = {
       throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');
     const none = `No memory of ${whoInWords(who)} has any of these words.`;
     const found = await listMemories(options, none, (memories) =>
-      memories.search(ownerOf(who), { text, words: 'some', limit: limit + 1 }),
+      memories.search(memoryOwnerOf(who), { text, words: 'some', limit: limit + 1 }),
     );
     if (found.items.length === 0) await expectUserOf(who, options);
     out.list(MEMORY_COLUMNS, found.items, found.none, limit);

@@ -1,15 +1,21 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { countRecords, FilesNotRewritten, type PersonRecords } from '../../daemon/store/persons.ts';
-import type { Store } from '../../daemon/store/store.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import {
+  countRecords,
+  FilesNotRewritten,
+  memoriesOf,
+  type PersonDesk,
+  type PersonRecords,
+} from '../../daemon/admin/persons.ts';
+import type { Store } from '../../daemon/admin/store.ts';
+import { memoryOwnerOf, type Who } from '../../daemon/admin/who.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
-import { noteAudit } from '../note-audit.ts';
-import { expectKnownUser, memoriesOf, type PersonDesk, withPerson } from '../person-records.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, type Who, whoInWords } from '../who.ts';
-import { ownerOf } from '../with-memories.ts';
+import { expectKnownUser, withPerson } from '../person-records.ts';
+import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 
 /**
  * Maximum number of rounds. One round may not be enough, because messages can arrive during the erasure. After the last
@@ -89,7 +95,7 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
   for (let round = 0; round < ROUNDS; round++) {
     // Memories are deleted first: if the store contains them, `eraseRecords` then also removes their bytes from its
     // files.
-    add({ memories: (await memories?.forget(ownerOf(who), 'all')) ?? 0 });
+    add({ memories: (await memories?.forget(memoryOwnerOf(who), 'all')) ?? 0 });
     add(countsOf(await eraseRecords(desk)));
     const left = countRecords(await persons.show(selector)) + (await memoriesOf(who, desk)).length;
     if (left === 0) return erased;

@@ -1,10 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { escapeControls } from '../../daemon/printable.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { memoriesOf } from '../../daemon/admin/persons.ts';
+import { escapeControls } from '../../daemon/admin/texts.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectWho } from '../expect-who.ts';
-import { noteAudit } from '../note-audit.ts';
-import { expectKnownUser, memoriesOf, withPerson } from '../person-records.ts';
+import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
 import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
 export const command: Command = {
@@ -28,7 +29,7 @@ export const command: Command = {
     const found = await withPerson(who, options, async (desk) => {
       await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });
-      return desk.view(await desk.persons.show(desk.selector), await memoriesOf(who, desk));
+      return recordsView(await desk.persons.show(desk.selector), await memoriesOf(who, desk), desk);
     });
     out.data(found, () => escapeControls(JSON.stringify(found, null, 2)));
     return EXIT.ok;

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
-import { printable } from '../../daemon/printable.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { restoreStore } from '../../daemon/admin/store.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import type { Command } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteAudit } from '../note-audit.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -17,7 +18,6 @@ export const command: Command = {
   async run({ args: [file = ''], options, out }) {
     const settings = await coreSettings(options, 'store');
     const path = resolve(file);
-    const { restoreStore } = await import('../../daemon/store/open.ts');
     const replaced = await restoreStore(settings, path);
     const description = await withStore(options, async (store) => {
       await noteAudit(store, { command: 'restore', about: path });

@@ -1,3 +1,4 @@
+import { environmentAt } from '../../daemon/admin/settings.ts';
 import { misconfigured } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -32,7 +33,6 @@ export const command: Command = {
   ],
   async run({ options, out }) {
     const location = configLocation(options);
-    const { environmentAt } = await import('../../daemon/configuration/configure.ts');
     if (options.dev && (await environmentAt(location)) === 'production') {
       throw misconfigured(
         'serve --dev is refused if NODE_ENV=production',

@@ -1,8 +1,8 @@
-import { printable } from '../../daemon/printable.ts';
-import { shortId } from '../../daemon/session/ids.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { shortId } from '../../daemon/admin/records.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
-import { noteAudit } from '../note-audit.ts';
 import { sessionNotFound } from '../session-view.ts';
 import { withStore } from '../with-store.ts';
 

@@ -1,4 +1,3 @@
-import { systemClock } from '../../daemon/clock.ts';
 import type { Command } from '../command.ts';
 import { channelNames } from '../completion/channel-words.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -35,7 +34,7 @@ export const command: Command = {
         filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
       );
       const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
-      const now = systemClock.now();
+      const now = Date.now();
       return newest.map((session) => withState(session, now, settings));
     });
     if (items.length === 0) await expectChannel(options, 'platform');

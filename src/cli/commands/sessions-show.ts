@@ -1,6 +1,5 @@
-import { systemClock } from '../../daemon/clock.ts';
-import { printable } from '../../daemon/printable.ts';
-import type { StoredTurn } from '../../daemon/session/session.ts';
+import type { StoredTurn } from '../../daemon/admin/records.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice.ts';
 import { jsonOf } from '../column.ts';
 import type { Command } from '../command.ts';
@@ -26,7 +25,7 @@ export const command: Command = {
       const found = await store.sessions.find(id);
       if (!found) throw sessionNotFound(id);
       const stored = await store.sessions.turns(found.session_id);
-      return { ...withState(found, systemClock.now(), settings), stored };
+      return { ...withState(found, Date.now(), settings), stored };
     });
     out.data(
       jsonOf(SESSION_DETAILS, session),

@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { isStandInAddress } from '../../daemon/plugin/stand-in-address.ts';
-import { maskTokens } from '../../daemon/secret.ts';
+import { isStandInAddress } from '../../daemon/admin/channels.ts';
+import { maskTokens } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { simulatedChannels } from '../completion/channel-words.ts';

@@ -1,6 +1,5 @@
-import { printable } from '../../daemon/printable.ts';
-import { wholeDigest } from '../../daemon/replica/settings-digests.ts';
-import type { Replica } from '../../daemon/store/replicas.ts';
+import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
 import type { Column } from '../column.ts';
 import type { Command, OptionValues } from '../command.ts';
@@ -89,14 +88,13 @@ async function checkLive(options: OptionValues, out: Output): Promise<number> {
  * The daemons that share the store of these settings; null if only one daemon at a time can use the store, or if the
  * store cannot be reached.
  */
-async function replicasOf(options: OptionValues): Promise<Replica[] | null> {
-  const { sessionBackend } = await import('../../daemon/settings/session-backend.ts');
+async function replicasOf(options: OptionValues): Promise<RunningDaemon[] | null> {
   const settings = await coreSettings(options, 'store').catch(() => null);
-  if (settings === null || sessionBackend(settings) === 'sqlite') return null;
-  return withStore(options, (store) => store.replicas?.list() ?? Promise.resolve(null)).catch(() => null);
+  if (settings === null || !sharesStore(settings)) return null;
+  return withStore(options, runningDaemons).catch(() => null);
 }
 
-function shownReplica({ host, pid, version, uptime_ms, runs, waiting, digests }: Replica) {
+function shownReplica({ host, pid, version, uptime_ms, runs, waiting, settings }: RunningDaemon) {
   const uptime_seconds = Math.floor(uptime_ms / 1000);
-  return { host, pid, version, uptime_seconds, runs, waiting, settings: wholeDigest(digests) };
+  return { host, pid, version, uptime_seconds, runs, waiting, settings };
 }

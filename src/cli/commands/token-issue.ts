@@ -1,11 +1,6 @@
-import { systemClock } from '../../daemon/clock.ts';
-import { TOKEN_MAX } from '../../daemon/identity/decode-token.ts';
-import { importKeys } from '../../daemon/identity/keys.ts';
-import { signingSecret } from '../../daemon/identity/shared-secrets.ts';
-import { signToken } from '../../daemon/identity/sign-token.ts';
-import { isAny } from '../../daemon/identity/token-checks.ts';
-import { escapeControls, printable } from '../../daemon/printable.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
+import { environmentAt, type Settings } from '../../daemon/admin/settings.ts';
+import { escapeControls, printable } from '../../daemon/admin/texts.ts';
+import { demandedClaims, TOKEN_MAX, tokenSigner } from '../../daemon/admin/tokens.ts';
 import { misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -46,7 +41,6 @@ export const command: Command = {
     },
   ],
   async run({ options, out }) {
-    const { environmentAt } = await import('../../daemon/configuration/configure.ts');
     if (options.force !== true && (await environmentAt(configLocation(options))) === 'production') {
       throw misconfigured(
         'token issue is refused if NODE_ENV=production',
@@ -58,9 +52,9 @@ export const command: Command = {
     if (!/^[^\s@]+@[^\s@]+$/.test(required.email))
       out.note(`warning: --email ${printable(required.email)} is not an e-mail address`);
     const settings = await coreSettings(options, 'tokens');
-    const secret = await secretOf(settings);
+    const sign = await signerOf(settings);
     const signed = claims(required, options, settings);
-    const token = await signToken(signed, secret);
+    const token = await sign(signed);
     if (token.length > TOKEN_MAX) {
       throw usageError(
         `the token would have ${token.length} characters`,
@@ -75,31 +69,27 @@ export const command: Command = {
   },
 };
 
-async function secretOf(settings: Settings) {
+async function signerOf(settings: Settings) {
   if (settings.JWT_ALGORITHM !== 'HS256') {
     throw misconfigured(
       `token issue signs with HS256 only, and JWT_ALGORITHM is ${settings.JWT_ALGORITHM}`,
       'Only the issuer has the private key: have the issuer sign the token.',
     );
   }
-  // The daemon must accept the token, so the secret must pass the same check as in the daemon.
-  await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
   if (!settings.JWT_SECRET_KEY) throw misconfigured('JWT_SECRET_KEY is not set');
-  return signingSecret(settings.JWT_SECRET_KEY);
+  return tokenSigner(settings, settings.JWT_SECRET_KEY);
 }
 
 function claims(required: object, options: OptionValues, settings: Settings): Record<string, unknown> {
-  const iat = Math.floor(systemClock.now() / 1000);
+  const iat = Math.floor(Date.now() / 1000);
   const { name, role } = options;
-  const { JWT_ISSUER: iss, JWT_AUDIENCE: aud } = settings;
   return {
     ...required,
     ...(name === undefined ? {} : { name }),
     ...(role === undefined ? {} : { roles: role }),
     iat,
     exp: iat + lifetime(options.ttl),
-    ...(isAny(iss) ? {} : { iss }),
-    ...(isAny(aud) ? {} : { aud }),
+    ...demandedClaims(settings),
     ...furtherClaims(options.claim),
   };
 }

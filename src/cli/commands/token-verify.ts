@@ -1,8 +1,5 @@
-import { systemClock } from '../../daemon/clock.ts';
-import type { UserContext } from '../../daemon/identity/identity.ts';
-import { importKeys } from '../../daemon/identity/keys.ts';
-import type { Step } from '../../daemon/identity/token-checks.ts';
-import { Secret } from '../../daemon/secret.ts';
+import { Secret } from '../../daemon/admin/texts.ts';
+import { type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import type { Column } from '../column.ts';
 import type { Command } from '../command.ts';
 import { coreSettings } from '../core-settings.ts';
@@ -10,7 +7,7 @@ import { durationInWords } from '../duration.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
 import { readToken } from '../read-token.ts';
-import { examineToken, type TokenReport } from '../token-report.ts';
+import { type TokenReport, tokenReport } from '../token-report.ts';
 
 export const command: Command = {
   name: 'token verify',
@@ -32,11 +29,12 @@ export const command: Command = {
   json: true,
   async run({ args: [argument], options, out }) {
     const settings = await coreSettings(options, 'tokens');
-    const keys = await importKeys(settings);
+    const examine = await tokenExaminer(settings);
     const token = await readToken(argument, out.note);
-    const now = systemClock.now();
-    const { report, steps } = await examineToken(token, settings, keys, now);
-    out.data(report, () => inWords(report, steps, new Secret(token).hint(), now, out));
+    const now = Date.now();
+    const examined = await examine(token);
+    const report = tokenReport(examined);
+    out.data(report, () => inWords(report, examined.steps, new Secret(token).hint(), now, out));
     return report.valid ? EXIT.ok : EXIT.no;
   },
 };

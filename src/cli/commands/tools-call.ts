@@ -1,29 +1,25 @@
-import { withRequestContext } from '../../daemon/agent/context.ts';
-import { systemClock } from '../../daemon/clock.ts';
-import { plainQuestion, questionOf } from '../../daemon/confirmation/question.ts';
-import { credentialPlace, isBearer } from '../../daemon/downstream/credential-form.ts';
-import type { TokenVerdict } from '../../daemon/identity/identity.ts';
-import { importKeys } from '../../daemon/identity/keys.ts';
-import { createValidator } from '../../daemon/identity/validator.ts';
-import { escapeControls, printable } from '../../daemon/printable.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
-import { bindTools } from '../../daemon/tools/bind-tools.ts';
-import type { CallJournal } from '../../daemon/tools/call-journal.ts';
-import { checkArguments } from '../../daemon/tools/check-arguments.ts';
-import type { WatchedRequest } from '../../daemon/tools/client-call.ts';
-import type { ToolRegistry } from '../../daemon/tools/registry.ts';
-import type { Tool, ToolArguments } from '../../daemon/tools/tool.ts';
-import { failed, usageError } from '../cli-error.ts';
+import {
+  type CallJournal,
+  type CallReport,
+  callAsOperator,
+  checkArguments,
+  operatorJournal,
+  operatorLog,
+  questionAbout,
+  type ToolArguments,
+} from '../../daemon/admin/operator-call.ts';
+import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
+import { readConfiguration, type Settings, unusualPlace } from '../../daemon/admin/settings.ts';
+import { escapeControls, printable } from '../../daemon/admin/texts.ts';
+import { tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
+import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
+import { failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { confirm } from '../confirm.ts';
 import { EXIT } from '../exit-codes.ts';
 import { readToken } from '../read-token.ts';
 import { findTool } from '../tools/find-tool.ts';
-import { withRegistry } from '../tools/open-registry.ts';
-import { operatorContext } from '../tools/operator-context.ts';
-import { operatorJournal } from '../tools/operator-journal.ts';
-import { operatorLog } from '../tools/operator-log.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -58,8 +54,7 @@ export const command: Command = {
   json: true,
   async run({ args: [name = '', json = '{}'], options, out }) {
     const given = parse(json);
-    const { configure } = await import('../../daemon/configuration/configure.ts');
-    const configuration = await configure(configLocation(options));
+    const configuration = await readConfiguration(configLocation(options));
     const person = await personOf(options.token, configuration.settings, out.note);
     const log = operatorLog(out.note);
     const report = await withRegistry(
@@ -70,45 +65,30 @@ export const command: Command = {
         if (!checked.ok) throw failed(checked.message, `The schema is: ${JSON.stringify(tool.parameters)}`);
         if (tool.effect === 'write' && options.yes !== true)
           await askFirst(tool, checked.args, person, out.note);
-        const make = (journal: CallJournal | null) =>
-          call({ tool, given, person, registry, log, journal, note: out.note });
+        const make = async (journal: CallJournal | null) => {
+          const about = { tool, given, person, registry, log, journal, note: out.note };
+          const report = await callAsOperator(about);
+          if (report === null) throw failed(`the tool ${tool.name} works only within a conversation`);
+          return report;
+        };
         if (tool.effect === 'read') return make(null);
-        return withStore(options, async (store, settings) =>
-          make(await operatorJournal(store, settings, person?.person ?? null)),
-        );
+        return withStore(options, async (store, settings) => {
+          const { seal, knowsKey } = await openAdministratorSeal(settings);
+          if (!knowsKey)
+            throw misconfigured(
+              'the call cannot be recorded: the key that seals records is not known here',
+              'Run the command with the STATE_DIR or the TOKEN_ENCRYPTION_KEY of the daemon.',
+            );
+          return make(operatorJournal(store, seal, person?.person ?? null));
+        });
       },
       { log },
     );
-    out.data(report, () => inWords(report));
+    const places = await Promise.all(report.requests.map(({ credential }) => unusualPlace(credential)));
+    out.data(report, () => inWords(report, places));
     return report.ok ? EXIT.ok : EXIT.no;
   },
 };
-
-type Person = Extract<TokenVerdict, { valid: true }> | null;
-
-interface OperatorCall {
-  tool: Tool;
-  /** The arguments as the operator wrote them, in the names of the tool's schema. */
-  given: unknown;
-  person: Person;
-  registry: ToolRegistry;
-  log: ReturnType<typeof operatorLog>;
-  /** Null for a call that reads. */
-  journal: CallJournal | null;
-  note: (text: string) => void;
-}
-
-interface CallReport {
-  tool: string;
-  /** The credentials of the last request, or the policy of the tool if there was no request. */
-  credentials: string;
-  requests: WatchedRequest[];
-  ok: boolean;
-  result?: unknown;
-  message?: string;
-  /** The headers of the API that the agent gets. */
-  headers?: Readonly<Record<string, string>>;
-}
 
 function parse(json: string): unknown {
   try {
@@ -118,9 +98,13 @@ function parse(json: string): unknown {
   }
 }
 
-async function personOf(token: unknown, settings: Settings, note: (text: string) => void): Promise<Person> {
+async function personOf(
+  token: unknown,
+  settings: Settings,
+  note: (text: string) => void,
+): Promise<ValidToken | null> {
   if (token === undefined) return null;
-  const validator = createValidator(settings, await importKeys(settings), systemClock, operatorLog(note));
+  const validator = await tokenValidator(settings, operatorLog(note));
   const verdict = await validator.validate(
     await readToken(typeof token === 'string' ? token : undefined, note),
   );
@@ -131,13 +115,13 @@ async function personOf(token: unknown, settings: Settings, note: (text: string)
 async function askFirst(
   tool: Tool,
   args: ToolArguments,
-  person: Person,
+  person: ValidToken | null,
   note: (text: string) => void,
 ): Promise<void> {
   const { name } = tool;
-  const question = questionOf(tool, args);
+  const question = questionAbout(tool, args);
   // The question is null if the arguments are too long for one.
-  note(question === null ? `${printable(name)}\n${jsonText(args)}` : plainQuestion(question));
+  note(question === null ? `${printable(name)}\n${jsonText(args)}` : question);
   const whom = person === null ? 'nobody' : `${person.user.email} (${person.user.user_id})`;
   const answer = await confirm(printable(`Call ${name}, which changes something, as ${whom}?`));
   if (answer === true) return;
@@ -145,42 +129,12 @@ async function askFirst(
   throw failed('not called');
 }
 
-async function call({
-  tool,
-  given,
-  person,
-  registry,
-  log,
-  journal,
-  note,
-}: OperatorCall): Promise<CallReport> {
-  const { signal } = new AbortController();
-  const context = operatorContext(person, signal);
-  const requests: WatchedRequest[] = [];
-  const answer = await withRequestContext(context, async () => {
-    const [bound] = bindTools([{ ...tool, confirm: 'never' }], {
-      access: registry.access,
-      audience: { memory_of: null, shared: false },
-      clock: systemClock,
-      trace: context.trace,
-      journal,
-      confirmation: null,
-      showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
-      signal,
-      log,
-      tool: () => {},
-      watch: (request) => void requests.push(request),
-    });
-    if (!bound) throw failed(`the tool ${tool.name} works only within a conversation`);
-    return bound.call(given);
-  });
-  const credentials = requests.at(-1)?.credentials ?? tool.credentials;
-  return { tool: tool.name, credentials, requests, ...answer };
-}
-
-function inWords({ requests, ok, result, message, headers: told = {} }: CallReport): string {
-  const sent = requests.flatMap(({ method, url, headers, body, credentials, credential, status }) => [
-    `request: ${method} ${url} (credentials: ${credentials}${placeOf(credential)})`,
+function inWords(
+  { requests, ok, result, message, headers: told = {} }: CallReport,
+  places: readonly (string | null)[],
+): string {
+  const sent = requests.flatMap(({ method, url, headers, body, credentials, status }, index) => [
+    `request: ${method} ${url} (credentials: ${credentials}${places[index] ? `, ${places[index]}` : ''})`,
     ...Object.entries(headers).map(([name, value]) => `header: ${name}: ${value}`),
     ...(body === undefined ? [] : [`body: ${JSON.stringify(body)}`]),
     `status: ${status ?? 'no answer'}`,
@@ -188,10 +142,6 @@ function inWords({ requests, ok, result, message, headers: told = {} }: CallRepo
   const end = ok ? `result: ${jsonText(result)}` : `failed; the agent is told: ${printable(message ?? '')}`;
   const heads = Object.entries(told).map(([name, value]) => `response header: ${name}: ${value}`);
   return [...[...sent, ...heads].map(printable), end].join('\n');
-}
-
-function placeOf(credential: WatchedRequest['credential']): string {
-  return credential === null || isBearer(credential) ? '' : `, ${credentialPlace(credential)}`;
 }
 
 function jsonText(value: unknown): string {

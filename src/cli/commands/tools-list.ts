@@ -1,10 +1,9 @@
-import type { ToolRegistry } from '../../daemon/tools/registry.ts';
-import { toolTokens, toolWarnings } from '../../daemon/tools/tool-tokens.ts';
+import { readConfiguration } from '../../daemon/admin/settings.ts';
+import { type ToolRegistry, toolTokens, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
 import type { Column } from '../column.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
-import { withRegistry } from '../tools/open-registry.ts';
 
 export const command: Command = {
   name: 'tools list',
@@ -24,8 +23,7 @@ export const command: Command = {
   ],
   json: true,
   async run({ options, out }) {
-    const { configure } = await import('../../daemon/configuration/configure.ts');
-    const configuration = await configure(configLocation(options));
+    const configuration = await readConfiguration(configLocation(options));
     const { tools, degraded, warnings } = await withRegistry(configuration, async (registry) => ({
       tools: listed(registry),
       warnings: toolWarnings(registry.tools()),

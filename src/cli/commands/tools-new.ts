@@ -1,5 +1,5 @@
 import { join, relative, resolve } from 'node:path';
-import { printable } from '../../daemon/printable.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';

@@ -1,14 +1,11 @@
-import { escapeControls, printableLines } from '../../daemon/printable.ts';
-import { definitionDigest } from '../../daemon/tools/definition-digest.ts';
-import { CALL_TIMEOUT_MS } from '../../daemon/tools/perform-call.ts';
-import type { Tool } from '../../daemon/tools/tool.ts';
-import { toolTokens } from '../../daemon/tools/tool-tokens.ts';
+import { readConfiguration } from '../../daemon/admin/settings.ts';
+import { escapeControls, printableLines } from '../../daemon/admin/texts.ts';
+import { type DescribedTool, describeTool, type Tool, withRegistry } from '../../daemon/admin/tools.ts';
 import { type Column, jsonOf } from '../column.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
 import { findTool } from '../tools/find-tool.ts';
-import { withRegistry } from '../tools/open-registry.ts';
 
 export const command: Command = {
   name: 'tools show',
@@ -29,9 +26,10 @@ export const command: Command = {
   ],
   json: true,
   async run({ args: [name = ''], options, out }) {
-    const { configure } = await import('../../daemon/configuration/configure.ts');
-    const configuration = await configure(configLocation(options));
-    const tool = await withRegistry(configuration, async (registry) => findTool(name, registry));
+    const configuration = await readConfiguration(configLocation(options));
+    const tool = await withRegistry(configuration, async (registry) =>
+      describeTool(findTool(name, registry)),
+    );
     const { description, parameters } = tool;
     out.data({ ...jsonOf(DETAILS, tool), description, parameters }, () =>
       [
@@ -44,7 +42,7 @@ export const command: Command = {
   },
 };
 
-const DETAILS: readonly Column<Tool>[] = [
+const DETAILS: readonly Column<DescribedTool>[] = [
   { title: 'name', json: 'name' },
   { title: 'title', json: 'title' },
   { title: 'source', json: 'source', value: ({ source }) => source.name },
@@ -60,11 +58,11 @@ const DETAILS: readonly Column<Tool>[] = [
   {
     title: 'timeout',
     json: 'timeout_seconds',
-    value: (tool) => (tool.timeout_ms ?? CALL_TIMEOUT_MS) / 1000,
-    text: (tool) => `${(tool.timeout_ms ?? CALL_TIMEOUT_MS) / 1000} s`,
+    value: ({ timeout_ms }) => timeout_ms / 1000,
+    text: ({ timeout_ms }) => `${timeout_ms / 1000} s`,
   },
-  { title: 'tokens', json: 'tokens', value: toolTokens, text: (tool) => `about ${toolTokens(tool)}` },
-  { title: 'digest', json: 'digest', value: (tool) => tool.digest ?? definitionDigest(tool) },
+  { title: 'tokens', json: 'tokens', text: ({ tokens }) => `about ${tokens}` },
+  { title: 'digest', json: 'digest' },
 ];
 
 function bound(bind: Tool['bind']): string {

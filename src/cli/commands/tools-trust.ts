@@ -1,13 +1,13 @@
-import { printable, withoutControls } from '../../daemon/printable.ts';
-import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/store/tool-digests.ts';
+import { noteAudit } from '../../daemon/admin/audit.ts';
+import { readConfiguration } from '../../daemon/admin/settings.ts';
+import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/admin/store.ts';
+import { printable, withoutControls } from '../../daemon/admin/texts.ts';
+import { knownDigests, withRegistry } from '../../daemon/admin/tools.ts';
 import { failed } from '../cli-error.ts';
 import type { Command, CommandCall } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { EXIT } from '../exit-codes.ts';
 import { lineDiff } from '../line-diff.ts';
-import { noteAudit } from '../note-audit.ts';
-import { knownDigests } from '../tools/known-digests.ts';
-import { withRegistry } from '../tools/open-registry.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -63,8 +63,7 @@ async function currentRecord(
 ): Promise<ToolDigest | null> {
   const found = await stored.find(name);
   if (found === null || found.changed !== null) return found;
-  const { configure } = await import('../../daemon/configuration/configure.ts');
-  const { settings, tools } = await configure(configLocation(options));
+  const { settings, tools } = await readConfiguration(configLocation(options));
   const entries = tools.filter((entry) => entry.kind === 'mcp' && entry.name === found.source);
   const known = knownDigests(await stored.list());
   const digests: ToolDigestStore = {

@@ -1,4 +1,4 @@
-import { commit, version } from '../../daemon/version.ts';
+import { commit, storeLayout, version } from '../../daemon/admin/program.ts';
 import type { Command } from '../command.ts';
 import { EXIT } from '../exit-codes.ts';
 
@@ -17,7 +17,6 @@ export const command: Command = {
   ],
   json: true,
   async run({ out }) {
-    const { storeLayout } = await import('../../daemon/store/open.ts');
     const { platform, arch, version: node } = process;
     const versions = {
       version: version(),

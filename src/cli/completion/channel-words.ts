@@ -1,4 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
+import { loadBundled } from '../../daemon/admin/channels.ts';
 
 /** Names of the bundled channels. A stored script cannot know other channels, which depend on the configuration. */
 export const channelNames: readonly string[] = RESERVED_CHANNEL_NAMES;
@@ -16,7 +17,6 @@ export async function linkingWords(): Promise<string[]> {
 }
 
 async function bundled() {
-  const { loadPlugins } = await import('../../daemon/plugin/load.ts');
-  const { plugins } = await loadPlugins({ entries: [], platforms: null, folders: [] });
+  const { plugins } = await loadBundled();
   return plugins.map(({ plugin }) => plugin);
 }

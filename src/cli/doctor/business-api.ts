@@ -1,8 +1,5 @@
-import { systemClock } from '../../daemon/clock.ts';
-import { isSampleApi } from '../../daemon/dev/sample-account.ts';
-import { createDownstream, DownstreamFailure } from '../../daemon/downstream/client.ts';
-import { createDefaultToken, DefaultTokenFailure } from '../../daemon/downstream/default-token.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
+import { askDefaultToken, isSampleApi } from '../../daemon/admin/probes.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
 import { adviceFor } from '../advice.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { describeFailure, type ProbeClient } from './probe-client.ts';
@@ -40,20 +37,13 @@ async function reachable(address: string, client: ProbeClient): Promise<Finding>
 
 async function defaultToken(settings: Settings, baseUrl: string): Promise<Finding> {
   const { ok, failed, skipped } = findingsOf('default credentials');
-  const { API_EMAIL: email, API_PASSWORD: password, API_TIMEOUT_SECONDS } = settings;
+  const { API_EMAIL: email, API_PASSWORD: password } = settings;
   if (email === undefined || password === undefined)
     return skipped(
       'API_EMAIL and API_PASSWORD are not set, so people who are not signed in get no data of the business API',
     );
-  const downstream = createDownstream({ baseUrl, timeoutMs: API_TIMEOUT_SECONDS * 1000 });
-  try {
-    await createDefaultToken({ downstream, email, password, clock: systemClock }).get();
-    return ok(`the API issued a token to ${email}`);
-  } catch (error) {
-    if (!(error instanceof DefaultTokenFailure)) throw error;
-    // The reason of the failed call says more than the missing token.
-    const reason = error.cause instanceof DownstreamFailure ? error.cause.reason : error.reason;
-    const { happened, todo } = adviceFor(reason) ?? { happened: error.message };
-    return failed(happened, todo);
-  }
+  const failure = await askDefaultToken(settings, baseUrl, { email, password });
+  if (failure === null) return ok(`the API issued a token to ${email}`);
+  const { happened, todo } = adviceFor(failure.reason) ?? { happened: failure.message };
+  return failed(happened, todo);
 }

@@ -1,5 +1,5 @@
-import type { ConfiguredChannel } from '../../daemon/configuration/configure.ts';
-import { type AskOptions, askPlatform, askRegistration } from '../../daemon/plugin/ask-platform.ts';
+import { type AskOptions, askPlatform, askRegistration } from '../../daemon/admin/probes.ts';
+import type { ConfiguredChannel } from '../../daemon/admin/settings.ts';
 import type { Finding } from './finding.ts';
 import type { ProbeClient } from './probe-client.ts';
 

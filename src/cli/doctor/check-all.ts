@@ -1,5 +1,4 @@
-import type { Inspection } from '../../daemon/configuration/configure.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
+import type { Inspection, Settings } from '../../daemon/admin/settings.ts';
 import { checkBusinessApi } from './business-api.ts';
 import { checkChannel } from './channels.ts';
 import { checkClock } from './clock.ts';

@@ -1,7 +1,6 @@
-import { checkParts } from '../../daemon/check-parts.ts';
-import type { Inspection, SettingProblem } from '../../daemon/configuration/configure.ts';
-import { SEALING_OFF, weakSecrets } from '../../daemon/configuration/token-settings.ts';
-import { Secret } from '../../daemon/secret.ts';
+import { SEALING_OFF, weakSecrets } from '../../daemon/admin/probes.ts';
+import { checkStart, type Inspection, type SettingProblem } from '../../daemon/admin/settings.ts';
+import { Secret } from '../../daemon/admin/texts.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning, failed } = findingsOf('configuration');
@@ -10,7 +9,7 @@ const { ok, warning, failed } = findingsOf('configuration');
 export async function checkConfiguration(
   found: Inspection,
 ): Promise<{ findings: Finding[]; problems: readonly SettingProblem[] }> {
-  const { problems } = await checkParts(found);
+  const { problems } = await checkStart(found);
   const secret = found.effective.find(({ record }) => record.name === 'JWT_SECRET_KEY')?.value;
   const weak = problems.length === 0 && secret instanceof Secret ? weakSecrets(secret) : [];
   const names = found.channels.map(({ plugin }) => plugin.name).join(', ');

@@ -1,7 +1,5 @@
-import { systemClock } from '../../daemon/clock.ts';
-import { memoryBackend } from '../../daemon/settings/memory-backend.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
-import { openMemories } from '../../daemon/store/open.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
+import { memoryBackend, withMemories } from '../../daemon/admin/store.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, failed, skipped } = findingsOf('memory');
@@ -14,19 +12,17 @@ export async function checkMemory(settings: Settings): Promise<Finding> {
   const backend = memoryBackend(settings);
   if (backend === 'none') return skipped('MEMORY_BACKEND is none: nothing is remembered');
   if (backend === 'sqlite') return ok('long-term memory is in the store');
-  const log = { debug() {} };
-  const memories = await openMemories(settings, { memories: null }, { clock: systemClock, log });
-  try {
-    await memories?.check();
-    return ok(`${memories?.description} can be reached and has the schema of this version`);
-  } catch (error) {
-    const { message } =
-      error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error);
-    return failed(
-      `${memories?.description}: ${message}`,
-      'Check DATABASE_URL, that the database runs, and that this machine can reach it. Until then messages are answered without memory.',
-    );
-  } finally {
-    await memories?.close();
-  }
+  return withMemories(settings, async (memories) => {
+    try {
+      await memories?.check();
+      return ok(`${memories?.description} can be reached and has the schema of this version`);
+    } catch (error) {
+      const { message } =
+        error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error);
+      return failed(
+        `${memories?.description}: ${message}`,
+        'Check DATABASE_URL, that the database runs, and that this machine can reach it. Until then messages are answered without memory.',
+      );
+    }
+  });
 }

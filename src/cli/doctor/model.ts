@@ -1,8 +1,6 @@
 import { jsonObject } from '../../channel/json-object.ts';
-import { runtimeName } from '../../daemon/agent/load.ts';
-import { type ModelServer, modelServers } from '../../daemon/agent/model-servers.ts';
-import { providerWords } from '../../daemon/agent/provider-words.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
+import { type ModelServer, modelServers, providerWords, runtimeName } from '../../daemon/admin/probes.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { describeFailure, type ProbeClient, textOf } from './probe-client.ts';
 

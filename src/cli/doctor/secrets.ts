@@ -1,5 +1,5 @@
-import { weakSecrets } from '../../daemon/configuration/token-settings.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
+import { weakSecrets } from '../../daemon/admin/probes.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 const { ok, warning } = findingsOf('secrets');

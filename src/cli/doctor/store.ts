@@ -1,8 +1,5 @@
-import { systemClock } from '../../daemon/clock.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
-import { StoreLocked, StoreMissing } from '../../daemon/store/failures.ts';
-import { openStore } from '../../daemon/store/open.ts';
-import type { KeyCensus } from '../../daemon/store/store.ts';
+import type { Settings } from '../../daemon/admin/settings.ts';
+import { type KeyCensus, openStore, StoreLocked, StoreMissing } from '../../daemon/admin/store.ts';
 import { explainError, RESTORE } from '../report-error.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -15,7 +12,7 @@ const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions fre
 /** Checks whether the store opens, has a version that fits this program, can be written, and is intact. */
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   try {
-    const store = await openStore(settings, { role: 'administrator', clock: systemClock });
+    const store = await openStore(settings);
     try {
       const damages = (await store.maintenance?.examine()) ?? [];
       if (damages.length > 0)

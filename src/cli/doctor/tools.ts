@@ -1,9 +1,6 @@
-import type { Configuration } from '../../daemon/configuration/configure.ts';
-import { isSampleApi } from '../../daemon/dev/sample-account.ts';
-import type { Settings } from '../../daemon/settings/settings.ts';
-import type { SourceEntry } from '../../daemon/tools/source-entry.ts';
-import type { SourceState } from '../../daemon/tools/tool.ts';
-import { toolWarnings } from '../../daemon/tools/tool-tokens.ts';
+import { isSampleApi } from '../../daemon/admin/probes.ts';
+import type { Configuration, Settings } from '../../daemon/admin/settings.ts';
+import { type SourceEntry, type SourceState, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { describeFailure, type ProbeClient } from './probe-client.ts';
 
@@ -16,7 +13,6 @@ export async function checkTools(
   client: ProbeClient,
 ): Promise<Finding[]> {
   if (entries.length === 0) return [];
-  const { withRegistry } = await import('../tools/open-registry.ts');
   return withRegistry({ settings, tools: entries }, async (registry) => {
     const tools = registry.tools();
     const sources = registry.sources.filter(({ info }) => info.kind !== 'built-in');

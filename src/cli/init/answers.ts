@@ -1,7 +1,7 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { checkValues } from '../../daemon/configuration/check-values.ts';
-import { printable } from '../../daemon/printable.ts';
+import { checkValues } from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 
@@ -79,15 +79,15 @@ export async function answersTo(
       for (const one of group) {
         const given = options[one.option];
         if (typeof given === 'string') answers[one.option] = given.trim();
-        else if (interviewer !== null && (one.option !== 'server' || lacksServer(answers, plugins))) {
+        else if (interviewer !== null && (one.option !== 'server' || (await lacksServer(answers, plugins)))) {
           answers[one.option] = await ask(one, interviewer);
           asked = true;
         }
       }
-      const problem = problemOf(answers, plugins);
+      const problem = await problemOf(answers, plugins);
       if (problem === null) break;
       if (!asked || interviewer === null) {
-        const needsServer = answers.server === '' && lacksServer(answers, plugins);
+        const needsServer = answers.server === '' && (await lacksServer(answers, plugins));
         throw usageError(problem.what, needsServer ? ADD_SERVER : problem.right);
       }
       interviewer.note(`${problem.what}\n${problem.right}`);
@@ -102,15 +102,15 @@ async function ask({ question, default: otherwise }: Question, interviewer: Inte
 }
 
 /** Whether the model needs the address of its server. */
-function lacksServer(answers: Answers, plugins: readonly ChannelPlugin[]): boolean {
-  return answers.model !== '' && problemOf({ ...answers, server: '' }, plugins) !== null;
+async function lacksServer(answers: Answers, plugins: readonly ChannelPlugin[]): Promise<boolean> {
+  return answers.model !== '' && (await problemOf({ ...answers, server: '' }, plugins)) !== null;
 }
 
 /** The first problem of the answers so far. */
-function problemOf(
+async function problemOf(
   answers: Answers,
   plugins: readonly ChannelPlugin[],
-): { what: string; right: string } | null {
+): Promise<{ what: string; right: string } | null> {
   const channels = channelsOf(answers, plugins);
   const unknown = channels.find((name) => !plugins.some((plugin) => plugin.name === name));
   if (unknown !== undefined) {
@@ -118,7 +118,7 @@ function problemOf(
     return { what: `there is no channel '${printable(unknown)}'`, right: `The channels are ${known}.` };
   }
   const active = plugins.filter(({ name }) => channels.includes(name));
-  const [problem] = checkValues(settingsOf(answers), active);
+  const [problem] = await checkValues(settingsOf(answers), active);
   if (problem === undefined) return null;
   const head = `${problem.setting}=${printable(problem.value ?? '')}`;
   return { what: `${head} ${problem.problem}`, right: `Right: ${problem.right}.` };

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { printable } from '../../daemon/printable.ts';
-import { fileSettingOf } from '../../daemon/settings/secret-files.ts';
+import { fileSettingOf } from '../../daemon/admin/setting-values.ts';
+import { printable } from '../../daemon/admin/texts.ts';
 import { type Plan, SECRETS } from './planned-files.ts';
 
 /** The next steps for the operator, as lines: first the values to fill in, then the commands to type. */

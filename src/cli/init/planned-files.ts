@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
-import { packageFolder } from '../../daemon/package-folder.ts';
-import { exampleFile } from '../../daemon/settings/example-file.ts';
-import type { SettingGroup } from '../../daemon/settings/reference.ts';
-import { fileSettingOf } from '../../daemon/settings/secret-files.ts';
+import { packageFolder } from '../../daemon/admin/files.ts';
+import { fileSettingOf } from '../../daemon/admin/setting-values.ts';
+import type { SettingsReference } from '../../daemon/admin/settings.ts';
 import type { NewFile } from '../write-new-files.ts';
 import { type Answers, settingsOf } from './answers.ts';
 import type { Secrets } from './secrets.ts';
@@ -21,7 +20,7 @@ export interface Plan {
   answers: Answers;
   channels: readonly string[];
   secrets: Secrets;
-  groups: readonly SettingGroup[];
+  reference: SettingsReference;
 }
 
 /** The folder of secrets, as seen from agentd.yaml. */
@@ -32,10 +31,10 @@ const SYSTEMD_STATE = '/var/lib/agentd';
 
 /** All files of a new configuration. */
 export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
-  const { directory, form, groups, secrets } = plan;
+  const { directory, form, reference, secrets } = plan;
   const config = {
     path: join(directory, 'agentd.yaml'),
-    text: exampleFile(groups, valuesOf(plan)),
+    text: reference.example(valuesOf(plan)),
     mode: 0o644,
   };
   if (form === 'env')
@@ -49,14 +48,14 @@ export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
   return [config, ...files, ...(form === 'systemd' ? await unitFiles(directory, secrets) : [])];
 }
 
-function valuesOf({ answers, channels, groups, secrets, form }: Plan): Map<string, unknown> {
+function valuesOf({ answers, channels, reference, secrets, form }: Plan): Map<string, unknown> {
   const values = new Map<string, unknown>([
     ['MESSAGING_PLATFORMS', channels],
     ['JWT_ALGORITHM', 'HS256'],
     ['ADMIN_LISTEN', '127.0.0.1:9464'],
     ...settingsOf(answers),
   ]);
-  const known: readonly SettingRecord[] = groups.flatMap(({ records }) => records);
+  const known: readonly SettingRecord[] = reference.groups.flatMap(({ records }) => records);
   const switches = channels.map((channel) => `${channel.toUpperCase()}_ENABLED`);
   for (const record of known) if (switches.includes(record.name)) values.set(record.name, true);
   if (form === 'systemd') values.set('STATE_DIR', SYSTEMD_STATE);

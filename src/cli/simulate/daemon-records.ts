@@ -1,12 +1,5 @@
-import { systemClock } from '../../daemon/clock.ts';
-import {
-  ConfigurationError,
-  type ConfigureOptions,
-  configureCore,
-} from '../../daemon/configuration/configure.ts';
-import { StoreUnavailable } from '../../daemon/errors.ts';
-import { StoreMissing, StoreOfAnotherLayout } from '../../daemon/store/failures.ts';
-import { openStore } from '../../daemon/store/open.ts';
+import { ConfigurationError, readSettings, type SettingsLocation } from '../../daemon/admin/settings.ts';
+import { openStore, StoreMissing, StoreOfAnotherLayout, StoreUnavailable } from '../../daemon/admin/store.ts';
 
 /** How a message ended, according to the daemon's store. */
 export type MessageEnd =
@@ -36,10 +29,10 @@ const OPEN_MAX = 100;
  * Opens the store that the settings name. Null if it cannot be read: then only the texts that arrive show how messages
  * end.
  */
-export async function openDaemonRecords(location: ConfigureOptions): Promise<DaemonRecords | null> {
+export async function openDaemonRecords(location: SettingsLocation): Promise<DaemonRecords | null> {
   try {
-    const settings = await configureCore({ ...location, purpose: 'store' });
-    const store = await openStore(settings, { role: 'administrator', clock: systemClock });
+    const settings = await readSettings(location, 'store');
+    const store = await openStore(settings);
     const { inbox, traces } = store;
     return {
       async endOf(request_id) {

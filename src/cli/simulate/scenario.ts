@@ -1,13 +1,12 @@
 import type { ChannelPlugin, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
+import { isSetUp, loadSimulator } from '../../daemon/admin/channels.ts';
 import {
   ConfigurationError,
-  type ConfigureOptions,
   type Inspection,
   inspectConfiguration,
-} from '../../daemon/configuration/configure.ts';
-import { isSetUp } from '../../daemon/dev/platforms.ts';
-import { loadSimulator } from '../../daemon/plugin/load-simulator.ts';
-import { notSet } from '../../daemon/settings/check.ts';
+  notSet,
+  type SettingsLocation,
+} from '../../daemon/admin/settings.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -19,7 +18,7 @@ export interface Scenario {
   simulator: PlatformSimulator;
   settings: ChannelSettings;
   /** Where the settings come from. */
-  location: ConfigureOptions;
+  location: SettingsLocation;
 }
 
 /**
@@ -37,10 +36,12 @@ export async function loadScenario(
 ): Promise<Scenario> {
   let location = configLocation(options);
   let found = await inspectConfiguration(location);
-  const isUsable = ({ plugins, effective }: Inspection) =>
-    plugins.some((plugin) => plugin.name === channel && isSetUp(plugin, effective));
+  const isUsable = async ({ plugins, effective }: Inspection) => {
+    const plugin = plugins.find(({ name }) => name === channel);
+    return plugin !== undefined && (await isSetUp(plugin, effective));
+  };
   const mayUseDev = location.defaults === undefined && location.envFile === undefined;
-  if (mayUseDev && !isUsable(found) && found.environment !== 'production') {
+  if (mayUseDev && !(await isUsable(found)) && found.environment !== 'production') {
     const defaults = await readDevSettings(location.cwd);
     if (defaults !== null) {
       note(USING_DEV_SETTINGS);
@@ -51,17 +52,20 @@ export async function loadScenario(
   const plugin = found.plugins.find(({ name }) => name === channel);
   const simulator = plugin && (await loadSimulator(plugin));
   if (!plugin || !simulator) throw unknownChannel(channel, found);
-  return { plugin, simulator, settings: settingsOf(plugin, found), location };
+  return { plugin, simulator, settings: await settingsOf(plugin, found), location };
 }
 
-function settingsOf({ settings, name: channel }: ChannelPlugin, found: Inspection): ChannelSettings {
+async function settingsOf(
+  { settings, name: channel }: ChannelPlugin,
+  found: Inspection,
+): Promise<ChannelSettings> {
   const values = new Map(found.effective.map(({ record, value }) => [record.name, value]));
   const names = settings.map(({ name }) => name);
   const problems = found.problems.filter(({ setting }) => names.includes(setting));
   for (const record of settings) {
     const isMissing = record.required && values.get(record.name) === undefined;
     if (isMissing && problems.every(({ setting }) => setting !== record.name))
-      problems.push(notSet(record, `is not set, so nothing can be sent as the platform of ${channel}`));
+      problems.push(await notSet(record, `is not set, so nothing can be sent as the platform of ${channel}`));
   }
   if (problems.length > 0) throw new ConfigurationError(problems);
   return Object.fromEntries(names.map((name) => [name, values.get(name)]));

@@ -1,5 +1,4 @@
-import { escapeControls, printable } from '../../daemon/printable.ts';
-import { maskTokens } from '../../daemon/secret.ts';
+import { escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
 import { indent } from '../indent.ts';
 import { isAnswered, type SimulationEvent, type Summary } from './simulation-event.ts';
 

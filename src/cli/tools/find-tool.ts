@@ -1,6 +1,5 @@
-import { printable } from '../../daemon/printable.ts';
-import type { ToolRegistry } from '../../daemon/tools/registry.ts';
-import type { Tool } from '../../daemon/tools/tool.ts';
+import { printable } from '../../daemon/admin/texts.ts';
+import type { Tool, ToolRegistry } from '../../daemon/admin/tools.ts';
 import { failed } from '../cli-error.ts';
 
 /** The tool with this name. @throws CliError if there is none, with the reason if it is withheld */

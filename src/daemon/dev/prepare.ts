@@ -2,6 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
+import type { SampleApi } from '../../../plugins/sample/api.ts';
+import type { DoneAction } from '../../../plugins/sample/company-routes.ts';
+import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
+import { SAMPLE_PEOPLE, type SamplePerson } from '../../../plugins/sample/people.ts';
 import type { ChannelPlugin, Route } from '../../channel/index.ts';
 import {
   type Configuration,
@@ -15,7 +19,7 @@ import { isAny } from '../identity/token-checks.ts';
 import { makePrivateDirectory } from '../make-directory.ts';
 import { prefixOf } from '../plugin/setting-prefix.ts';
 import type { Services } from '../services.ts';
-import { fileSettingOf } from '../settings/secret-files.ts';
+import { fileSettingOf } from '../settings/file-setting.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 import { lockFile } from '../store/open.ts';
@@ -24,10 +28,7 @@ import { DevAlreadyRunning } from './already-running.ts';
 import { DOCUMENT_FILE, keptSampleTools } from './kept-sample-tools.ts';
 import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT } from './sample-account.ts';
-import { type SampleApi, startSampleApi } from './sample-api.ts';
-import { SAMPLE_DOCUMENT } from './sample-document.ts';
-import { SAMPLE_PEOPLE, type SamplePerson } from './sample-people.ts';
-import { type DoneAction, shopRoutes } from './sample-shop.ts';
+import { shopRoutes } from './shop.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
@@ -35,6 +36,8 @@ export interface Dev {
   defaults: Record<string, string>;
   /** The tools of the sample API. They are used if the configuration file lists no tools. */
   structured: readonly StructuredValue[];
+  /** The people of the sample company. */
+  people: readonly SamplePerson[];
   /** Null if API_BASE_URL names a real API. */
   sampleApiUrl: string | null;
   /** Names of the channels that talk to `agentd simulate` instead of their platform. */
@@ -101,10 +104,14 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   let api: SampleApi | null = null;
   // The password of the sample account must never be sent to another API.
   if (!isSet(explicit, 'API_BASE_URL')) {
+    // Loaded only here, because it loads `node:http`, which would slow down every start of a daemon.
+    const { startSampleApi } = await import('../../../plugins/sample/api.ts');
     api = await startSampleApi({
       ...API_ACCOUNT,
-      validate: async (token) =>
-        services ? services.tokens.validate(token) : { valid: false, reason: 'JWT Malformed' },
+      async emailOf(token) {
+        const verdict = await services?.tokens.validate(token);
+        return verdict?.valid ? verdict.user.email : null;
+      },
     });
     defaults.API_BASE_URL = api.url;
     defaults.API_EMAIL = API_ACCOUNT.email;
@@ -115,6 +122,7 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
   return {
     defaults,
     structured,
+    people: SAMPLE_PEOPLE,
     sampleApiUrl: api?.url ?? null,
     simulated: platforms.simulated,
     useServices(started) {

@@ -1,6 +1,6 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { inWords, type Refusal, unfit } from '../modules/refusal.ts';
-import { fileSettingOf } from '../settings/secret-files.ts';
+import { fileSettingOf } from '../settings/file-setting.ts';
 import { readValue } from '../settings/value.ts';
 import { prefixOf } from './setting-prefix.ts';
 

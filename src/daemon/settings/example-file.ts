@@ -1,6 +1,6 @@
 import type { SettingRecord } from '../../channel/index.ts';
+import { fileSettingOf } from './file-setting.ts';
 import { formOf, type SettingGroup } from './reference.ts';
-import { fileSettingOf } from './secret-files.ts';
 import { TEXTS_EXAMPLE } from './texts-reference.ts';
 
 /** Width of comments, in characters. */

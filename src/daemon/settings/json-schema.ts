@@ -1,6 +1,6 @@
 import type { ChannelText, SettingRecord } from '../../channel/index.ts';
+import { fileSettingOf } from './file-setting.ts';
 import type { SettingGroup } from './reference.ts';
-import { fileSettingOf } from './secret-files.ts';
 import { SOURCES_SCHEMA } from './sources-schema.ts';
 import { textsSchema } from './texts-reference.ts';
 import { rightForm } from './value.ts';

@@ -1,5 +1,5 @@
 import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
-import { fileSettingOf } from './secret-files.ts';
+import { fileSettingOf } from './file-setting.ts';
 import { SETTINGS } from './settings.ts';
 import { shown } from './shown.ts';
 import { textsReference } from './texts-reference.ts';

@@ -1,16 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
+import { fileSettingOf } from './file-setting.ts';
 import type { SettingProblem } from './problem.ts';
 import { given, isBlank, type Layer, type Sources, UNREADABLE } from './sources.ts';
 
 /** Maximum size of a file. A list of keys is far shorter. */
 const MAX_BYTES = 65_536;
-
-/** The setting that names the file of a secret: `JWT_SECRET_KEY_FILE`. */
-export function fileSettingOf(secret: string): string {
-  return `${secret}_FILE`;
-}
 
 /** The `NAME_FILE` settings of the secrets among these records. */
 export function fileSettings(records: readonly SettingRecord[]): string[] {

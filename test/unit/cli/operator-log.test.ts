@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { operatorLog } from '../../../src/cli/tools/operator-log.ts';
+import { operatorLog } from '../../../src/daemon/admin/operator-call.ts';
 
 it('the warnings of a call name the tool and the reason', () => {
   const notes: string[] = [];

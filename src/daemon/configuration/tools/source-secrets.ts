@@ -1,8 +1,8 @@
 import type { SettingRecord } from '../../../channel/index.ts';
 import { Secret } from '../../secret.ts';
 import type { EffectiveSetting } from '../../settings/check.ts';
+import { fileSettingOf } from '../../settings/file-setting.ts';
 import type { SettingProblem } from '../../settings/problem.ts';
-import { fileSettingOf } from '../../settings/secret-files.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../settings/sources.ts';
 
 /** The form of a name in `secrets`. */

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { Store } from '../daemon/store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Who } from './who.ts';
 
 /** An action of an administrator, for the audit log. */

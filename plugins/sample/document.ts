@@ -1,5 +1,3 @@
-import type { StructuredValue } from '../settings/sources.ts';
-
 const ORDER = {
   type: 'object',
   properties: {
@@ -82,24 +80,13 @@ export const SAMPLE_DOCUMENT = {
   },
 } as const;
 
-/** The value of `tools:` with which `serve --dev` gives the agent the sample API. */
-export function sampleTools(folder: string, document: string): StructuredValue {
-  return {
-    key: 'tools',
-    value: [
-      {
-        openapi: document,
-        name: 'shop',
-        operations: {
-          listProducts: { public: 'all' },
-          listOrders: { credentials: 'user' },
-          cancelOrder: { summary: 'Cancel order {number}' },
-          changeAddress: { summary: 'Change your address to {body.address}' },
-        },
-      },
-    ],
-    source: 'serve --dev',
-    folder,
-    lineOf: () => null,
-  };
-}
+/** The entry under `tools:` with which the agent gets the sample API, without the path of the document. */
+export const SAMPLE_TOOLS = {
+  name: 'shop',
+  operations: {
+    listProducts: { public: 'all' },
+    listOrders: { credentials: 'user' },
+    cancelOrder: { summary: 'Cancel order {number}' },
+    changeAddress: { summary: 'Change your address to {body.address}' },
+  },
+} as const;

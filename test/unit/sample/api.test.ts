@@ -2,9 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type SampleApi, startSampleApi } from '../../../plugins/sample/api.ts';
+import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
 import { configure } from '../../../src/daemon/configuration/configure.ts';
-import { type SampleApi, startSampleApi } from '../../../src/daemon/dev/sample-api.ts';
-import { SAMPLE_DOCUMENT, sampleTools } from '../../../src/daemon/dev/sample-document.ts';
+import { sampleTools } from '../../../src/daemon/dev/kept-sample-tools.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import { OpenApiSource } from '../../../src/daemon/tools/openapi/openapi-source.ts';
 import { baseEnv } from '../../support/daemon.ts';
@@ -18,10 +19,8 @@ beforeEach(async () => {
   await api?.close();
   api = await startSampleApi({
     ...ACCOUNT,
-    validate: async (token) =>
-      token.startsWith('token-of-')
-        ? personVerdict(token.slice('token-of-'.length))
-        : { valid: false, reason: 'JWT Malformed' },
+    emailOf: async (token) =>
+      token.startsWith('token-of-') ? personVerdict(token.slice('token-of-'.length)).user.email : null,
   });
   const body = JSON.stringify(ACCOUNT);
   const answer = await fetch(`${api.url}/authentication_token`, { method: 'POST', body });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
-import { shopRoutes } from '../../../src/daemon/dev/sample-shop.ts';
+import { shopRoutes } from '../../../src/daemon/dev/shop.ts';
 
 const parts = { issueToken: async () => 'a token', requestsAfter: () => null, actionsOf: async () => [] };
 

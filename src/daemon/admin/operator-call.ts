@@ -1,0 +1,197 @@
+import pino from 'pino';
+import { type RequestContext, withRequestContext } from '../agent/context.ts';
+import { RunTaint } from '../agent/run-taint.ts';
+import { randomSuffix, systemClock } from '../clock.ts';
+import { plainQuestion, questionOf } from '../confirmation/question.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import { createSeal, type Seal } from '../identity/seal.ts';
+import { summaryOf } from '../journal/summary-of.ts';
+import type { Log } from '../log.ts';
+import { maskTokens } from '../secret.ts';
+import { jwtContext, sealRecord } from '../session/jwt-context.ts';
+import type { Session } from '../session/session.ts';
+import type { Store } from '../store/store.ts';
+import { closeActionText } from '../tools/action-texts.ts';
+import { bindTools } from '../tools/bind-tools.ts';
+import type { CallJournal } from '../tools/call-journal.ts';
+import { checkArguments } from '../tools/check-arguments.ts';
+import type { WatchedRequest } from '../tools/client-call.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+import type { Tool, ToolArguments } from '../tools/tool.ts';
+import { Trace } from '../trace/trace.ts';
+import { noteAudit, systemUser } from './audit.ts';
+import type { ValidToken } from './tokens.ts';
+
+/** One call of a tool that an operator makes, under the rules of a conversation. Loads everything that a call needs. */
+export type { CallJournal, ToolArguments, WatchedRequest };
+export { checkArguments };
+
+const ID = 'agentd-tools-call';
+/** Nothing is stored here, so nothing is sealed. */
+const SEAL = createSeal(undefined);
+
+export interface OperatorCall {
+  tool: Tool;
+  /** The arguments as the operator wrote them, in the names of the tool's schema. */
+  given: unknown;
+  /** Null: nobody is signed in. */
+  person: ValidToken | null;
+  registry: ToolRegistry;
+  log: Log;
+  /** Null for a call that reads. */
+  journal: CallJournal | null;
+  /** Prints a line for the operator. */
+  note(text: string): void;
+}
+
+export interface CallReport {
+  tool: string;
+  /** The credentials of the last request, or the policy of the tool if there was no request. */
+  credentials: string;
+  requests: WatchedRequest[];
+  ok: boolean;
+  result?: unknown;
+  message?: string;
+  /** The headers of the API that the agent gets. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** Makes the call. Null if the tool works only within a conversation. The operator has confirmed the call. */
+export async function callAsOperator({
+  tool,
+  given,
+  person,
+  registry,
+  log,
+  journal,
+  note,
+}: OperatorCall): Promise<CallReport | null> {
+  const { signal } = new AbortController();
+  const context = operatorContext(person, signal);
+  const requests: WatchedRequest[] = [];
+  const answer = await withRequestContext(context, async () => {
+    const [bound] = bindTools([{ ...tool, confirm: 'never' }], {
+      access: registry.access,
+      audience: { memory_of: null, shared: false },
+      clock: systemClock,
+      trace: context.trace,
+      journal,
+      confirmation: null,
+      showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
+      signal,
+      log,
+      tool: () => {},
+      watch: (request) => void requests.push(request),
+    });
+    return bound ? bound.call(given) : null;
+  });
+  if (answer === null) return null;
+  const credentials = requests.at(-1)?.credentials ?? tool.credentials;
+  return { tool: tool.name, credentials, requests, ...answer };
+}
+
+/** The question that the person would be asked. Null if the arguments are too long for one. */
+export function questionAbout(tool: Tool, args: ToolArguments): string | null {
+  const question = questionOf(tool, args);
+  return question && plainQuestion(question);
+}
+
+/** Warnings of a call, for the operator who makes it, one line each. */
+export function operatorLog(note: (text: string) => void): Log {
+  const write = (line: string) => {
+    const { msg, tool, reason, because, err } = JSON.parse(line) as {
+      msg: string;
+      tool?: string;
+      reason?: string;
+      because?: string;
+      err?: { message: string };
+    };
+    const details = [tool, reason, because, err?.message].filter(
+      (detail) => detail !== undefined && !msg.includes(detail),
+    );
+    note(`warning: ${[msg, ...details].join(': ')}`);
+  };
+  return pino({ level: 'warn', base: null }, { write });
+}
+
+/**
+ * The journal of a call that an operator makes. The call is recorded with the name of the system user. It never counts
+ * as a repeat of an earlier call.
+ * @param seal must know the key of the daemon
+ * @param person the person for whom the call acts; null if nobody is signed in
+ */
+export function operatorJournal(store: Store, seal: Seal, person: PersonKey | null): CallJournal {
+  return {
+    async known() {
+      const action_id = randomSuffix();
+      return { state: 'new', write: { action_id, key: action_id }, further: false };
+    },
+    async start({ action_id }, call) {
+      const close = (field: 'args' | 'summary', text: string) =>
+        closeActionText(seal, action_id, field, text);
+      const who = person === null ? {} : { who: { person } };
+      await noteAudit(store, { command: 'tools call', about: call.tool.name, ...who });
+      const { outcome } = await store.actions.start(null, {
+        ...{ action_id, person, operator: systemUser(), tool: call.tool.name },
+        ...{ session_tag: null, session_id: null, platform: null, user_id: null, alias_id: null },
+        turn_key: `operator:${action_id}`,
+        args: close('args', maskTokens(JSON.stringify(call.args))),
+        summary: close('summary', summaryOf(call)),
+      });
+      return outcome === 'started' ? 'started' : 'lost';
+    },
+    async finish({ action_id }, { state, status, answer }) {
+      const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
+      await store.actions.finish(action_id, 1, { state, status, answer: text });
+    },
+  };
+}
+
+/**
+ * The context of a call by an operator: like the context of a message from this person, or from somebody who is not
+ * signed in. It is not stored.
+ */
+function operatorContext(person: ValidToken | null, signal: AbortSignal): RequestContext {
+  const session = person === null ? nobodysSession() : sessionOf(person);
+  return {
+    session_id: ID,
+    user_id: ID,
+    app_name: 'agentd',
+    session_service: { find: async () => session },
+    acts_for: person?.person ?? null,
+    acts_for_nobody_because: person === null ? 'no_token' : null,
+    own_journal: null,
+    memory: null,
+    taint: new RunTaint(),
+    trace: new Trace(systemClock),
+    request_id: ID,
+    signal,
+  };
+}
+
+function nobodysSession(): Session {
+  return {
+    session_id: ID,
+    former_id: null,
+    user_id: ID,
+    platform: 'cli',
+    namespace: 'cli',
+    generated: true,
+    owner: null,
+    metadata: {},
+    credential_owner: null,
+    turns: 0,
+    created_at: 0,
+    last_active_at: 0,
+    expires_at: Number.MAX_SAFE_INTEGER,
+  };
+}
+
+function sessionOf({ user, person, expires_at }: ValidToken): Session {
+  return {
+    ...nobodysSession(),
+    owner: person,
+    credential_owner: { user_id: ID, person },
+    metadata: { jwt_context: jwtContext(user, expires_at, SEAL, sealRecord(ID, ID)) },
+  };
+}

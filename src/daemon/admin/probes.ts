@@ -1,0 +1,46 @@
+import { runtimeName } from '../agent/load.ts';
+import { type ModelServer, modelServers } from '../agent/model-servers.ts';
+import { providerWords } from '../agent/provider-words.ts';
+import { systemClock } from '../clock.ts';
+import { UNSEALED } from '../configuration/store-settings.ts';
+import { SEALING_OFF, weakSecrets } from '../configuration/token-settings.ts';
+import { isSampleApi } from '../dev/sample-account.ts';
+import { createDownstream, DownstreamFailure } from '../downstream/client.ts';
+import { createDefaultToken, DefaultTokenFailure } from '../downstream/default-token.ts';
+import { type AskOptions, askPlatform, askRegistration } from '../plugin/ask-platform.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** What `agentd doctor` asks about the settings, and asks of the machines that they name. Only it loads this module. */
+export type { AskOptions, ModelServer };
+export {
+  askPlatform,
+  askRegistration,
+  isSampleApi,
+  modelServers,
+  providerWords,
+  runtimeName,
+  SEALING_OFF,
+  UNSEALED,
+  weakSecrets,
+};
+
+/**
+ * Asks the business API for a token with the default credentials.
+ * @returns null if it issued one; otherwise why not: the reason of the failed call, which says more than the missing
+ *   token, and the error in words
+ */
+export async function askDefaultToken(
+  { API_TIMEOUT_SECONDS }: Settings,
+  baseUrl: string,
+  account: { email: string; password: NonNullable<Settings['API_PASSWORD']> },
+): Promise<{ reason: string; message: string } | null> {
+  const downstream = createDownstream({ baseUrl, timeoutMs: API_TIMEOUT_SECONDS * 1000 });
+  try {
+    await createDefaultToken({ downstream, ...account, clock: systemClock }).get();
+    return null;
+  } catch (error) {
+    if (!(error instanceof DefaultTokenFailure)) throw error;
+    const { cause, message } = error;
+    return { reason: cause instanceof DownstreamFailure ? cause.reason : error.reason, message };
+  }
+}

@@ -1,0 +1,106 @@
+import { systemClock } from '../clock.ts';
+import { StoreUnavailable } from '../errors.ts';
+import { type MemoryBackend, memoryBackend } from '../settings/memory-backend.ts';
+import { sessionBackend } from '../settings/session-backend.ts';
+import type { Settings } from '../settings/settings.ts';
+import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
+import type { MemoryStore } from '../store/memories.ts';
+import type { Replica } from '../store/replicas.ts';
+import type { Store } from '../store/store.ts';
+
+/**
+ * The store of the daemon, as an administrator opens it: beside a running daemon, and never created unless a command
+ * asks for it. The database is loaded when a store is opened.
+ */
+export type { Action } from '../store/actions.ts';
+export type { AuditLine } from '../store/audit.ts';
+export type { GuardList, GuardStore } from '../store/guard.ts';
+export type { InboxMessage, InboxState, InboxStore } from '../store/inbox.ts';
+export type { Link } from '../store/links.ts';
+export type { Memory } from '../store/memories.ts';
+export type { Outage } from '../store/outages.ts';
+export type { KeyCensus } from '../store/store.ts';
+export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
+export type { TraceStore } from '../store/traces.ts';
+export type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+export type { MemoryBackend, MemoryStore, Store };
+export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable };
+
+/**
+ * Opens the store. The caller closes it.
+ * @throws StoreMissing if there is no store and it may not be created, StoreUnavailable if it cannot be reached
+ */
+export async function openStore(settings: Settings, { mayCreate = false } = {}): Promise<Store> {
+  const store = await import('../store/open.ts');
+  return store.openStore(settings, { role: 'administrator', clock: systemClock, mayCreate });
+}
+
+/** Like `openStore`, and closes the store when the work is done or has failed. */
+export async function withStore<T>(
+  settings: Settings,
+  work: (store: Store) => Promise<T>,
+  options?: Parameters<typeof openStore>[1],
+): Promise<T> {
+  const store = await openStore(settings, options);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * Runs the work with the long-term memory of the daemon, and closes it afterwards. The memory is null if
+ * MEMORY_BACKEND is `none`.
+ * @param store the open store, which may contain the memory
+ */
+export async function withMemoriesOf<T>(
+  settings: Settings,
+  store: Pick<Store, 'memories'>,
+  work: (memories: MemoryStore | null) => Promise<T>,
+): Promise<T> {
+  const { openMemories } = await import('../store/open.ts');
+  const memories = await openMemories(settings, store, { clock: systemClock, log: { debug() {} } });
+  try {
+    return await work(memories);
+  } finally {
+    if (memories !== store.memories) await memories?.close();
+  }
+}
+
+/** Like `withMemoriesOf`, and opens the store only if the memory is in it. */
+export async function withMemories<T>(
+  settings: Settings,
+  work: (memories: MemoryStore | null) => Promise<T>,
+): Promise<T> {
+  return memoryBackend(settings) === 'sqlite'
+    ? withStore(settings, (store) => withMemoriesOf(settings, store, work))
+    : withMemoriesOf(settings, { memories: null }, work);
+}
+
+/**
+ * Replaces the embedded store with a backup.
+ * @returns where the previous store is kept; null if there was none
+ */
+export async function restoreStore(settings: Settings, file: string): Promise<string | null> {
+  const store = await import('../store/open.ts');
+  return store.restoreStore(settings, file);
+}
+
+/** Whether several daemons can use the store of these settings at the same time. */
+export function sharesStore(settings: Parameters<typeof sessionBackend>[0]): boolean {
+  return sessionBackend(settings) !== 'sqlite';
+}
+
+/** A daemon that shares the store, with one digest of the settings that all of them must agree on. */
+export interface RunningDaemon extends Replica {
+  settings: string;
+}
+
+/** The daemons that share the store. Null if only one daemon at a time can use the store. */
+export async function runningDaemons({ replicas }: Pick<Store, 'replicas'>): Promise<RunningDaemon[] | null> {
+  const { wholeDigest } = await import('../replica/settings-digests.ts');
+  if (replicas === null) return null;
+  const found = await replicas.list();
+  return found.map((replica) => ({ ...replica, settings: wholeDigest(replica.digests) }));
+}

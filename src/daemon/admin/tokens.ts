@@ -1,0 +1,84 @@
+import { systemClock } from '../clock.ts';
+import type { UntrustedObject } from '../identity/claims.ts';
+import { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX } from '../identity/decode-token.ts';
+import type { Claims, TokenReason, TokenValidator, TokenVerdict, UserContext } from '../identity/identity.ts';
+import { importKeys } from '../identity/keys.ts';
+import { signingSecret } from '../identity/shared-secrets.ts';
+import { isAny, type Step, type TokenSettings, walkChecks } from '../identity/token-checks.ts';
+import { createValidator } from '../identity/validator.ts';
+import type { Log } from '../log.ts';
+import type { Secret } from '../secret.ts';
+import type { Settings } from '../settings/settings.ts';
+
+/** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
+export type { Step, TokenReason, TokenSettings, TokenValidator, UntrustedObject, UserContext };
+export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
+
+/** The verdict about a token that is valid. */
+export type ValidToken = Extract<TokenVerdict, { valid: true }>;
+
+/**
+ * The validator of the daemon, with the keys of these settings.
+ * @param log default: nothing is logged, because the caller reports the reason
+ * @throws UnusableKey
+ */
+export async function tokenValidator(
+  settings: Settings,
+  log: Pick<Log, 'info' | 'warn'> = { info() {}, warn() {} },
+): Promise<TokenValidator> {
+  return createValidator(settings, await importKeys(settings), systemClock, log);
+}
+
+/** The outcome of every check of one token, and what the token claims. */
+export interface ExaminedToken {
+  steps: readonly Step[];
+  /** The step that failed; undefined if the token is valid. */
+  failed: Extract<Step, { outcome: 'failed' }> | undefined;
+  /** As far as the token can be decoded. The claims of an invalid token are not to be trusted. */
+  payload: UntrustedObject | null;
+  /** The claims that the daemon uses; null if one is missing or has a wrong type. */
+  claims: Claims | null;
+  /** ms since the epoch; null if the token claims no expiry. */
+  expires_at: number | null;
+}
+
+/** Loads the keys of these settings. @returns makes all checks of a token @throws UnusableKey */
+export async function tokenExaminer(settings: Settings): Promise<(token: string) => Promise<ExaminedToken>> {
+  const keys = await importKeys(settings);
+  return async (token) => {
+    const decoded = decodeToken(token);
+    const steps: Step[] = [];
+    for await (const step of walkChecks({ token: decoded, settings, keys, now: systemClock.now() }))
+      steps.push(step);
+    const failed = steps.find((step) => step.outcome === 'failed');
+    return {
+      steps,
+      failed,
+      payload: decoded.payload,
+      claims: decoded.claims,
+      expires_at: claimedExpiry(decoded),
+    };
+  };
+}
+
+/** The claims that the settings demand of every token. */
+export function demandedClaims({ JWT_ISSUER: iss, JWT_AUDIENCE: aud }: Settings): {
+  iss?: string;
+  aud?: string;
+} {
+  return { ...(isAny(iss) ? {} : { iss }), ...(isAny(aud) ? {} : { aud }) };
+}
+
+/**
+ * Signs claims with the shared secret of the settings, the first one if there are several. The daemon must accept the
+ * tokens, so the secret passes the same check as in the daemon.
+ * @returns signs one token @throws UnusableKey
+ */
+export async function tokenSigner(
+  settings: Settings,
+  secret: Secret,
+): Promise<(claims: Readonly<Record<string, unknown>>) => Promise<string>> {
+  await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
+  const { signToken } = await import('../identity/sign-token.ts');
+  return (claims) => signToken(claims, signingSecret(secret));
+}
