@@ -28,6 +28,9 @@ const daemonOutOfReach: Entry = {
 /** Errors of connections, by code or name. */
 const NETWORK = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|TimeoutError|UND_ERR_)/;
 
+/** Codes of the embedded store for a lock that another process holds. */
+const BUSY = /^SQLITE_BUSY/;
+
 /**
  * Known errors, by code or name. The causes of an error are looked up, too, outermost first.
  */
@@ -78,6 +81,12 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     advice: RESTORE,
     exitCode: EXIT.unavailable,
   },
+  StoreBusy: {
+    message: () => 'another process holds the lock of the database',
+    advice:
+      'Repeat the command when that process has finished. It may be another command, such as `agentd person erase`, or a program that has opened the file.',
+    exitCode: EXIT.unavailable,
+  },
   StoreUnavailable: {
     message: (error) => `cannot open the store: ${causeOf(error)}`,
     advice:
@@ -115,7 +124,7 @@ export function explainError(error: unknown): ErrorReport {
     return masked({ message, exitCode, ...(advice === undefined ? {} : { advice }) });
   }
   for (const inner of causes(error)) {
-    const names = [String((inner as Detail).code), inner.name];
+    const names = isBusyStore(inner) ? ['StoreBusy'] : [String((inner as Detail).code), inner.name];
     const isNetwork = names.some((name) => NETWORK.test(name));
     const entry =
       names.map((name) => KNOWN[name]).find(Boolean) ?? (isNetwork ? daemonOutOfReach : undefined);
@@ -155,6 +164,10 @@ function* causes(error: unknown): Generator<Error> {
     yield current;
     current = current instanceof AggregateError ? current.errors[0] : current.cause;
   }
+}
+
+function isBusyStore({ name, cause }: Error): boolean {
+  return name === 'StoreUnavailable' && BUSY.test(String((cause as Detail | undefined)?.code));
 }
 
 function causeOf(error: Error & Detail): string {

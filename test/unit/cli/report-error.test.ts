@@ -49,6 +49,12 @@ describe('report-error', () => {
       /disk is full/,
     ],
     [
+      'a store that another process has locked',
+      new StoreUnavailable(coded('SQLITE_BUSY')),
+      69,
+      /^another process holds the lock of the database$/,
+    ],
+    [
       'a port in use',
       coded('EADDRINUSE', { address: '127.0.0.1', port: 8080 }),
       69,

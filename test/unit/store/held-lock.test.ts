@@ -81,3 +81,12 @@ it('if the store is closed while another process has the lock, the store still w
   await held;
   expect(await openAt(path).sessions.list({ limit: 10 })).toHaveLength(1);
 });
+
+it('a command opens the store and reads it without waiting while another process has the lock', async () => {
+  const { path, save } = fixture();
+  await save('ada');
+  connectTo(path).exec('BEGIN IMMEDIATE');
+  const began = performance.now();
+  expect(await openAt(path, 'administrator').sessions.list({ limit: 10 })).toHaveLength(1);
+  expect(performance.now() - began).toBeLessThan(1000);
+});

@@ -26,6 +26,9 @@ const CHECKPOINT_PAGES = 4000;
 /** The size to which the log file is truncated after a burst, bytes. */
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
+/** What SQLite answers for `auto_vacuum = INCREMENTAL`. */
+const INCREMENTAL = 2;
+
 /**
  * Creates the directory (0700) and an empty file (0600) if they are missing. An existing directory or file is not
  * changed. If root creates them, they are given to the owner of the directory above.
@@ -69,8 +72,9 @@ export function openDatabase(path: string): Database.Database {
   let db: Database.Database | undefined;
   try {
     db = new Database(path, { fileMustExist: true, timeout: COMMAND_BUSY_MS });
-    // Has an effect only on an empty file, before anything is written to it.
-    db.pragma('auto_vacuum = INCREMENTAL');
+    // Has an effect only on an empty file, before anything is written to it. On other files it would wait for the lock
+    // of another process that writes, and a command that only reads would fail.
+    if (db.pragma('auto_vacuum', { simple: true }) !== INCREMENTAL) db.pragma('auto_vacuum = INCREMENTAL');
     db.pragma('journal_mode = WAL');
     // By default, this build of SQLite uses NORMAL for an existing database with a write-ahead log, which can lose
     // commits in a power failure.
