@@ -1,3 +1,5 @@
+import { objectOrNull } from './object-or-null.ts';
+
 /** Ids of messages, chats and users are integers of at most 52 bits (Bot API, "Chat"). */
 type Id = number;
 
@@ -75,11 +77,11 @@ const NAME_MAX = 200;
  * contains. If an update does not follow the documentation, the result is a reason, too.
  */
 export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
-  const edited = object(update.edited_message);
-  const message = object(update.message) ?? edited;
+  const edited = objectOrNull(update.edited_message);
+  const message = objectOrNull(update.message) ?? edited;
   if (message === null) return `no message: ${kindOf(update)}`;
-  const chat = object(message.chat);
-  const from = object(message.from);
+  const chat = objectOrNull(message.chat);
+  const from = objectOrNull(message.from);
   const [chatId, id] = [idOf(chat?.id), positive(message.message_id)];
   if (chat === null || chatId === null || id === null) return 'malformed: no chat or message_id';
   const user = senderOf(chat, message.from);
@@ -113,7 +115,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
 
 /** The sender's id. If a message in a private chat has no sender, the id of the chat is the person's id. */
 function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
-  return from === undefined && type === 'private' ? positive(id) : positive(object(from)?.id);
+  return from === undefined && type === 'private' ? positive(id) : positive(objectOrNull(from)?.id);
 }
 
 /**
@@ -134,9 +136,9 @@ function placeOf(
  * message that opened the topic instead. The author of the opening message, who may be the bot, is not addressed.
  */
 function answeredBy(message: Readonly<Record<string, unknown>>): Id | null {
-  const answered = object(message.reply_to_message);
+  const answered = objectOrNull(message.reply_to_message);
   if (answered === null || answered.forum_topic_created !== undefined) return null;
-  return positive(object(answered.from)?.id);
+  return positive(objectOrNull(answered.from)?.id);
 }
 
 function albumIn(id: unknown): string | null {
@@ -160,10 +162,10 @@ function entitiesOf(given: unknown, text: string): Entity[] {
     }));
   if (!Array.isArray(given)) return [];
   return given.flatMap((item: unknown): Entity[] => {
-    const { type, offset, length, user } = object(item) ?? {};
+    const { type, offset, length, user } = objectOrNull(item) ?? {};
     if (type !== 'mention' && type !== 'text_mention') return [];
     if (!isCount(offset) || !isCount(length)) return [];
-    return [{ type, offset, length, user: positive(object(user)?.id) }];
+    return [{ type, offset, length, user: positive(objectOrNull(user)?.id) }];
   });
 }
 
@@ -212,10 +214,4 @@ function idOf(value: unknown): Id | null {
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-}
-
-function object(value: unknown): Readonly<Record<string, unknown>> | null {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : null;
 }

@@ -1,4 +1,5 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
+import { escapeText } from './escape-text.ts';
 import { TEXTS } from './texts.ts';
 
 /**
@@ -59,7 +60,7 @@ function confirmation(
   scope: ChannelScope,
 ): string {
   const time = new Date(expires_at).toISOString().slice(0, 16).replace('T', ' ');
-  return scope.say(TEXTS.signed_in, { email: escaped(email), time }, locale);
+  return scope.say(TEXTS.signed_in, { email: escapeText(email), time }, locale);
 }
 
 /**
@@ -83,8 +84,4 @@ async function inTime(work: Promise<string>, scope: ChannelScope): Promise<strin
 
 function ephemeral(text: string): CommandAnswer {
   return { response_type: 'ephemeral', text };
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

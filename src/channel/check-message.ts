@@ -1,4 +1,5 @@
 import type { ChannelCapabilities, FieldError, IncomingMessage } from './index.ts';
+import { isObject } from './json-object.ts';
 import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 /** Longest id of a platform, characters. */
@@ -127,8 +128,4 @@ function asJson(value: object): string | undefined {
     // The value contains a cycle or a BigInt.
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,8 @@
+/** Whether a value is an object with members, and not a list or null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The members of a JSON object; none if the text is anything else. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {
   return jsonObjectOrNull(text) ?? {};
@@ -7,8 +12,7 @@ export function jsonObject(text: string): Readonly<Record<string, unknown>> {
 export function jsonObjectOrNull(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
+    return isObject(value) ? value : null;
   } catch {
     // The text is, for example, the error page of a proxy, or a line that another program wrote.
     return null;

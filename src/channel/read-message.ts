@@ -1,5 +1,6 @@
 import type { ChannelRequest, ChannelScope, FieldError, TokenSource } from './channel.ts';
 import { checkAnswer } from './check-message.ts';
+import { isObject } from './json-object.ts';
 import type { ConfirmationAnswer, IncomingMessage, MessageMetadata } from './message.ts';
 import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
@@ -87,10 +88,6 @@ function bearer(header: string | undefined): string | undefined {
 
 function tokenIn({ jwt_token }: Body): string | null | undefined {
   return jwt_token === null || (typeof jwt_token === 'string' && jwt_token !== '') ? jwt_token : undefined;
-}
-
-function isObject(value: unknown): value is Body {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function identifier(value: unknown, field: string, max: number, errors: FieldError[]): string {

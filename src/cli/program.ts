@@ -5,14 +5,13 @@ import { type CliError, usageError } from './cli-error.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './command-index.ts';
 import { addDetails, createParser } from './command-parser.ts';
-import { devHint } from './dev-hint.ts';
 import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
-import { envFileHint } from './env-file-hint.ts';
 import { EXIT } from './exit-codes.ts';
 import { findTopic, HELP_TOPICS, topicHelp } from './help-topics.ts';
 import { createOutput, type Sink } from './output.ts';
 import { HELP_OPTION, programHelp } from './program-help.ts';
 import { reportError } from './report-error.ts';
+import { settingsHint } from './settings-hint.ts';
 
 export interface Streams {
   stdout: Sink;
@@ -50,17 +49,10 @@ export async function runProgram(argv: readonly string[], streams: Streams): Pro
       return error.exitCode === 0 && isAnswer(error) ? EXIT.ok : EXIT.usage;
     result.code = reportError(error, streams.stderr);
   }
-  const hint = streams.cwd === undefined ? null : hintAt(streams.cwd, result, program);
+  const ended = { ...result, command: program.args[0] ?? '', options: program.opts() };
+  const hint = streams.cwd === undefined ? null : settingsHint(ended, streams.cwd);
   if (hint !== null) streams.stderr.write(`${hint}\n`);
   return result.code;
-}
-
-/** A hint about settings that the command did not use: those of `serve --dev`, or a `.env` next to `--config`. */
-function hintAt(cwd: string, { code, usesDev }: Result, program: Commander): string | null {
-  const options = program.opts();
-  return (
-    envFileHint(code, options, cwd) ?? (usesDev ? null : devHint(program.args[0] ?? '', code, options, cwd))
-  );
 }
 
 function isCommandOrGroup(word: string): boolean {

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
+import { escapeText } from '../escape-text.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
 
 /** Maximum number of messages whose time is remembered. */
@@ -89,17 +90,17 @@ const PICTURE = {
 
 /** In the channel, a message mentions the bot, so the type of its event is `app_mention`. */
 function written(event: SimulatedEvent, ts: string): Members {
-  return { ...placed(event, ts), ...message(event, ts, escaped(event.text)) };
+  return { ...placed(event, ts), ...message(event, ts, escapeText(event.text)) };
 }
 
 /** The event of an edit contains the message before and after the edit. */
 function changed(event: SimulatedEvent, ts: string): Members {
   const now = Math.floor(Date.now() / 1000);
   const base = { type: 'message' };
-  const before = { ...base, ...message(event, ts, `${escaped(event.text)} (as it was before)`) };
+  const before = { ...base, ...message(event, ts, `${escapeText(event.text)} (as it was before)`) };
   const after = {
     ...base,
-    ...message(event, ts, escaped(event.text)),
+    ...message(event, ts, escapeText(event.text)),
     edited: { user: event.user, ts: `${now}.000000` },
     source_team: TEAM,
     user_team: TEAM,
@@ -119,7 +120,11 @@ function changed(event: SimulatedEvent, ts: string): Members {
 
 /** The platform has no delivery receipts. It sends the event of the bot's own message instead. */
 function ofBot(event: SimulatedEvent, ts: string): Members {
-  const { client_msg_id: _users, ...rest } = message({ ...event, user: BOT_USER }, ts, escaped(event.text));
+  const { client_msg_id: _users, ...rest } = message(
+    { ...event, user: BOT_USER },
+    ts,
+    escapeText(event.text),
+  );
   return {
     ...rest,
     type: 'message',
@@ -205,10 +210,6 @@ function envelope(event: Members): Members {
     is_ext_shared_channel: false,
     event_context: '4-simulated',
   };
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
 function seconds(ts: string): number {

@@ -7,9 +7,8 @@ import { channelNames } from '../completion/channel-words.ts';
 import { coreSettings } from '../core-settings.ts';
 import { EXIT } from '../exit-codes.ts';
 import { expectChannel } from '../expect-channel.ts';
-import { follow, readSince, tail } from '../log-file.ts';
+import { follow, readSince, rotatedFiles, tail } from '../log-file.ts';
 import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, matches } from '../log-filter.ts';
-import { rotatedFiles } from '../rotated-files.ts';
 import { parseSince } from '../time-words.ts';
 import { wholeNumber } from '../whole-number.ts';
 

@@ -11,12 +11,11 @@ import type { Output } from '../output.ts';
 import { TOKEN_SHOWS } from '../read-token.ts';
 import { KINDS, planBatches } from '../simulate/batches.ts';
 import { openDaemonRecords } from '../simulate/daemon-records.ts';
-import { JsonArrayWriter } from '../simulate/json-array-writer.ts';
 import { loadScenario, type Scenario } from '../simulate/scenario.ts';
 import { Simulation } from '../simulate/simulation.ts';
 import { isAnswered, type SimulationEvent } from '../simulate/simulation-event.ts';
 import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
-import { eventAsJson, eventInWords, summaryInWords } from '../simulate/view.ts';
+import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 /** The buttons of a question. */

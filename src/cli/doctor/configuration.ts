@@ -1,5 +1,10 @@
 import { SEALING_OFF, weakSecrets } from '../../daemon/admin/probes.ts';
-import { checkStart, type Inspection, type SettingProblem } from '../../daemon/admin/settings.ts';
+import {
+  checkStart,
+  type Inspection,
+  type SettingProblem,
+  type Settings,
+} from '../../daemon/admin/settings.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -27,4 +32,17 @@ export async function checkConfiguration(
       .map((text) => warning(text)),
   ];
   return { findings: findings.length > 0 ? findings : [ok(`valid; channels: ${names || 'none'}`)], problems };
+}
+
+const secrets = findingsOf('secrets');
+
+/** Checks whether the secret that signs tokens is strong enough. */
+export function checkSecrets({ JWT_ALGORITHM, JWT_SECRET_KEY }: Settings): Finding {
+  if (JWT_ALGORITHM !== 'HS256') return secrets.ok('tokens are verified with a public key');
+  const weak = JWT_SECRET_KEY ? weakSecrets(JWT_SECRET_KEY) : [];
+  if (weak.length === 0) return secrets.ok('JWT_SECRET_KEY is long enough for HS256');
+  return secrets.warning(
+    weak.map((one) => one.warning).join('. '),
+    'Anyone who guesses it can sign tokens for any person. Use a longer secret, here and on the site: `openssl rand -base64 32`.',
+  );
 }

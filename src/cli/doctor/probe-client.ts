@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { readBounded } from '../read-bounded.ts';
+import { type Finding, findingsOf } from './finding.ts';
 
 /** How long another machine may take to answer, ms. */
 const ANSWER_MS = 10_000;
@@ -51,4 +52,22 @@ export function describeFailure(error: unknown): string {
   return typeof code === 'string' && /^\w{1,64}$/.test(code)
     ? `it cannot be reached: ${code}`
     : 'it cannot be reached';
+}
+
+const { ok, warning, skipped } = findingsOf('clock');
+/** Maximum difference, ms. With a larger difference, tokens and signatures are refused because of their timestamps. */
+const OFF_MAX = 60_000;
+
+/** Checks whether the clock of this machine agrees with the clocks of the machines that answered. */
+export function checkClock(readings: readonly ClockReading[]): Finding[] {
+  const latest = new Map(readings.map((reading) => [reading.whose, reading]));
+  if (latest.size === 0) return [skipped('no other machine reported its time')];
+  const off = [...latest.values()].filter(({ theirs, ours }) => Math.abs(theirs - ours) > OFF_MAX);
+  if (off.length === 0) return [ok(`same as ${[...latest.keys()].sort().join(', ')}`)];
+  return off.map(({ whose, theirs, ours }) =>
+    warning(
+      `${Math.round(Math.abs(ours - theirs) / 1000)} seconds ${ours > theirs ? 'ahead of' : 'behind'} ${whose}`,
+      'Synchronize the clocks of both machines (NTP): tokens and signatures are valid for a limited time.',
+    ),
+  );
 }

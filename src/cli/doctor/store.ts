@@ -1,5 +1,12 @@
 import type { Settings } from '../../daemon/admin/settings.ts';
-import { type KeyCensus, openStore, StoreLocked, StoreMissing } from '../../daemon/admin/store.ts';
+import {
+  type KeyCensus,
+  memoryBackend,
+  openStore,
+  StoreLocked,
+  StoreMissing,
+  withMemories,
+} from '../../daemon/admin/store.ts';
 import { explainError, RESTORE } from '../report-error.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
@@ -63,4 +70,29 @@ function openFailure(error: unknown): Finding {
     );
   const { message, advice } = explainError(error);
   return failed(message, advice);
+}
+
+const memory = findingsOf('memory');
+
+/**
+ * Checks whether long-term memory can be reached and has the schema of this version. The embedded store has its own
+ * check.
+ */
+export async function checkMemory(settings: Settings): Promise<Finding> {
+  const backend = memoryBackend(settings);
+  if (backend === 'none') return memory.skipped('MEMORY_BACKEND is none: nothing is remembered');
+  if (backend === 'sqlite') return memory.ok('long-term memory is in the store');
+  return withMemories(settings, async (memories) => {
+    try {
+      await memories?.check();
+      return memory.ok(`${memories?.description} can be reached and has the schema of this version`);
+    } catch (error) {
+      const { message } =
+        error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error);
+      return memory.failed(
+        `${memories?.description}: ${message}`,
+        'Check DATABASE_URL, that the database runs, and that this machine can reach it. Until then messages are answered without memory.',
+      );
+    }
+  });
 }

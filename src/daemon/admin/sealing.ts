@@ -6,7 +6,7 @@ import { type AdministratorSeal, lostKey, openAdministratorSeal, openSeal } from
 import { keyIdOf, marksOf, SEALED, type Seal } from '../identity/seal.ts';
 import { Secret } from '../secret.ts';
 import type { SettingProblem } from '../settings/problem.ts';
-import { sessionBackend } from '../settings/session-backend.ts';
+import { sharesStore } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 
@@ -67,7 +67,7 @@ export async function sealingKeys(
     ...marksOf(isOff ? undefined : set).map((mark) => ({ mark, source: KEY_SETTING })),
     ...marksOf(file?.keys).map((mark) => ({ mark, source: file?.path ?? null })),
   ];
-  const sealsNone = isOff || (set === undefined && sessionBackend(settings) !== 'sqlite');
+  const sealsNone = isOff || (set === undefined && sharesStore(settings));
   const counts = new Map(await store?.countSeals());
   const keys: SealingKey[] = [];
   for (const { mark, source } of known) {
@@ -114,7 +114,7 @@ const UNSEALED = 'eyJ';
  */
 export async function examineSealing(settings: Settings, store: Store | null): Promise<SealingCondition> {
   const { TOKEN_ENCRYPTION_KEY: set, STATE_DIR } = settings;
-  const isShared = sessionBackend(settings) !== 'sqlite';
+  const isShared = sharesStore(settings);
   if (set === undefined && isShared) return { hasKey: false, isShared, lost: null };
   const file = await readKeyFile(STATE_DIR);
   if (set === undefined && file === null)

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { type MemoryBackend, memoryBackend } from '../settings/memory-backend.ts';
-import { sessionBackend } from '../settings/session-backend.ts';
+import { sharesStore } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
 import type { MemoryStore } from '../store/memories.ts';
@@ -24,7 +24,7 @@ export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-
 export type { TraceStore } from '../store/traces.ts';
 export type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 export type { MemoryBackend, MemoryStore, Store };
-export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable };
+export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable, sharesStore };
 
 /**
  * Opens the store. The caller closes it.
@@ -85,11 +85,6 @@ export async function withMemories<T>(
 export async function restoreStore(settings: Settings, file: string): Promise<string | null> {
   const store = await import('../store/open.ts');
   return store.restoreStore(settings, file);
-}
-
-/** Whether several daemons can use the store of these settings at the same time. */
-export function sharesStore(settings: Parameters<typeof sessionBackend>[0]): boolean {
-  return sessionBackend(settings) !== 'sqlite';
 }
 
 /** A daemon that shares the store, with one digest of the settings that all of them must agree on. */

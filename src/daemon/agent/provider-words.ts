@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import { printable } from '../printable.ts';
 import { maskTokens, type Secret } from '../secret.ts';
 
@@ -80,8 +81,4 @@ function maskPieces(text: string, keys: readonly string[]): string {
       isKey.fill(true, at, at + KEY_PIECE_MIN);
   const shown = text.split('').map((unit, at) => (isKey[at] ? (isKey[at - 1] ? '' : '[key]') : unit));
   return shown.join('');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

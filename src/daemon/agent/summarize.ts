@@ -1,6 +1,7 @@
 import { streamText } from 'ai';
 import { maskTokens } from '../secret.ts';
 import type { PastExchange, SummaryRequest } from './agent.ts';
+import { fencedJson } from './fenced-json.ts';
 import { fittingExchanges } from './fitting-exchanges.ts';
 import { BudgetExhausted, meteredModel } from './metered-model.ts';
 import type { Model } from './model.ts';
@@ -60,8 +61,8 @@ function instructionsOf({ max_characters }: SummaryRequest): string {
 
 function conversationOf({ summary, exchanges }: SummaryRequest, tokens: number): string {
   const shown = fittingExchanges(exchanges.map(shortened), tokens);
-  const before = summary === null ? [] : [data({ summary_of_what_came_before: summary })];
-  return maskTokens(['<conversation>', ...before, ...shown.map(data), '</conversation>'].join('\n'));
+  const before = summary === null ? [] : [fencedJson({ summary_of_what_came_before: summary })];
+  return maskTokens(['<conversation>', ...before, ...shown.map(fencedJson), '</conversation>'].join('\n'));
 }
 
 type Shown = Pick<PastExchange, 'user' | 'reply' | 'calls'>;
@@ -70,9 +71,4 @@ function shortened({ user, reply, calls }: PastExchange): Shown {
   const cut = (text: string) =>
     text.length > TEXT_MAX ? `${text.slice(0, TEXT_MAX).toWellFormed()}…` : text;
   return { user: cut(user), reply: cut(reply), ...(calls === undefined ? {} : { calls }) };
-}
-
-/** JSON that contains nothing that could close the fence around it. */
-function data(value: unknown): string {
-  return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import { nearest } from '../settings/nearest.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { shown } from '../settings/shown.ts';
@@ -120,8 +121,4 @@ function stepOf(segment: string | number, index: number): string {
   if (typeof segment === 'number') return `[${segment}]`;
   if (!/^[\w-]+$/.test(segment)) return `[${JSON.stringify(segment)}]`;
   return index === 0 ? segment : `.${segment}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

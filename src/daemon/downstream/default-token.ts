@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts';
 import { Secret } from '../secret.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import type { Downstream } from './client.ts';
+import { isHeaderToken } from './header-token.ts';
 
 /** The path from which the API issues the default token (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
@@ -118,8 +119,8 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
     );
   }
   const { token, access_token } = (body ?? {}) as { token?: unknown; access_token?: unknown };
-  const found = isToken(token) ? token : access_token;
-  if (status >= 300 || !isToken(found)) {
+  const found = isHeaderToken(token) ? token : access_token;
+  if (status >= 300 || !isHeaderToken(found)) {
     throw new DefaultTokenFailure(
       'default_token_failed',
       'Signing in to the business API is not possible at the moment.',
@@ -129,11 +130,6 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
     );
   }
   return new Secret(found);
-}
-
-/** Whether a value is printable ASCII without blanks, which is safe in a header. */
-function isToken(value: unknown): value is string {
-  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }
 
 /**

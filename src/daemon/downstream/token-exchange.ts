@@ -6,6 +6,7 @@ import { TimeLimit } from '../time-limit.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
+import { isHeaderToken } from './header-token.ts';
 import { BodyTooLong, httpRequest } from './http-request.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
@@ -200,7 +201,7 @@ async function requestExchange(
     );
   }
   const token = answer?.access_token;
-  if (status !== 200 || !isToken(token))
+  if (status !== 200 || !isHeaderToken(token))
     throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
   // The other system would get a token that the business API accepts.
   if (token === subject?.reveal()) throw failed("the token endpoint answered with the person's own token");
@@ -237,9 +238,4 @@ function parse(text: string): Readonly<Record<string, unknown>> | null {
     // The text is not JSON, so the error reports only the status.
     return null;
   }
-}
-
-/** Whether a value is printable ASCII without blanks, which is safe in a header. */
-function isToken(value: unknown): value is string {
-  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value);
 }

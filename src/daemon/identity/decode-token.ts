@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import { mayBeInexact, parseExactly } from '../exact-json.ts';
 import { isMoment, readClaims, type UntrustedObject } from './claims.ts';
 import type { Claims } from './identity.ts';
@@ -94,8 +95,4 @@ function withExactIds(value: UntrustedObject, json: string): UntrustedObject {
   const exact = parseExactly(json) as UntrustedObject;
   const typed = TYPED.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]);
   return { ...exact, ...Object.fromEntries(typed) };
-}
-
-function isObject(value: unknown): value is UntrustedObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import type { Log } from '../log.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
-import { sessionBackend } from '../settings/session-backend.ts';
+import { sharesStore } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import { isSealingOff } from './encryption-keys.ts';
 import { type KeyFile, keyFilePath, makeKeyFile, newKeyAdvice, readKeyFile } from './key-file.ts';
@@ -29,7 +29,7 @@ export async function openSeal(
   log: Pick<Log, 'warn' | 'info'>,
 ): Promise<Seal> {
   let file = await readKeyFile(settings.STATE_DIR);
-  if (file === null && settings.TOKEN_ENCRYPTION_KEY === undefined && !isShared(settings)) {
+  if (file === null && settings.TOKEN_ENCRYPTION_KEY === undefined && !sharesStore(settings)) {
     const lost = await lostKey(settings, store);
     if (lost !== null) throw new ConfigurationError([lost]);
     await makeKeyFile(settings.STATE_DIR);
@@ -55,7 +55,7 @@ export async function openAdministratorSeal(settings: SealSettings): Promise<Adm
   const file = await readKeyFile(settings.STATE_DIR);
   return {
     seal: sealWith(settings, file),
-    knowsKey: file !== null || settings.TOKEN_ENCRYPTION_KEY !== undefined || isShared(settings),
+    knowsKey: file !== null || settings.TOKEN_ENCRYPTION_KEY !== undefined || sharesStore(settings),
   };
 }
 
@@ -78,17 +78,13 @@ export async function lostKey(
   };
 }
 
-function isShared(settings: SealSettings): boolean {
-  return sessionBackend(settings) !== 'sqlite';
-}
-
 /**
  * Makes a seal from the settings and the key file.
  * @param watched the same file, for a daemon that runs while the file may change
  */
 function sealWith(settings: SealSettings, file: KeyFile | null, watched?: WatchedKeyFile | null): Seal {
   const { TOKEN_ENCRYPTION_KEY: set } = settings;
-  if (isSealingOff(set) || (set === undefined && isShared(settings)))
+  if (isSealingOff(set) || (set === undefined && sharesStore(settings)))
     return createSeal(undefined, file?.keys);
   return set === undefined ? createSeal(watched ?? file?.keys) : createSeal(set, file?.keys);
 }

@@ -3,6 +3,7 @@ import { findPackageJSON } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, join, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isObject } from '../../channel/json-object.ts';
 
 /** Sources have priority over their build, except under `node_modules`. */
 const SOURCE_INDEX = 'index.ts';
@@ -138,8 +139,4 @@ async function isFile(path: string): Promise<boolean> {
     // If the file cannot be examined, it cannot be loaded either.
     return false;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

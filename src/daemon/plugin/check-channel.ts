@@ -1,4 +1,5 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
 import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { WEBHOOK_MAX } from '../http/large-bodies.ts';
 import { type Refusal, unfit } from '../modules/refusal.ts';
@@ -111,8 +112,4 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
 
 function isBodyLimit(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WEBHOOK_MAX;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

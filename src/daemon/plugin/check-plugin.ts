@@ -1,4 +1,5 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
 import { inWords, type Refusal, unfit } from '../modules/refusal.ts';
 import { fileSettingOf } from '../settings/file-setting.ts';
 import { readValue } from '../settings/value.ts';
@@ -227,10 +228,6 @@ function fileOfSecret(name: string): Refusal {
     problem: `has a setting with the name ${name}, which names the file of the secret ${name.replace(/_FILE$/, '')}`,
     right: 'another name; the daemon reads secrets from files for every channel',
   };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isPositive(value: unknown): boolean {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, relative, resolve } from 'node:path';
 import type { Loader } from 'cosmiconfig';
+import { isObject } from '../../channel/json-object.ts';
 import { treeFault } from '../tree-fault.ts';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
@@ -158,8 +159,4 @@ function withoutQuotes(reason: string): string {
 
 function isOnlyComments(text: string): boolean {
   return !/^[ \t]*[^#\s]/m.test(text);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

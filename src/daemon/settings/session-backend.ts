@@ -7,3 +7,8 @@ export function sessionBackend({
 }: Partial<Pick<Settings, 'SESSION_BACKEND' | 'REDIS_URL'>>): 'sqlite' | 'redis' | 'postgres' {
   return SESSION_BACKEND ?? (REDIS_URL === undefined ? 'sqlite' : 'redis');
 }
+
+/** Whether several daemons can use the store of these settings at the same time. */
+export function sharesStore(settings: Parameters<typeof sessionBackend>[0]): boolean {
+  return sessionBackend(settings) !== 'sqlite';
+}
