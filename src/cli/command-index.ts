@@ -59,7 +59,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   backup: 'Copy the embedded store into a file, even while the daemon runs.',
   restore: 'Replace the embedded store with a backup.',
   doctor: 'Check that everything the daemon needs is present and works.',
-  version: 'Print the versions of the program, its runtime and its store, its commit, and the platform.',
+  version: 'Print the versions of the program, its runtime and its store.',
   completion: 'Print a shell script that completes agentd commands.',
 };
 

@@ -42,7 +42,7 @@ function simulationWith(records: Partial<DaemonRecords>, press: 'yes' | 'no' | n
   };
   return new Simulation({
     scenario: {
-      plugin: { name: 'owl' } as ChannelPlugin,
+      plugin: { name: 'owl', capabilities: {} } as ChannelPlugin,
       simulator: simulator as PlatformSimulator,
       settings: {},
       location: { env: {}, cwd: '/' },
