@@ -7,7 +7,7 @@ export const command: Command = {
   summary: 'Print the version and commit of the program, and the versions that it uses.',
   ignoresDev: true,
   description:
-    'Also prints the platform and the commit: `commit` is the one from which the program was built, with `-dirty` if files were changed. `layout` names the tables of the embedded store. Versions with the same layout can use the same store; a store of another layout is refused. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
+    '`commit` is the commit from which the program was built, with `-dirty` if files were changed. `layout` names the tables of the embedded store. Versions with the same layout can use the same store; a store of another layout is refused. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
   examples: [
     { line: 'agentd version', does: 'Prints the versions, for a bug report.' },
     {
