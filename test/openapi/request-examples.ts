@@ -1,8 +1,5 @@
-import {
-  type DocumentNode,
-  isObject,
-  type OpenApiDocument,
-} from '../../src/daemon/tools/openapi/openapi-document.ts';
+import { isObject } from '../../src/channel/json-object.ts';
+import type { DocumentNode, OpenApiDocument } from '../../src/daemon/tools/openapi/openapi-document.ts';
 import { BODY } from '../../src/daemon/tools/openapi/read-body.ts';
 import type { Operation } from '../../src/daemon/tools/openapi/read-operation.ts';
 

@@ -1,11 +1,12 @@
 import { basename } from 'node:path';
+import { isObject } from '../../src/channel/json-object.ts';
 import { admitTool } from '../../src/daemon/tools/admit-tool.ts';
 import { checkArguments } from '../../src/daemon/tools/check-arguments.ts';
 import { validatorOf } from '../../src/daemon/tools/compile-schema.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import { isFileLike } from '../../src/daemon/tools/form-file.ts';
 import { type FoundOperation, keyOf, operationsOf } from '../../src/daemon/tools/openapi/find-operation.ts';
-import { isObject, type OpenApiDocument } from '../../src/daemon/tools/openapi/openapi-document.ts';
+import type { OpenApiDocument } from '../../src/daemon/tools/openapi/openapi-document.ts';
 import { BODY } from '../../src/daemon/tools/openapi/read-body.ts';
 import { readDocument } from '../../src/daemon/tools/openapi/read-document.ts';
 import { type Operation, readOperation } from '../../src/daemon/tools/openapi/read-operation.ts';

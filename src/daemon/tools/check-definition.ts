@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import { type Refusal, unfit } from '../modules/refusal.ts';
 import { validatorOf } from './compile-schema.ts';
 import type { JsonSchema } from './tool.ts';
@@ -97,8 +98,4 @@ function isTextOrAbsent(value: unknown): boolean {
 
 function isTexts(value: unknown): boolean {
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
-import { isSchema, SchemaReferences } from './schema-parts.ts';
+import { isObject } from '../../channel/json-object.ts';
+import { SchemaReferences } from './schema-parts.ts';
 import type { JsonSchema } from './tool.ts';
 
 /** The property that says which form of a union an object has. */
@@ -42,10 +43,10 @@ export function findTag(forms: readonly unknown[], root: JsonSchema): UnionTag |
 
 function factsOf(schema: unknown, references: SchemaReferences, depth: number): Facts {
   if (schema === false) return { ...ANYTHING, objects: false };
-  if (!isSchema(schema) || depth > MAX_DEPTH) return ANYTHING;
+  if (!isObject(schema) || depth > MAX_DEPTH) return ANYTHING;
   const { properties, required, allOf, anyOf, oneOf } = schema;
   const tags = new Map<string, readonly unknown[]>();
-  for (const [name, property] of isSchema(properties) ? Object.entries(properties) : []) {
+  for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
     const values = valuesOf(property, references, depth);
     if (values !== null) tags.set(name, values);
   }
@@ -96,7 +97,7 @@ function allowsObjects({ type, enum: values, const: value }: JsonSchema): boolea
 
 /** The few values that a property can have; null if it can have others. */
 function valuesOf(schema: unknown, references: SchemaReferences, depth: number): readonly unknown[] | null {
-  if (!isSchema(schema) || depth > MAX_DEPTH) return null;
+  if (!isObject(schema) || depth > MAX_DEPTH) return null;
   const { const: value, enum: values, allOf } = schema;
   const own = value !== undefined ? [value] : Array.isArray(values) ? values : null;
   if (own !== null) return own.every(isScalar) ? own : null;

@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import type { UserLookUp } from '../agent/user-look-up.ts';
 import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
 import type { ToolResponse } from './tool-client.ts';
@@ -120,11 +121,11 @@ function looked(result: UserLookUp): Sent {
 
 /** The users in an answer, which may be one object, a list, or a collection. */
 function usersOf(body: unknown): Fields[] {
-  if (Array.isArray(body)) return body.filter(isFields);
-  if (!isFields(body)) return [];
+  if (Array.isArray(body)) return body.filter(isObject);
+  if (!isObject(body)) return [];
   // A user may have a member `items`, too, but a collection has no e-mail address.
   const name = 'email' in body ? undefined : COLLECTIONS.find((candidate) => Array.isArray(body[candidate]));
-  return name === undefined ? [body] : (body[name] as unknown[]).filter(isFields);
+  return name === undefined ? [body] : (body[name] as unknown[]).filter(isObject);
 }
 
 /**
@@ -138,8 +139,4 @@ function matching(users: Fields[], email: string): Fields[] {
 
 function isOf(user: Fields, email: string): boolean {
   return typeof user.email === 'string' && user.email.toLowerCase() === email.toLowerCase();
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

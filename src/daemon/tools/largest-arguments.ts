@@ -1,5 +1,6 @@
+import { isObject } from '../../channel/json-object.ts';
 import { estimateTokens } from '../agent/estimate-tokens.ts';
-import { isSchema, partsOf, SchemaReferences } from './schema-parts.ts';
+import { partsOf, SchemaReferences } from './schema-parts.ts';
 import type { JsonSchema } from './tool.ts';
 
 const MAX_NAMED = 3;
@@ -34,9 +35,9 @@ function propertiesOf(root: JsonSchema, references: SchemaReferences): Record<st
   const found: [string, JsonSchema][] = [];
   // A set also visits what is added meanwhile.
   for (const schema of applied) {
-    if (isSchema(schema.properties))
+    if (isObject(schema.properties))
       for (const [name, member] of Object.entries(schema.properties))
-        if (isSchema(member)) found.push([name, member]);
+        if (isObject(member)) found.push([name, member]);
     const same = partsOf(schema).filter((part) => part.applies === 'same');
     for (const one of [...same.map((part) => part.schema), ...references.of(schema)]) applied.add(one);
   }

@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 /**
  * The part of a result that may be shown if it was fetched with default credentials: the public fields of an object, or
  * of each element of an array. Any other result, such as a text, is shown only if `shown` is `all`.
@@ -13,8 +14,4 @@ function pick(value: Readonly<Record<string, unknown>>, fields: readonly string[
   return Object.fromEntries(
     fields.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]),
   );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { isSchema, mapParts, partsOf, SchemaReferences, unescapeSegment } from './schema-parts.ts';
+import { isObject } from '../../channel/json-object.ts';
+import { mapParts, partsOf, SchemaReferences, unescapeSegment } from './schema-parts.ts';
 import type { JsonSchema, ToolArguments } from './tool.ts';
 
 /** The names of properties that all models accept. */
@@ -62,7 +63,7 @@ function withHash(name: string, whole: string): string {
 function propertyNames(root: JsonSchema): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (schema: JsonSchema) => {
-    if (isSchema(schema.properties)) for (const name of Object.keys(schema.properties)) names.add(name);
+    if (isObject(schema.properties)) for (const name of Object.keys(schema.properties)) names.add(name);
     for (const part of partsOf(schema)) visit(part.schema);
   };
   visit(root);
@@ -89,7 +90,7 @@ function safeForm(name: string): string {
 function rename(schema: JsonSchema, aliases: ReadonlyMap<string, string>): JsonSchema {
   const alias = (name: string) => aliases.get(name) ?? name;
   const keys = (map: unknown, value: (one: unknown, name: string) => unknown = (one) => one) =>
-    isSchema(map)
+    isObject(map)
       ? Object.fromEntries(Object.entries(map).map(([name, one]) => [alias(name), value(one, name)]))
       : map;
   const list = (names: unknown) =>
@@ -126,7 +127,7 @@ function renameReference(reference: string, aliases: ReadonlyMap<string, string>
 
 function withName(property: unknown, name: string): unknown {
   if (property === false) return property;
-  const schema = isSchema(property) ? property : {};
+  const schema = isObject(property) ? property : {};
   const { description } = schema;
   const named = `The API calls it \`${name}\`.`;
   return { ...schema, description: typeof description === 'string' ? `${description} ${named}` : named };
@@ -139,21 +140,21 @@ function restore(value: unknown, schemas: readonly JsonSchema[], known: Renamed)
     const inner = applied.flatMap(({ prefixItems, items, additionalItems, unevaluatedItems, contains }) =>
       [prefixItems, items, additionalItems, unevaluatedItems, contains].flat(),
     );
-    return value.map((item) => restore(item, inner.filter(isSchema), known));
+    return value.map((item) => restore(item, inner.filter(isObject), known));
   }
   const members = Object.entries(value).map(([key, member]) => {
     const declared = applied.flatMap(({ properties }) =>
-      isSchema(properties) && Object.hasOwn(properties, key) ? [properties[key]] : [],
+      isObject(properties) && Object.hasOwn(properties, key) ? [properties[key]] : [],
     );
     const others = () =>
       applied.flatMap(({ additionalProperties, patternProperties, unevaluatedProperties }) => [
         additionalProperties,
         unevaluatedProperties,
-        ...(isSchema(patternProperties) ? Object.values(patternProperties) : []),
+        ...(isObject(patternProperties) ? Object.values(patternProperties) : []),
       ]);
     const name = declared.length > 0 ? (known.originals.get(key) ?? key) : key;
     const inner = declared.length > 0 ? declared : others();
-    return [name, restore(member, inner.filter(isSchema), known)];
+    return [name, restore(member, inner.filter(isObject), known)];
   });
   const names = new Set<unknown>();
   for (const [name] of members) {

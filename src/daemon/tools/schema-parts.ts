@@ -1,3 +1,4 @@
+import { isObject } from '../../channel/json-object.ts';
 import type { JsonSchema } from './tool.ts';
 
 /** A schema within another schema. */
@@ -44,7 +45,7 @@ const MAPS: readonly (readonly [string, Applies])[] = [
 export function partsOf(schema: JsonSchema): SchemaPart[] {
   const parts: SchemaPart[] = [];
   const add = (value: unknown, applies: Applies) => {
-    if (isSchema(value)) parts.push({ schema: value, applies });
+    if (isObject(value)) parts.push({ schema: value, applies });
   };
   for (const [keyword, applies] of SCHEMAS) {
     const value = memberOf(schema, keyword);
@@ -52,18 +53,18 @@ export function partsOf(schema: JsonSchema): SchemaPart[] {
   }
   for (const [keyword, applies] of MAPS) {
     const value = memberOf(schema, keyword);
-    if (isSchema(value)) for (const one of Object.values(value)) add(one, applies);
+    if (isObject(value)) for (const one of Object.values(value)) add(one, applies);
   }
   return parts;
 }
 
 /** A copy of a schema in which each schema directly within it is replaced. */
 export function mapParts(schema: JsonSchema, replace: (part: JsonSchema) => JsonSchema): JsonSchema {
-  const one = (value: unknown) => (isSchema(value) ? replace(value) : value);
+  const one = (value: unknown) => (isObject(value) ? replace(value) : value);
   const members = Object.entries(schema).map(([keyword, value]) => {
     if (SCHEMAS.some(([known]) => known === keyword))
       return [keyword, Array.isArray(value) ? value.map(one) : one(value)];
-    if (MAPS.some(([known]) => known === keyword) && isSchema(value))
+    if (MAPS.some(([known]) => known === keyword) && isObject(value))
       return [keyword, Object.fromEntries(Object.entries(value).map(([name, part]) => [name, one(part)]))];
     return [keyword, value];
   });
@@ -85,7 +86,7 @@ export class SchemaReferences {
     return ['$ref', '$dynamicRef'].flatMap((keyword) => {
       const reference = memberOf(schema, keyword);
       const target = typeof reference === 'string' ? this.#find(reference) : undefined;
-      return isSchema(target) ? [target] : [];
+      return isObject(target) ? [target] : [];
     });
   }
 
@@ -113,10 +114,6 @@ export class SchemaReferences {
     this.#anchors = anchors;
     return anchors;
   }
-}
-
-export function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function memberOf(value: unknown, name: string): unknown {

@@ -1,6 +1,7 @@
 import type { CodeKeywordDefinition, KeywordCxt } from 'ajv';
+import { isObject } from '../../channel/json-object.ts';
 import { findTag, type UnionTag } from './find-tag.ts';
-import { isSchema, partsOf } from './schema-parts.ts';
+import { partsOf } from './schema-parts.ts';
 import type { JsonSchema } from './tool.ts';
 
 /** What the error of a union says about the values that its tag may have. */
@@ -93,7 +94,7 @@ export function unionKeyword(
       const { gen, data, it } = cxt;
       const forms = cxt.schema as readonly unknown[];
       const { schema: root } = it.schemaEnv.root;
-      const tag = isSchema(root) ? findTag(forms, root) : null;
+      const tag = isObject(root) ? findTag(forms, root) : null;
       const valid = gen.let('valid', false);
       if (tag === null) checkEach(cxt, valid, forms);
       else
@@ -110,7 +111,7 @@ export function unionKeyword(
 const tracked = new WeakMap<JsonSchema, boolean>();
 
 function usesUnevaluated(schema: unknown): boolean {
-  if (!isSchema(schema)) return false;
+  if (!isObject(schema)) return false;
   const known = tracked.get(schema);
   if (known !== undefined) return known;
   const uses =
@@ -123,7 +124,7 @@ function usesUnevaluated(schema: unknown): boolean {
 
 /** The name of a form in messages for a model. */
 function nameOf(form: unknown, index: number): string {
-  const { title, $ref, required } = isSchema(form) ? form : {};
+  const { title, $ref, required } = isObject(form) ? form : {};
   if (typeof title === 'string' && title.trim() !== '') return title.slice(0, 64);
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1).slice(0, 64);
   const needs = Array.isArray(required) ? required.slice(0, 2).map((name) => String(name).slice(0, 32)) : [];

@@ -1,4 +1,5 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
+import { isObject } from '../../../channel/json-object.ts';
 
 /**
  * The content of a result: its structured content if there is any, otherwise its texts. A note names the types of parts
@@ -37,8 +38,4 @@ function textOf(part: Part): string | null {
     default:
       return null;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

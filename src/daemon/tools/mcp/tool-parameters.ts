@@ -1,3 +1,4 @@
+import { isObject } from '../../../channel/json-object.ts';
 import { closeSchema } from '../close-schema.ts';
 import { validatorOf } from '../compile-schema.ts';
 import { ExplosiveSchema } from '../examine-schema.ts';
@@ -57,8 +58,4 @@ export function toolParameters(
     return { unusable: 'the schema of its arguments is not a valid JSON Schema' };
   }
   return { parameters };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

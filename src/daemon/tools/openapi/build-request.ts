@@ -1,9 +1,9 @@
+import { isObject } from '../../../channel/json-object.ts';
 import { holdsControl, holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encodeFields } from './encode-fields.ts';
 import { encodeFile, encodeText } from './encode-whole.ts';
-import { isObject } from './openapi-document.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
 import { BODY, type RequestBody } from './read-body.ts';

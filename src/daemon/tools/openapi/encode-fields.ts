@@ -1,10 +1,10 @@
+import { isObject } from '../../../channel/json-object.ts';
 import type { EncodedBody } from '../../downstream/encoded-body.ts';
 import { formBody } from '../form-body.ts';
 import { isFileLike } from '../form-file.ts';
 import { formProblem } from '../form-problem.ts';
 import { type FormPart, multipartBody } from '../multipart-body.ts';
 import { concreteTypes } from './media-type.ts';
-import { isObject } from './openapi-document.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { type ParameterForm, queryPairs } from './parameter-styles.ts';
 import { BODY, type FormField, type RequestBody } from './read-body.ts';

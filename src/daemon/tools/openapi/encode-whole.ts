@@ -1,6 +1,6 @@
+import { isObject } from '../../../channel/json-object.ts';
 import type { EncodedBody } from '../../downstream/encoded-body.ts';
 import { essenceOf, hasFields } from './media-type.ts';
-import { isObject } from './openapi-document.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import { readFileArgument } from './read-file-argument.ts';
 import { UnusableArgument } from './unusable-argument.ts';

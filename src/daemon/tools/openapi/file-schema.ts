@@ -1,6 +1,6 @@
+import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
 import { concreteTypes } from './media-type.ts';
-import { isObject } from './openapi-document.ts';
 
 /** Maximum size of a file that a model gives, in bytes. */
 export const MAX_FILE_BYTES = 65_536;

@@ -1,3 +1,4 @@
+import { isObject } from '../../../channel/json-object.ts';
 import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
 
 /** Maximum number of references that lead from one to the next. */
@@ -156,10 +157,6 @@ export function segmentsOf(reference: string): string[] | null {
   } catch {
     return null;
   }
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** An own member of a value. Members of the prototype are ignored. */

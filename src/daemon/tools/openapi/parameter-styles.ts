@@ -1,3 +1,4 @@
+import { isObject } from '../../../channel/json-object.ts';
 /** The style of a parameter (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or `json` for a parameter with `content`. */
 export type ParameterStyle =
   | 'simple'
@@ -37,7 +38,7 @@ export function pathText({ name, style, explode }: ParameterForm, value: unknown
     if (style === 'label') return items.length === 0 ? '' : `.${items.join(explode ? '.' : ',')}`;
     return items.join(',');
   }
-  if (isFields(value)) {
+  if (isObject(value)) {
     const pairs = encodedPairs(value);
     const named = pairs.map((pair) => pair.join('='));
     const flat = pairs.flat().join(',');
@@ -69,7 +70,7 @@ export function queryPairs(form: ParameterForm, value: unknown): string[] {
     if (explode) return value.map((item) => pair(name, write(item)));
     return value.length === 0 ? [] : [pair(name, value.map(write).join(delimiter))];
   }
-  if (isFields(value)) {
+  if (isObject(value)) {
     const entries = Object.entries(value);
     if (explode) return entries.map(([key, part]) => pair(key, write(part)));
     return entries.length === 0
@@ -88,7 +89,7 @@ export function queryPairs(form: ParameterForm, value: unknown): string[] {
 export function headerText({ style, explode }: ParameterForm, value: unknown): string {
   if (style === 'json') return JSON.stringify(value);
   if (Array.isArray(value)) return value.map(textOf).join(',');
-  if (isFields(value)) {
+  if (isObject(value)) {
     const pairs = Object.entries(value).map(([key, part]) => [key, textOf(part)]);
     return explode ? pairs.map((pair) => pair.join('=')).join(',') : pairs.flat().join(',');
   }
@@ -102,12 +103,12 @@ export function headerText({ style, explode }: ParameterForm, value: unknown): s
 function deepPairs(key: string, value: unknown): [string, unknown][] {
   if (Array.isArray(value)) {
     return value.flatMap((item, index) =>
-      isFields(item) || Array.isArray(item)
+      isObject(item) || Array.isArray(item)
         ? deepPairs(`${key}[${index}]`, item)
         : [[`${key}[]`, item] as [string, unknown]],
     );
   }
-  if (isFields(value))
+  if (isObject(value))
     return Object.entries(value).flatMap(([name, part]) => deepPairs(`${key}[${name}]`, part));
   return value === null ? [] : [[key, value]];
 }
@@ -134,8 +135,4 @@ export function encode(text: string): string {
     /[!'()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

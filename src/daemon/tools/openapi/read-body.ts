@@ -1,7 +1,8 @@
+import { isObject } from '../../../channel/json-object.ts';
 import { describesFile } from './file-schema.ts';
 import type { FoundOperation } from './find-operation.ts';
 import { essenceOf, hasFields, isJson, isText } from './media-type.ts';
-import { type DocumentNode, isObject } from './openapi-document.ts';
+import type { DocumentNode } from './openapi-document.ts';
 import type { ParameterStyle } from './parameter-styles.ts';
 import { propertiesOf } from './properties-of.ts';
 

@@ -1,8 +1,9 @@
+import { isObject } from '../../../channel/json-object.ts';
 import { isUnsafeSegment } from '../../downstream/path-segment.ts';
 import { isAllowedHeader } from '../allowed-header.ts';
 import type { FoundOperation } from './find-operation.ts';
 import { isJson } from './media-type.ts';
-import { type DocumentNode, isObject } from './openapi-document.ts';
+import type { DocumentNode } from './openapi-document.ts';
 import { haveSameRoot } from './parameter-root.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
 import { BODY, type RequestBody, readBody } from './read-body.ts';
