@@ -1,4 +1,5 @@
 import koaCors from '@koa/cors';
+import type { Log } from '../log.ts';
 import type { Middleware } from './exchange.ts';
 import { allow, routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';
@@ -7,15 +8,29 @@ const EXPOSED = 'X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempot
 const ALLOWED = 'Content-Type, Authorization, Idempotency-Key, Last-Event-ID, X-Request-Id';
 /** How long a browser may remember a preflight, seconds. */
 const MAX_AGE = 600;
+/** How many origins that are not allowed are logged; anybody can invent more. */
+const LOGGED_MAX = 20;
 
 /**
  * Lets pages of the allowed origins call the routes with `cors`. Origins are compared exactly. A page of another origin
- * gets no allow-origin header, so the browser withholds the response from it. Answers every OPTIONS request.
+ * gets no allow-origin header, so the browser withholds the response from it. The browser tells such a page nothing, so
+ * the first preflight of each origin is logged. Answers every OPTIONS request.
  * @param origins `*` allows every origin, without credentials
  */
-export function cors(origins: readonly string[]): Middleware {
+export function cors(origins: readonly string[], log: Log): Middleware {
   const known = new Set(origins);
   const anyOrigin = known.has('*');
+  const logged = new Set<string>();
+  const logForeign = ({ state, req: { headers } }: Parameters<Middleware>[0]) => {
+    const { origin } = headers;
+    if (origin === undefined || anyOrigin || known.has(origin)) return;
+    if (logged.has(origin) || logged.size >= LOGGED_MAX) return;
+    logged.add(origin);
+    log.info(
+      { request_id: state.request_id, address: state.address, origin },
+      'a page of another origin may not use agentd; if it is yours, add its origin to WEBCHAT_ALLOWED_ORIGINS',
+    );
+  };
   const share: Middleware = koaCors({
     origin: ({ req: { headers } }) => {
       if (headers.origin === undefined) return '';
@@ -29,7 +44,10 @@ export function cors(origins: readonly string[]): Middleware {
     keepHeadersOnError: false,
   });
   return (ctx, next) => {
-    if (ctx.method === 'OPTIONS') return describeRoutes(ctx, share);
+    if (ctx.method === 'OPTIONS') {
+      if (ctx.state.found.others().some(isCors)) logForeign(ctx);
+      return describeRoutes(ctx, share);
+    }
     const { route, others } = ctx.state.found;
     return (route ? isCors(route) : others().some(isCors)) ? share(ctx, next) : next();
   };

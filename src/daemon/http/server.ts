@@ -95,7 +95,7 @@ export function createServer(parts: ServerParts): Server {
   app.use(
     findRoute(createRouter([...routes(parts.channels, parts.outageOf ?? (() => null), log), ...ownRoutes])),
   );
-  app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS));
+  app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
   app.use(keepRefusals(new Refusals(store, clock, log), clock));
   const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES, clock);

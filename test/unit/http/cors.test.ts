@@ -49,6 +49,21 @@ describe('CORS with named origins', () => {
     }
   });
 
+  test('the first preflight of an origin that is not allowed is logged, at most 20 of them', async () => {
+    const { url, log } = await serve({ routes: [echo] });
+    const preflight = (Origin: string) =>
+      fetch(`${url}/echo`, {
+        method: 'OPTIONS',
+        headers: { Origin, 'Access-Control-Request-Method': 'POST' },
+      });
+    const logged = () => log.filter(({ origin }) => origin !== undefined).map(({ origin }) => origin);
+    await preflight(ALLOWED.Origin);
+    for (const _ of [1, 2]) await preflight('https://my-shop.example');
+    expect(logged()).toEqual(['https://my-shop.example']);
+    for (let port = 1; port <= 30; port++) await preflight(`http://localhost:${port}`);
+    expect(logged()).toHaveLength(20);
+  });
+
   test('a preflight of an allowed origin gets 204 with methods, headers and maximum age', async () => {
     const response = await fetch(`${web.url}/echo`, {
       method: 'OPTIONS',
