@@ -92,12 +92,16 @@ async function storeFailure(turn: Answering, error: unknown, services: Services)
   try {
     return await storeFailedTurn(turn, error, services);
   } catch (storeError) {
-    services.log.warn(
-      { ...describeTurn(turn, services), err: storeError },
-      'the trace of a failed message could not be stored',
-    );
+    warnOfTrace(turn, storeError, services);
     return false;
   }
+}
+
+function warnOfTrace(turn: Answering, err: unknown, services: Services): void {
+  services.log.warn(
+    { ...describeTurn(turn, services), err },
+    'the trace of a failed message could not be stored',
+  );
 }
 
 async function storeFailedTurn(turn: Answering, error: unknown, services: Services): Promise<boolean> {
@@ -111,7 +115,13 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
     if ((await turn.commit(all)) !== 'lost') return true;
   }
-  await Promise.all([storeTrace(turn, trace, services), append(changes.events, services.store.streams)]);
+  const traced = storeTrace(turn, trace, services);
+  // The commit has waited for the store as long as a sender may wait.
+  const mayWait = !(error instanceof CommitUnknown);
+  await Promise.all([
+    mayWait ? traced : void traced.catch((err: unknown) => warnOfTrace(turn, err, services)),
+    append(changes.events, services.store.streams),
+  ]);
   return false;
 }
 

@@ -61,6 +61,12 @@ const replies = async ({ sessions }: Store) =>
   (await sessions.turns('room')).map(({ text, reply }) => `${text} → ${reply}`);
 
 describe('after a commit whose outcome is unknown, the daemon', () => {
+  it('tells the sender at once, who has already waited for the store', async () => {
+    const { say: repeat, store } = await sessionWith({ isCarriedOut: false });
+    store.traces.keepRefused = () => new Promise(() => undefined);
+    await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+
   it('does not store a failed turn, because the answered turn may already be stored', async () => {
     const { say: repeat, store } = await sessionWith({ isCarriedOut: true });
     await expect(repeat('request-1')).rejects.toMatchObject({ code: 'unavailable' });
