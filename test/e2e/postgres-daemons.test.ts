@@ -196,7 +196,7 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
       return acknowledged.filter((text) => !came.has(text));
     };
     await expect.poll(missing, TAKEN_OVER).toEqual([]);
-    expect((await ready(one)).body.status).toBe('ok');
+    await expect.poll(async () => (await ready(one)).body.status, TAKEN_OVER).toBe('ok');
     expect((await post(one.url, { user_id: 'u', session_id: 'out', message: 'hello' })).status).toBe(200);
   });
 

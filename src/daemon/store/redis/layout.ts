@@ -20,8 +20,9 @@ export async function checkLayout(redis: RedisKeyspace, connection: RedisConnect
   const at = redis.names.key('layout', null, 'number');
   const read = () => redis.send(() => redis.client.get(at));
   let found = await read();
-  if (found === null && !(await hasKeys(redis))) {
-    await redis.send(() => redis.client.set(at, LAYOUT, 'NX'));
+  if (found === null) {
+    if (!(await hasKeys(redis))) await redis.send(() => redis.client.set(at, LAYOUT, 'NX'));
+    // If there are keys, another daemon may have recorded the layout and written them since the first read.
     found = await read();
   }
   if (found === String(LAYOUT)) return;
