@@ -234,7 +234,7 @@ describe.skipIf(withoutBrowser)('a failure', () => {
 
   it.each([
     ['repetition', 'the same message several times'],
-    ['turn_limit', 'become very long'],
+    ['turn_limit', 'conversation is too long'],
     ['rate_limit', 'many messages in a short time'],
   ])('caused by the loop guard (%s) is explained in words', async (reason, words) => {
     chat.refuse = ({ method }) =>

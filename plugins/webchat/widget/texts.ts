@@ -51,7 +51,7 @@ export const ENGLISH = {
     unavailable: 'The chat is very busy. It continues automatically in a moment.',
     rate_limited: 'You have sent many messages in a short time. Please wait a moment.',
     repetition: 'You have sent the same message several times. Please wait a moment.',
-    turn_limit: 'This conversation has become very long. Please begin a new one.',
+    turn_limit: 'This conversation is too long. Please begin a new one.',
     body_too_large: 'Your message is too long. Please shorten it.',
     confirmation_gone: 'This question is no longer open. Please ask again.',
     agent_timeout: 'The answer took too long. Please try again.',
