@@ -61,7 +61,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
   StoreOfAnotherLayout: {
     advice:
-      'Run the version of agentd that wrote the store, or begin with an empty one: set STATE_DIR or REDIS_URL to another place, or delete the old data. Before the first release, no data is converted: agentd-store(7), "Layout".',
+      'Run the version of agentd that wrote the store, or begin with an empty one: set STATE_DIR, REDIS_URL or DATABASE_URL to another place, or delete the old data. Before the first release, no data is converted: agentd-store(7), "Layout".',
     exitCode: EXIT.unavailable,
   },
   StoreTooOld: {
@@ -90,7 +90,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   StoreUnavailable: {
     message: (error) => `cannot open the store: ${causeOf(error)}`,
     advice:
-      'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis, check REDIS_URL, and that this machine reaches the server.',
+      'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis or Postgres, check REDIS_URL or DATABASE_URL, and that this machine reaches the server.',
     exitCode: EXIT.unavailable,
   },
   EADDRINUSE: {

@@ -2,7 +2,7 @@ import type { AgentTurn } from '../agent/agent.ts';
 import { ContextEnded } from '../context-ended.ts';
 
 /** Maximum size of the state that a runtime keeps, in bytes of JSON. */
-export const STATE_BYTES = 8_192;
+const STATE_BYTES = 8_192;
 
 /** The state that a runtime keeps in a session, as one run reads and changes it. */
 export class RunState {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { StoreOfAnotherLayout } from '../../../src/daemon/store/failures.ts';
 import type { Kind, Ring, Tx } from '../../../src/daemon/store/kernels/kernel.ts';
 import { Database } from '../../../src/daemon/store/kernels/postgres/database.ts';
 import { PostgresKernel } from '../../../src/daemon/store/kernels/postgres/kernel.ts';
@@ -64,6 +65,13 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
     time = START;
   });
   afterAll(() => server.stop());
+
+  it('is not opened on the tables of a later version', async () => {
+    const later = await server.createDatabase();
+    await (await openPostgresStore({ url: later, log })).close();
+    await server.sql('UPDATE agentd_store_schema SET version = 99', later);
+    await expect(openPostgresStore({ url: later, log })).rejects.toThrow(StoreOfAnotherLayout);
+  });
 
   describe('steps at the same time', () => {
     it('on one document of one process need a few trips, and none starves', async () => {

@@ -8,7 +8,7 @@ export interface ClaimState {
 }
 
 /** How long an expired claim is remembered, ms. */
-export const CLAIM_MEMORY_MS = 3_600_000;
+const CLAIM_MEMORY_MS = 3_600_000;
 
 export function newClaim(tx: Tx): ClaimState {
   return { owner: tx.newOwner(), expires_at: tx.now + CLAIM_MS };

@@ -9,7 +9,7 @@ export interface StoredLink extends Link {
 export const LINK: Kind<StoredLink> = { name: 'link', expires: ({ expires_at }) => expires_at };
 
 /** For each alias, the key of the link that it was last bound to. */
-export const ALIAS: Kind<{ key: string; expires_at: number }> = {
+const ALIAS: Kind<{ key: string; expires_at: number }> = {
   name: 'alias',
   expires: ({ expires_at }) => expires_at,
 };

@@ -81,7 +81,7 @@ export function createSession(tx: Tx, session: Session): void {
 }
 
 /** @throws if a live session has one of the new session's ids, as its current or its former id. */
-export function expectFreeIds(tx: Tx, session: Session): void {
+function expectFreeIds(tx: Tx, session: Session): void {
   if (namesOf(session).some((name) => findSession(tx, name) !== null))
     throw new Error('the id of the new session is already used by another session');
 }

@@ -133,7 +133,7 @@ export function appendEvents(tx: Tx, stream_id: string, events: readonly StreamE
 }
 
 /** @throws if the events do not follow the last event of a running stream. */
-export function expectNext(tx: Tx, stream_id: string, events: readonly StreamEvent[]): StoredStream {
+function expectNext(tx: Tx, stream_id: string, events: readonly StreamEvent[]): StoredStream {
   const stored = tx.get(STREAM, stream_id);
   if (stored?.record.state !== 'running') throw new Error('events are added to a stream that is not running');
   events.forEach(({ id }, index) => {

@@ -16,8 +16,8 @@ export interface Schema {
 /**
  * Brings the database to the schema of this version. One daemon at a time migrates, and the others wait for it. Applies
  * all steps or none.
- * @throws StoreUnavailable if the database cannot be reached or, with a `StoreOfAnotherLayout` as its cause, if a later version
- * has written the schema.
+ * @throws StoreUnavailable if the database cannot be reached or, with a `StoreOfAnotherLayout` as its cause, if a later
+ * version has written the schema.
  */
 export async function migrate(database: Database, { table, lock, steps }: Schema): Promise<void> {
   await database.migration(async ({ query }) => {

@@ -1,4 +1,5 @@
 import type { Log } from '../../../log.ts';
+import { StoreOfAnotherLayout } from '../../failures.ts';
 import { replicaStore } from '../../logic/replicas.ts';
 import { type Bounds, storeOver } from '../../logic/store.ts';
 import type { Store } from '../../store.ts';
@@ -27,7 +28,7 @@ export interface PostgresOptions extends Partial<Bounds> {
 /**
  * Opens the store in a Postgres database, which any number of daemons share, and brings its tables to the schema of this
  * version.
- * @throws StoreUnavailable if the database cannot be reached, StoreTooNew if a later version has written it.
+ * @throws StoreUnavailable if the database cannot be reached, StoreOfAnotherLayout if a later version has written it.
  */
 export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOptions): Promise<Store> {
   const database = new Database(url, log, LIMITS);
@@ -36,7 +37,8 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
     await migrate(database, { ...SCHEMA, steps: readSteps(new URL('documents/', import.meta.url)) });
   } catch (error) {
     await kernel.close();
-    throw error;
+    const { cause } = error as Error;
+    throw cause instanceof StoreOfAnotherLayout ? cause : error;
   }
   return storeOver(
     kernel,
