@@ -8,12 +8,16 @@ export interface Kernel {
   /** Names the database for people. */
   readonly description: string;
   /**
-   * Runs the work in one atomic step. All its reads are of one moment. Its writes are stored only if each document that it
-   * has read with `get` or `items`, put or deleted is still the same; the work runs again otherwise. `first` and `count`
-   * are not checked again: a document that another step puts into an index at the same time may be missing, and one that
-   * was found but not read or put may have changed. If that matters, each step that changes the index has to put a
-   * document that the reader also puts (`keepsSession`). If the work throws, nothing is written. Durable when it resolves, unless the step is lazy: a lazy change is durable with the next step
-   * that is not, at the latest.
+   * Runs the work in one atomic step. All its reads are of one moment. Its writes are stored only if each document that
+   * it has read with `get` or `items`, put or deleted is still the same; the work runs again otherwise. If the work
+   * throws, nothing is written.
+   *
+   * `first` and `count` are not checked again: a document that another step puts into an index at the same time may be
+   * missing, and one that was found but not read or put may have changed. If that matters, each step that changes the
+   * index has to put a document that the reader also puts (`keepsSession`).
+   *
+   * Durable when it resolves, unless the step is lazy: a lazy change is durable with the next step that is not, at the
+   * latest.
    * @param work may run several times, until its reads are still true when its writes are stored. It must not use a
    *   clock, random numbers or anything else outside of the transaction.
    * @throws StoreUnavailable if the database cannot be read or written.
