@@ -236,17 +236,21 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
     const blocker = new Client({ connectionString: url });
     await blocker.connect();
     await blocker.query('BEGIN; LOCK TABLE agentd_documents IN EXCLUSIVE MODE');
-    const commit = kernel.step(increment('x')).catch((error: unknown) => error);
-    const waiting =
-      "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%agentd_commit%'";
-    const { rows } = await expect
-      .poll(async () => (await blocker.query(waiting)).rows.length)
-      .toBe(1)
-      .then(() => blocker.query<{ pid: number }>(waiting));
-    await blocker.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
-    expect(await commit).toBeInstanceOf(StoreUnavailable);
-    expect(kernel.failure).not.toBeNull();
-    await blocker.end();
+    try {
+      const commit = kernel.step(increment('x')).catch((error: unknown) => error);
+      // Each time on a new connection: within a transaction, Postgres shows the activity of its first look again.
+      const waiting = () =>
+        server.sql(
+          "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%agentd_commit%'",
+          url,
+        );
+      await expect.poll(waiting).toMatch(/^\d+$/);
+      await server.sql(`SELECT pg_terminate_backend(${await waiting()})`, url);
+      expect(await commit).toBeInstanceOf(StoreUnavailable);
+      expect(kernel.failure).not.toBeNull();
+    } finally {
+      await blocker.end();
+    }
     expect(await kernel.step(increment('x'))).toBe(2);
     expect(kernel.failure).toBeNull();
   });
