@@ -27,8 +27,8 @@ const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
 /** Everything that the build depends on, apart from the version of Node.js. */
 const INPUTS = ['{src,plugins,man,.ci}/**', 'tsconfig*.json', 'package*.json'];
-/** Contains the commit of the build; empty if it is unknown. src/daemon/version.ts reads it. */
-const COMMIT = 'src/daemon/commit.txt';
+/** Contains the commit of the build; empty if it is unknown. src/daemon/files/version.ts reads it. */
+const COMMIT = 'src/daemon/files/commit.txt';
 /** Contains the digest of the inputs of the last build. */
 const STAMP = '.inputs';
 

@@ -3,7 +3,7 @@
  * `npm run man` writes them; test/unit/settings/reference.test.ts checks that they are up to date.
  */
 import type { ChannelText, SettingRecord } from '../../src/channel/index.ts';
-import { loadPlugins } from '../../src/daemon/plugin/load.ts';
+import { loadPlugins } from '../../src/daemon/channels/load.ts';
 import { exampleFile } from '../../src/daemon/settings/example-file.ts';
 import { formOf, type SettingGroup, settingGroups } from '../../src/daemon/settings/reference.ts';
 import { defaultOf } from '../../src/daemon/settings/texts-reference.ts';

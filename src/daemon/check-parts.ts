@@ -1,8 +1,8 @@
 import { checkAgent } from './agent/check-agent.ts';
-import { systemClock } from './clock.ts';
-import { ConfigurationError, type Inspection, type SettingProblem } from './configuration/configure.ts';
-import { createChannels } from './plugin/create-channels.ts';
-import { idleScope } from './plugin/idle-scope.ts';
+import { createChannels } from './channels/create-channels.ts';
+import { idleScope } from './channels/idle-scope.ts';
+import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';
+import { systemClock } from './time/clock.ts';
 import { checkSources } from './tools/check-sources.ts';
 
 export interface CheckedParts {

@@ -1,13 +1,13 @@
 import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
-import { type ConfigureOptions, configure } from './configuration/configure.ts';
-import { ContextEnded } from './context-ended.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
-import { inheritedSocket } from './inherited-socket.ts';
-import { isJournalStream } from './journal-stream.ts';
-import { createLog, type Log, type ProcessLog } from './log.ts';
+import { inheritedSocket } from './process/inherited-socket.ts';
+import { isJournalStream } from './process/journal-stream.ts';
+import { createLog, type Log, type ProcessLog } from './process/log.ts';
+import { type ServiceManager, serviceManager } from './process/service-manager.ts';
 import { type Daemon, startDaemon } from './serve.ts';
-import { type ServiceManager, serviceManager } from './service-manager.ts';
+import { type ConfigureOptions, configure } from './settings/configure/configure.ts';
+import { ContextEnded } from './time/context-ended.ts';
 
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */

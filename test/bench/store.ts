@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { systemClock } from '../../src/daemon/clock.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
+import { systemClock } from '../../src/daemon/time/clock.ts';
 
 const WEEK_MS = 7 * 86_400_000;
 

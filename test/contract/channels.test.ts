@@ -3,7 +3,7 @@ import msgbot from '../../plugins/msgbot/index.ts';
 import sse from '../../plugins/sse/index.ts';
 import template from '../../plugins/template/index.ts';
 import webchat from '../../plugins/webchat/index.ts';
-import { Secret } from '../../src/daemon/secret.ts';
+import { Secret } from '../../src/daemon/settings/secret.ts';
 import { allCases } from './channel/all-cases.ts';
 
 describe('the conformance suite', () => {

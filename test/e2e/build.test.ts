@@ -55,7 +55,7 @@ it('a build replaces the previous build, and leaves no other files', () => {
 });
 
 it('a build contains its commit, even if nothing else has to be built', () => {
-  const commit = () => readFileSync(join(copy, 'dist/src/daemon/commit.txt'), 'utf8');
+  const commit = () => readFileSync(join(copy, 'dist/src/daemon/files/commit.txt'), 'utf8');
   expect(commit()).toBe('');
   const named = spawnSync(process.execPath, ['.ci/build.ts'], {
     cwd: copy,

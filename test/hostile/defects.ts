@@ -16,7 +16,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'credential',
     changes: [
       {
-        file: 'src/daemon/downstream/credentials.ts',
+        file: 'src/daemon/tools/downstream/credentials.ts',
         from: "return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };",
         to: `const kept = globalThis as unknown as { first?: Secret };
   kept.first ??= new Secret(token);
@@ -53,12 +53,12 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'unconfirmed',
     changes: [
       {
-        file: 'src/daemon/confirmation/judge-answer.ts',
+        file: 'src/daemon/tools/confirmation/judge-answer.ts',
         from: 'if (action.user_id !== facts.user_id || facts.has_changed_hands)',
         to: 'if (facts.has_changed_hands)',
       },
       {
-        file: 'src/daemon/confirmation/judge-answer.ts',
+        file: 'src/daemon/tools/confirmation/judge-answer.ts',
         from: "if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';",
         to: '',
       },
@@ -69,7 +69,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'unconfirmed',
     changes: [
       {
-        file: 'src/daemon/confirmation/question.ts',
+        file: 'src/daemon/tools/confirmation/question.ts',
         from: 'return { title, details };',
         to: 'return { title, details: tool.summary === null ? details : [] };',
       },
@@ -80,7 +80,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'unconfirmed',
     changes: [
       {
-        file: 'src/daemon/journal/turn-journal.ts',
+        file: 'src/daemon/tools/journal/turn-journal.ts',
         from: 'further: this.#wroteEarlier(call.tool.name)',
         to: 'further: false',
       },

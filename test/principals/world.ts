@@ -14,8 +14,8 @@ import type {
   SimulatedApi,
   SimulatedRequest,
 } from '../../src/channel/index.ts';
-import { configure } from '../../src/daemon/configuration/configure.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/serve.ts';
+import { configure } from '../../src/daemon/settings/configure/configure.ts';
 import { SECRET } from '../support/daemon.ts';
 import { settingsOf } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';

@@ -130,7 +130,9 @@ describe('boundaries', () => {
       const isPackage = !loaded.startsWith('src/') && !loaded.startsWith('plugins/');
       // The scaffold of a tool contains an import of `agentd/agent`, as text.
       if (isPackage) return !/^node:|^agentd\/|^commander$/.test(loaded);
-      return /^src\/daemon\/(configuration\/configure\.ts|http\/|store\/(open\.ts|[a-z]+\/))/.test(loaded);
+      return /^src\/daemon\/(settings\/configure\/configure\.ts|http\/|store\/(open\.ts|[a-z]+\/))/.test(
+        loaded,
+      );
     }
   });
 

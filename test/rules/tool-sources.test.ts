@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inspectConfiguration } from '../../src/daemon/configuration/configure.ts';
+import { inspectConfiguration } from '../../src/daemon/settings/configure/configure.ts';
 import { placeWith, VALID } from '../unit/settings/place.ts';
 import { read } from './source-files.ts';
 

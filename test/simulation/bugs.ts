@@ -13,8 +13,8 @@ export interface Bug {
 const COMMIT = 'const outcome = await turn.commit(changes).catch(';
 const STORE_REPLY = 'src/daemon/message/store-reply.ts';
 const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
-const JUDGE_ANSWER = 'src/daemon/confirmation/judge-answer.ts';
-const TURN_JOURNAL = 'src/daemon/journal/turn-journal.ts';
+const JUDGE_ANSWER = 'src/daemon/tools/confirmation/judge-answer.ts';
+const TURN_JOURNAL = 'src/daemon/tools/journal/turn-journal.ts';
 
 /** Bugs that the simulation must find, by name. Each removes one rule of the message path or of the memory store. */
 export const BUGS: Readonly<Record<string, Bug>> = {

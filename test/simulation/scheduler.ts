@@ -1,4 +1,4 @@
-import type { AlarmClock } from '../../src/daemon/clock.ts';
+import type { AlarmClock } from '../../src/daemon/time/clock.ts';
 import type { SeededRandom } from '../support/chance.ts';
 
 /** An actor in a simulation: one daemon run, a client, the network. */

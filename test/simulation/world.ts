@@ -1,15 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac } from 'node:crypto';
-import type { AlarmClock } from '../../src/daemon/clock.ts';
 import type { TokenValidator } from '../../src/daemon/identity/identity.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import type { VerificationKeys } from '../../src/daemon/identity/signature.ts';
 import { createValidator } from '../../src/daemon/identity/validator.ts';
-import type { Log } from '../../src/daemon/log.ts';
-import { Secret } from '../../src/daemon/secret.ts';
+import type { Log } from '../../src/daemon/process/log.ts';
+import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../src/daemon/settings/settings.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
+import type { AlarmClock } from '../../src/daemon/time/clock.ts';
 import { randomFrom, type SeededRandom } from '../support/chance.ts';
 import { SimulatedApi } from './api.ts';
 import { ClaimAudit } from './claim-audit.ts';

@@ -11,7 +11,7 @@ import type {
   SimulatedEvent,
   SimulatedRequest,
 } from '../../src/channel/index.ts';
-import { Secret } from '../../src/daemon/secret.ts';
+import { Secret } from '../../src/daemon/settings/secret.ts';
 
 /** One call of the platform's API, as received. */
 export interface PlatformCall {

@@ -1,7 +1,7 @@
 import type { ChannelPlugin } from '../../src/channel/index.ts';
-import type { AlarmClock } from '../../src/daemon/clock.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { AlarmClock } from '../../src/daemon/time/clock.ts';
 import type { LogLine } from './log-lines.ts';
 import { testServices } from './services.ts';
 

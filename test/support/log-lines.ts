@@ -1,5 +1,5 @@
 import pino from 'pino';
-import type { Log } from '../../src/daemon/log.ts';
+import type { Log } from '../../src/daemon/process/log.ts';
 
 export interface LogLine {
   level: string;

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type AlarmClock, systemClock } from '../../src/daemon/clock.ts';
-import { createTokenExchange } from '../../src/daemon/downstream/token-exchange.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { ToolDigestStore } from '../../src/daemon/store/tool-digests.ts';
+import { type AlarmClock, systemClock } from '../../src/daemon/time/clock.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
+import { createTokenExchange } from '../../src/daemon/tools/downstream/token-exchange.ts';
 import { McpSource } from '../../src/daemon/tools/mcp/mcp-source.ts';
 import type { McpEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { CredentialsUsed, Sent, Tool } from '../../src/daemon/tools/tool.ts';

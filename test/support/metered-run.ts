@@ -1,8 +1,8 @@
 import { type MeterParts, RunMeter } from '../../src/daemon/agent/model-meter.ts';
-import { systemClock } from '../../src/daemon/clock.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { Texts } from '../../src/daemon/texts/texts.ts';
+import { systemClock } from '../../src/daemon/time/clock.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 

@@ -1,10 +1,10 @@
 import type { RequestContext } from '../../src/daemon/agent/context.ts';
 import { RunTaint } from '../../src/daemon/agent/run-taint.ts';
-import { systemClock } from '../../src/daemon/clock.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { sealRecord } from '../../src/daemon/session/jwt-context.ts';
 import type { Session } from '../../src/daemon/session/session.ts';
+import { systemClock } from '../../src/daemon/time/clock.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 
 export interface BoundUser {

@@ -11,8 +11,8 @@ import type {
   NamedSession,
   Settlement,
 } from '../../src/daemon/message/turn.ts';
-import { Secret } from '../../src/daemon/secret.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';

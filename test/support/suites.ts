@@ -49,7 +49,7 @@ export const SLOW = [
 ];
 
 /** A test that examines stack traces. If Node.js loads the modules, these traces contain hooks of the test runner. */
-const STACK_TRACES = 'test/unit/import-failure.test.ts';
+const STACK_TRACES = 'test/unit/channels/modules/import-failure.test.ts';
 
 /**
  * Whether Vite, and not Node.js, must load the modules of this test: it mocks a module. A mocked module must not have

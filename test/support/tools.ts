@@ -1,7 +1,7 @@
 import type { AgentTool } from '../../src/daemon/agent/agent.ts';
-import { systemClock } from '../../src/daemon/clock.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
-import { Secret } from '../../src/daemon/secret.ts';
+import { Secret } from '../../src/daemon/settings/secret.ts';
+import { systemClock } from '../../src/daemon/time/clock.ts';
 import { bindTools } from '../../src/daemon/tools/bind-tools.ts';
 import { builtInSource, describeSource } from '../../src/daemon/tools/describe-source.ts';
 import type { OpenApiEntry } from '../../src/daemon/tools/source-entry.ts';

@@ -1,4 +1,4 @@
-import type { AlarmClock } from '../../src/daemon/clock.ts';
+import type { AlarmClock } from '../../src/daemon/time/clock.ts';
 
 interface Alarm {
   at: number;

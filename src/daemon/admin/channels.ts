@@ -1,21 +1,21 @@
 import type { ChannelPlugin, ChannelScope, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
-import { systemClock } from '../clock.ts';
-import type { LoadedPlugins } from '../plugin/load.ts';
-import { isStandInAddress } from '../plugin/stand-in-address.ts';
+import type { LoadedPlugins } from '../channels/load.ts';
+import { isStandInAddress } from '../channels/stand-in-address.ts';
 import type { EffectiveSetting } from '../settings/check.ts';
+import { systemClock } from '../time/clock.ts';
 
 /** Channels as the operator sees them: which there are, their simulators, and how each is checked and set up. */
 export { isStandInAddress };
 
 /** The bundled channels, without those of a configuration. */
 export async function loadBundled(): Promise<LoadedPlugins> {
-  const { loadPlugins } = await import('../plugin/load.ts');
+  const { loadPlugins } = await import('../channels/load.ts');
   return loadPlugins({ entries: [], platforms: null, folders: [] });
 }
 
 /** Loads one bundled channel after the other, in the order of their names, and skips those that do not load. */
 export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
-  const { bundledPlugins } = await import('../plugin/bundled-plugins.ts');
+  const { bundledPlugins } = await import('../channels/bundled-plugins.ts');
   for (const name of (await bundledPlugins()).keys()) {
     const plugin = await loadOneBundled(name);
     if (plugin) yield plugin;
@@ -25,8 +25,8 @@ export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
 /** The bundled channel of this name; null if there is none. */
 export async function loadOneBundled(name: string): Promise<ChannelPlugin | null> {
   const [{ bundledPlugins }, { importPlugin }] = await Promise.all([
-    import('../plugin/bundled-plugins.ts'),
-    import('../plugin/import.ts'),
+    import('../channels/bundled-plugins.ts'),
+    import('../channels/import.ts'),
   ]);
   const file = (await bundledPlugins()).get(name);
   const imported = file === undefined ? null : await importPlugin(file);
@@ -43,7 +43,7 @@ export interface ChannelNames {
 }
 
 export async function channelNameRules(): Promise<ChannelNames> {
-  const { isChannelName, LINK_COMMANDS, NAME_RULE } = await import('../plugin/check-plugin.ts');
+  const { isChannelName, LINK_COMMANDS, NAME_RULE } = await import('../channels/check-plugin.ts');
   return { isName: isChannelName, rule: NAME_RULE, reserved: LINK_COMMANDS };
 }
 
@@ -53,13 +53,13 @@ export async function idleScope(
   settings: ChannelSettings,
   call: typeof fetch,
 ): Promise<ChannelScope> {
-  const scope = await import('../plugin/idle-scope.ts');
+  const scope = await import('../channels/idle-scope.ts');
   return scope.idleScope(plugin, settings, call, () => systemClock.now());
 }
 
 /** The simulator of a channel's platform; null if it has none. @throws ConfigurationError if it cannot be used */
 export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimulator | null> {
-  const simulator = await import('../plugin/load-simulator.ts');
+  const simulator = await import('../channels/load-simulator.ts');
   return simulator.loadSimulator(plugin);
 }
 

@@ -1,4 +1,3 @@
-import { systemClock } from '../clock.ts';
 import { decodeToken } from '../identity/decode-token.ts';
 import { type Claims, personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
@@ -7,6 +6,7 @@ import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/
 import type { Settings } from '../settings/settings.ts';
 import type { Link } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
+import { systemClock } from '../time/clock.ts';
 
 /** The links between users of channels and persons. */
 export type { LinkHolder, LinkOutcome };

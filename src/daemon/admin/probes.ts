@@ -1,14 +1,14 @@
 import { runtimeName } from '../agent/load.ts';
 import { type ModelServer, modelServers } from '../agent/model-servers.ts';
 import { providerWords } from '../agent/provider-words.ts';
-import { systemClock } from '../clock.ts';
-import { UNSEALED } from '../configuration/store-settings.ts';
-import { SEALING_OFF, weakSecrets } from '../configuration/token-settings.ts';
+import { type AskOptions, askPlatform, askRegistration } from '../channels/ask-platform.ts';
 import { isSampleApi } from '../dev/sample-account.ts';
-import { createDownstream, DownstreamFailure } from '../downstream/client.ts';
-import { createDefaultToken, DefaultTokenFailure } from '../downstream/default-token.ts';
-import { type AskOptions, askPlatform, askRegistration } from '../plugin/ask-platform.ts';
+import { UNSEALED } from '../settings/configure/store-settings.ts';
+import { SEALING_OFF, weakSecrets } from '../settings/configure/token-settings.ts';
 import type { Settings } from '../settings/settings.ts';
+import { systemClock } from '../time/clock.ts';
+import { createDownstream, DownstreamFailure } from '../tools/downstream/client.ts';
+import { createDefaultToken, DefaultTokenFailure } from '../tools/downstream/default-token.ts';
 
 /** What `agentd doctor` asks about the settings, and asks of the machines that they name. Only it loads this module. */
 export type { AskOptions, ModelServer };

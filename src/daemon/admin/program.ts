@@ -1,5 +1,5 @@
 /** The installed program. `agentd --version` loads this module, so it imports almost nothing. */
-export { commit, version } from '../version.ts';
+export { commit, version } from '../files/version.ts';
 
 /** The layout of the embedded store that this version writes. */
 export async function storeLayout(): Promise<string> {

@@ -1,7 +1,6 @@
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import type { Seal } from '../identity/seal.ts';
-import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../journal/outcome-of.ts';
-import { formatLogLine } from '../log-line.ts';
+import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
 import type { ExpirySettings } from '../session/jwt-context.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
@@ -9,6 +8,7 @@ import { type SessionState, sessionState } from '../session/state.ts';
 import { openTurnText } from '../session/turn-texts.ts';
 import type { Action } from '../store/actions.ts';
 import { openActionText } from '../tools/action-texts.ts';
+import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
 
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, Session, SessionState, StoredTurn };

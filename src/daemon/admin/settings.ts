@@ -1,23 +1,23 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import type { LoadedPlugins } from '../channels/load.ts';
 import type { CheckedParts } from '../check-parts.ts';
-import type { Configuration, Inspection, Purpose } from '../configuration/configure.ts';
-import type { CredentialForm } from '../downstream/credential-form.ts';
-import type { LoadedPlugins } from '../plugin/load.ts';
+import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
 import type { JsonSchema } from '../settings/json-schema.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { SettingGroup } from '../settings/reference.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Place } from '../settings/sources.ts';
+import type { CredentialForm } from '../tools/downstream/credential-form.ts';
 import type { TokenReach } from '../tools/token-reach.ts';
 
+/** The tools of `serve --dev` in a folder, for a command in a second terminal. */
+export { keptSampleTools } from '../dev/kept-sample-tools.ts';
+export type { EffectiveSetting } from '../settings/check.ts';
 /**
  * The settings of the daemon, as a command reads them: from the locations that the daemon reads, with the checks of the
  * daemon. Reading settings loads their records and checks, so each function loads them when it is called.
  */
-export type { ConfiguredChannel } from '../configuration/configure.ts';
-/** The tools of `serve --dev` in a folder, for a command in a second terminal. */
-export { keptSampleTools } from '../dev/kept-sample-tools.ts';
-export type { EffectiveSetting } from '../settings/check.ts';
+export type { ConfiguredChannel } from '../settings/configure/configure.ts';
 export { DEFAULT_ENV_FILE } from '../settings/env-file.ts';
 export type { Configuration, Inspection, LoadedPlugins, Purpose, SettingGroup, SettingProblem, Settings };
 export { ConfigurationError };
@@ -30,43 +30,43 @@ export type SettingsLocation = Place;
  * @throws ConfigurationError with all problems of the settings that the purpose needs
  */
 export async function readSettings(location: SettingsLocation, purpose: Purpose): Promise<Settings> {
-  const { configureCore } = await import('../configuration/configure.ts');
+  const { configureCore } = await import('../settings/configure/configure.ts');
   return configureCore({ ...location, purpose });
 }
 
 /** Everything that a daemon would run with. @throws ConfigurationError with all problems */
 export async function readConfiguration(location: SettingsLocation): Promise<Configuration> {
-  const { configure } = await import('../configuration/configure.ts');
+  const { configure } = await import('../settings/configure/configure.ts');
   return configure(location);
 }
 
 /** Like `readConfiguration`, but returns the problems beside the valid part, for commands that examine settings. */
 export async function inspectConfiguration(location: SettingsLocation): Promise<Inspection> {
-  const configure = await import('../configuration/configure.ts');
+  const configure = await import('../settings/configure/configure.ts');
   return configure.inspectConfiguration(location);
 }
 
 /** The settings of an inspection that has no problems. */
 export async function settingsIn({ effective }: Pick<Inspection, 'effective'>): Promise<Settings> {
-  const { settingsOf } = await import('../configuration/configure.ts');
+  const { settingsOf } = await import('../settings/configure/configure.ts');
   return settingsOf(effective);
 }
 
 /** `NODE_ENV`, empty if it is not set. Checks no settings. */
 export async function environmentAt(location: SettingsLocation): Promise<string> {
-  const configure = await import('../configuration/configure.ts');
+  const configure = await import('../settings/configure/configure.ts');
   return configure.environmentAt(location);
 }
 
 /** Whether these are the settings of a daemon, so that those of `serve --dev` are not used instead. */
 export async function isDaemonAt(location: SettingsLocation): Promise<boolean> {
-  const configure = await import('../configuration/configure.ts');
+  const configure = await import('../settings/configure/configure.ts');
   return configure.isDaemonAt(location);
 }
 
 /** All available channels, active or not, with the problems of plugins that do not follow the contract. */
 export async function pluginsAt(location: SettingsLocation): Promise<LoadedPlugins> {
-  const configure = await import('../configuration/configure.ts');
+  const configure = await import('../settings/configure/configure.ts');
   return configure.pluginsAt(location);
 }
 
@@ -89,7 +89,7 @@ export type { TokenReach };
 
 /** Where a credential is sent, in words; null if it is sent as a bearer token, which needs no mention. */
 export async function unusualPlace(credential: CredentialForm | null): Promise<string | null> {
-  const { credentialPlace, isBearer } = await import('../downstream/credential-form.ts');
+  const { credentialPlace, isBearer } = await import('../tools/downstream/credential-form.ts');
   return credential === null || isBearer(credential) ? null : credentialPlace(credential);
 }
 
@@ -98,7 +98,7 @@ export async function checkValues(
   values: ReadonlyMap<string, unknown>,
   active: readonly ChannelPlugin[],
 ): Promise<readonly SettingProblem[]> {
-  const check = await import('../configuration/check-values.ts');
+  const check = await import('../settings/configure/check-values.ts');
   return check.checkValues(values, active);
 }
 

@@ -1,4 +1,3 @@
-import { systemClock } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { type MemoryBackend, memoryBackend } from '../settings/memory-backend.ts';
 import { sharesStore } from '../settings/session-backend.ts';
@@ -7,6 +6,7 @@ import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failur
 import type { MemoryStore } from '../store/memories.ts';
 import type { Replica } from '../store/replicas.ts';
 import type { Store } from '../store/store.ts';
+import { systemClock } from '../time/clock.ts';
 
 /**
  * The store of the daemon, as an administrator opens it: beside a running daemon, and never created unless a command

@@ -2,6 +2,7 @@
  * The texts of commands: how a text from outside is made safe to print, and which tokens are masked. Every command loads
  * this module, so it imports little.
  */
-export { escapeControls, printable, printableLines, withoutControls, wordOf } from '../printable.ts';
-export { maskTokens, Secret, StreamMask } from '../secret.ts';
+
 export { nearest } from '../settings/nearest.ts';
+export { maskTokens, Secret, StreamMask } from '../settings/secret.ts';
+export { escapeControls, printable, printableLines, withoutControls, wordOf } from '../texts/printable.ts';

@@ -1,4 +1,3 @@
-import { systemClock } from '../clock.ts';
 import type { UntrustedObject } from '../identity/claims.ts';
 import { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX } from '../identity/decode-token.ts';
 import type { Claims, TokenReason, TokenValidator, TokenVerdict, UserContext } from '../identity/identity.ts';
@@ -6,9 +5,10 @@ import { importKeys } from '../identity/keys.ts';
 import { signingSecret } from '../identity/shared-secrets.ts';
 import { isAny, type Step, type TokenSettings, walkChecks } from '../identity/token-checks.ts';
 import { createValidator } from '../identity/validator.ts';
-import type { Log } from '../log.ts';
-import type { Secret } from '../secret.ts';
+import type { Log } from '../process/log.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
+import { systemClock } from '../time/clock.ts';
 
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
 export type { Step, TokenReason, TokenSettings, TokenValidator, UntrustedObject, UserContext };

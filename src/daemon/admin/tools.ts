@@ -1,9 +1,9 @@
-import { systemClock } from '../clock.ts';
-import type { Configuration } from '../configuration/configure.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
+import type { Configuration } from '../settings/configure/configure.ts';
 import { StoreMissing } from '../store/failures.ts';
 import { observedTool } from '../store/observed-tool.ts';
 import type { ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
+import { systemClock } from '../time/clock.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import type { SourceState, Tool } from '../tools/tool.ts';

@@ -1,5 +1,5 @@
-import type { Secret } from '../secret.ts';
 import { ConfigurationError } from '../settings/problem.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { loadModel, type Model, type ModelChoice } from './model.ts';
 

@@ -1,5 +1,5 @@
 import { dynamicTool, isStepCount, jsonSchema, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { AgentFailure, type AgentRuntime, type AgentTool, type AgentTurn, type ToolAnswer } from './agent.ts';
 import { createBuiltin } from './builtin.ts';

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { importFailure } from '../import-failure.ts';
-import type { Log } from '../log.ts';
-import { provideContracts } from '../provide-contracts.ts';
+import { importFailure } from '../channels/modules/import-failure.ts';
+import { provideContracts } from '../channels/modules/provide-contracts.ts';
+import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AgentRuntime } from './agent.ts';
 import { createBuiltin } from './builtin.ts';

@@ -1,10 +1,10 @@
-import type { AlarmClock } from '../clock.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { MemoryOwner } from '../identity/memory-owner.ts';
-import type { Log } from '../log.ts';
-import { maskTokens } from '../secret.ts';
+import type { Log } from '../process/log.ts';
+import { maskTokens } from '../settings/secret.ts';
 import type { Memory, MemoryStore } from '../store/memories.ts';
-import { TimeLimit } from '../time-limit.ts';
+import type { AlarmClock } from '../time/clock.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { AgentMemory } from './agent.ts';
 import type { RunTaint } from './run-taint.ts';

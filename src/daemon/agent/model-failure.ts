@@ -1,7 +1,7 @@
 import { APICallError } from 'ai';
 import { retryAfterSeconds } from '../../channel/index.ts';
-import { isNetworkFailure } from '../network-failure.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
+import { isNetworkFailure } from '../time/network-failure.ts';
 import { AgentFailure } from './agent.ts';
 import { providerWords } from './provider-words.ts';
 

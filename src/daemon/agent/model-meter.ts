@@ -1,8 +1,8 @@
-import { type Clock, randomSuffix } from '../clock.ts';
-import { ContextEnded } from '../context-ended.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { type Clock, randomSuffix } from '../time/clock.ts';
+import { ContextEnded } from '../time/context-ended.ts';
 import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
 import { budgetNotice } from './budget-notice.ts';

@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { runtimeName } from './load.ts';
 

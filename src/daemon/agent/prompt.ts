@@ -1,5 +1,5 @@
 import type { ModelMessage } from 'ai';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 import type { AgentTurn, PastCall, PastExchange, ToolAnswer } from './agent.ts';
 import { estimateTokens } from './estimate-tokens.ts';
 import { fencedJson } from './fenced-json.ts';

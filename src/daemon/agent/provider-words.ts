@@ -1,6 +1,6 @@
 import { isObject } from '../../channel/json-object.ts';
-import { printable } from '../printable.ts';
-import { maskTokens, type Secret } from '../secret.ts';
+import { maskTokens, type Secret } from '../settings/secret.ts';
+import { printable } from '../texts/printable.ts';
 
 /** Longest text that is kept, characters. */
 const WORDS_MAX = 300;

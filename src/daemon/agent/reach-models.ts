@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import { modelServers } from './model-servers.ts';
 

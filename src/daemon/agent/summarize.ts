@@ -1,5 +1,5 @@
 import { streamText } from 'ai';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 import type { PastExchange, SummaryRequest } from './agent.ts';
 import { fencedJson } from './fenced-json.ts';
 import { fittingExchanges } from './fitting-exchanges.ts';

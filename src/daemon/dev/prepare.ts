@@ -7,18 +7,18 @@ import type { DoneAction } from '../../../plugins/sample/company-routes.ts';
 import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from '../../../plugins/sample/people.ts';
 import type { ChannelPlugin, Route } from '../../channel/index.ts';
+import { prefixOf } from '../channels/setting-prefix.ts';
+import { makePrivateDirectory } from '../files/make-directory.ts';
+import { personKey } from '../identity/identity.ts';
+import { signingSecret } from '../identity/shared-secrets.ts';
+import { isAny } from '../identity/token-checks.ts';
+import type { Services } from '../message/services.ts';
 import {
   type Configuration,
   type ConfigureOptions,
   type Inspection,
   inspectConfiguration,
-} from '../configuration/configure.ts';
-import { personKey } from '../identity/identity.ts';
-import { signingSecret } from '../identity/shared-secrets.ts';
-import { isAny } from '../identity/token-checks.ts';
-import { makePrivateDirectory } from '../make-directory.ts';
-import { prefixOf } from '../plugin/setting-prefix.ts';
-import type { Services } from '../services.ts';
+} from '../settings/configure/configure.ts';
 import { fileSettingOf } from '../settings/file-setting.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';

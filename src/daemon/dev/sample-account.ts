@@ -1,4 +1,4 @@
-import { isLoopback } from '../loopback.ts';
+import { isLoopback } from '../settings/loopback.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** The account of the service at the sample API of `serve --dev`. */

@@ -1,5 +1,5 @@
-import { wordOf } from '../printable.ts';
 import { shortId } from '../session/ids.ts';
+import { wordOf } from '../texts/printable.ts';
 import type { BlockedByCircuit, BlockedByTurnLimit, GuardUser } from './verdict.ts';
 
 // The documented log lines (agentd-message(7), "Log lines of the guard"): people search for their exact form.

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { circuitLine, duplicateLine, turnLimitLine } from './lines.ts';
 import type { GuardedMessage, GuardVerdict } from './verdict.ts';
 

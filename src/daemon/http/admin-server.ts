@@ -1,14 +1,14 @@
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import type { Readiness } from '../readiness.ts';
+import type { Log } from '../process/log.ts';
 import type { ListenAddress } from '../settings/listen-address.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';
 import type { Exchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
 import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
 import { problems } from './problem.ts';
+import type { Readiness } from './readiness.ts';
 import { ReceivedRequest } from './received-request.ts';
 import { requestId } from './request-id.ts';
 import { respond } from './respond.ts';

@@ -1,10 +1,10 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { AgentdError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { STATUS_CODES } from '../node-http.ts';
+import type { Log } from '../process/log.ts';
 import type { Middleware } from './exchange.ts';
 import type { InFlight } from './in-flight.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { problemOf } from './problem.ts';
 import { requestIdOf } from './request-id.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';

@@ -1,5 +1,5 @@
 import koaCors from '@koa/cors';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Middleware } from './exchange.ts';
 import { allow, routeOf } from './router.ts';
 import type { MountedRoute } from './routes.ts';

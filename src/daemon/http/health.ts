@@ -1,5 +1,5 @@
 import type { Channel, ChannelHealth, Route } from '../../channel/index.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { ActiveChannel, OutageOf } from './routes.ts';
 
 /**

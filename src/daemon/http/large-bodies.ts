@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Route } from '../../channel/index.ts';
-import type { Clock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
+import type { Clock } from '../time/clock.ts';
 
 /** Maximum number of bodies over BODY_LIMIT_BYTES in memory at the same time, because anybody can send one. */
 export const LARGE_AT_ONCE = 16;

@@ -1,10 +1,10 @@
 import type { Server as HttpServer } from 'node:http';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type Koa from 'koa';
-import type { Log } from '../log.ts';
-import { createServer as createHttpServer } from '../node-http.ts';
+import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import type { Exchange } from './exchange.ts';
+import { createServer as createHttpServer } from './node-http.ts';
 
 /** A request must have arrived completely within this time, ms. */
 const REQUEST_TIMEOUT = 30_000;

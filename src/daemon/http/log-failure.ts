@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { AgentdError } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Logs why a request failed, if an operator can do something about it. */

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 
 export interface MetricsPage {
   readonly contentType: string;

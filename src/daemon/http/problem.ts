@@ -1,8 +1,8 @@
 import { AgentdError } from '../errors.ts';
-import type { Log } from '../log.ts';
-import { STATUS_CODES } from '../node-http.ts';
+import type { Log } from '../process/log.ts';
 import type { Context, Middleware } from './exchange.ts';
 import { logFailure } from './log-failure.ts';
+import { STATUS_CODES } from './node-http.ts';
 
 /** A problem as it is sent. */
 export interface Problem {

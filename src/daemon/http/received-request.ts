@@ -3,7 +3,7 @@ import type { ChannelRequest } from '../../channel/index.ts';
 import { PARTS_MAX, readMultipart } from '../../channel/multipart.ts';
 import { AgentdError } from '../errors.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
-import type { Ticket } from '../tickets.ts';
+import type { Ticket } from '../time/tickets.ts';
 import { parseJson } from './body.ts';
 import type { Context } from './exchange.ts';
 

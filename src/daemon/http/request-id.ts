@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { timeOrderedId } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
+import { timeOrderedId } from '../time/clock.ts';
 import { clientAddress } from './client-address.ts';
 import type { Context, Middleware } from './exchange.ts';
 

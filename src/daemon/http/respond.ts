@@ -1,8 +1,8 @@
 import type { ChannelResponse } from '../../channel/index.ts';
-import type { Log } from '../log.ts';
-import { validateHeaderName, validateHeaderValue } from '../node-http.ts';
+import type { Log } from '../process/log.ts';
 import type { Context } from './exchange.ts';
 import { logFailure } from './log-failure.ts';
+import { validateHeaderName, validateHeaderValue } from './node-http.ts';
 import { stream } from './response-stream.ts';
 
 /** Only the daemon sets the headers for framing and for the request id. */

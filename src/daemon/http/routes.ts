@@ -1,5 +1,5 @@
 import type { Channel, ChannelHealth, ChannelPlugin, Route } from '../../channel/index.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { health } from './health.ts';
 
 /** An active channel, and the plugin that created it. */

@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
-import type { Clock } from '../clock.ts';
 import type { TokenValidator } from '../identity/identity.ts';
-import type { Log } from '../log.ts';
 import type { RequestSequencer } from '../message/request-sequencer.ts';
+import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
-import { settledWithin } from '../settled-within.ts';
 import type { Store } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
+import { settledWithin } from '../time/settled-within.ts';
 import type { Observer } from '../trace/observer.ts';
 import { answer } from './answer.ts';
 import { answerBrokenRequests, requireHost } from './broken-request.ts';

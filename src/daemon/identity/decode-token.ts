@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { mayBeInexact, parseExactly } from '../exact-json.ts';
+import { mayBeInexact, parseExactly } from '../syntax/exact-json.ts';
 import { isMoment, readClaims, type UntrustedObject } from './claims.ts';
 import type { Claims } from './identity.ts';
 

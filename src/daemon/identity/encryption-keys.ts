@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 
 /** 32 bytes: 43 characters of base64 and their padding. */
 const KEY_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=?$/;

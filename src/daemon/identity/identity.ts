@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 
 /** Claims of a token that have the documented type (agentd-identity(7), "Claims"). */
 export interface Claims {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { giveToOwner } from '../give-to-owner.ts';
-import { Secret } from '../secret.ts';
+import { giveToOwner } from '../files/give-to-owner.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { Secret } from '../settings/secret.ts';
 import { problemOfKeys } from './encryption-keys.ts';
 
 /** The file in STATE_DIR with the key that seals stored tokens unless TOKEN_ENCRYPTION_KEY is set. */

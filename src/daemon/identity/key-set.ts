@@ -1,6 +1,6 @@
 import type { webcrypto } from 'node:crypto';
 import { createRemoteJWKSet, customFetch, errors, type RemoteJWKSet } from 'jose';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { boundedFetch } from './key-set-fetch.ts';
 import { isSignedWithKey, RSA_MIN_BITS } from './rsa-signature.ts';
 import type { VerificationKeys } from './signature.ts';

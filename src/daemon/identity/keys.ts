@@ -1,7 +1,7 @@
 import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Log } from '../log.ts';
-import type { Secret } from '../secret.ts';
+import type { Log } from '../process/log.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { expectFewKeys, listedKeys } from './listed-keys.ts';
 import { sharedSecrets } from './shared-secrets.ts';

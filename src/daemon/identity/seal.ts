@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 import { keysIn } from './encryption-keys.ts';
 
 /**

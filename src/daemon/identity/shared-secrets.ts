@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto';
-import { Secret } from '../secret.ts';
+import { Secret } from '../settings/secret.ts';
 import { expectFewKeys, listedKeys } from './listed-keys.ts';
 import { UnusableKey } from './unusable-key.ts';
 

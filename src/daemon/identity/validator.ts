@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { Secret } from '../secret.ts';
+import type { Log } from '../process/log.ts';
+import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Clock } from '../time/clock.ts';
 import { type DecodedToken, decodeToken } from './decode-token.ts';
 import {
   type Claims,

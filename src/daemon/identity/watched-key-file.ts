@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import type { Log } from '../log.ts';
-import type { Secret } from '../secret.ts';
+import type { Log } from '../process/log.ts';
+import type { Secret } from '../settings/secret.ts';
 import { problemOfKeys } from './encryption-keys.ts';
 import { type KeyFile, keysOfContent } from './key-file.ts';
 import type { KeySource } from './seal.ts';

@@ -6,14 +6,14 @@ import type {
   EnqueueOutcome,
   IncomingMessage,
 } from '../../channel/index.ts';
-import { timeOrderedId } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import { maskMessage } from '../message/mask-message.ts';
 import { requireMessages } from '../message/require-message.ts';
-import { maskTokens } from '../secret.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
+import { maskTokens } from '../settings/secret.ts';
 import { idBeside } from '../store/id-beside.ts';
+import { timeOrderedId } from '../time/clock.ts';
 import { type ArrivedMessage, screen } from './screen.ts';
 import type { InboxWorker } from './work.ts';
 

@@ -2,8 +2,8 @@ import { AgentFailure } from '../agent/agent.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
-import { isNetworkFailure } from '../network-failure.ts';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
+import { isNetworkFailure } from '../time/network-failure.ts';
 import type { PlatformFailure } from './platform-reach.ts';
 
 /** Maximum length of the reason that is stored with a message, in characters. */

@@ -1,7 +1,7 @@
-import { backOff, LONGEST_MS, withinBudget } from '../back-off.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AttemptOutcome, FinalFailure, InboxMessage } from '../store/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { backOff, LONGEST_MS, withinBudget } from '../time/back-off.ts';
 import type { RunFailure } from './failure.ts';
 
 type Budgets = Pick<Settings, 'INBOX_MAX_ATTEMPTS' | 'INBOX_RUN_SECONDS'>;

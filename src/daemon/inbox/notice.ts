@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
-import { timeOrderedId } from '../clock.ts';
-import { maskTokens } from '../secret.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
+import { maskTokens } from '../settings/secret.ts';
 import { idBeside } from '../store/id-beside.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
+import { timeOrderedId } from '../time/clock.ts';
 import { publicPartOf, sealReplyTo } from './private-reply-to.ts';
 
 /**

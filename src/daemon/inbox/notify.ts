@@ -1,7 +1,7 @@
 import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
 import { noticeTo } from './notice.ts';
 import { tooMany } from './screen.ts';
 import type { Throttle } from './throttle.ts';

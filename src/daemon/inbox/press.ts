@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { requireMessage } from '../message/require-message.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
 import { enqueue } from './enqueue.ts';
 import type { InboxWorker } from './work.ts';
 

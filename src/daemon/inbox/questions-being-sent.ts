@@ -1,4 +1,4 @@
-import type { AlarmClock } from '../clock.ts';
+import type { AlarmClock } from '../time/clock.ts';
 
 /** Maximum time that a message waits until a question has been sent, ms. */
 const WAIT_MS = 100;

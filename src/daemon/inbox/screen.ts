@@ -6,7 +6,7 @@ import { guardUser } from '../guard/user.ts';
 import type { GuardedMessage, GuardVerdict } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { guardedText } from '../message/guarded-text.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { noticeTo } from './notice.ts';
 import { sealReplyTo } from './private-reply-to.ts';

@@ -1,4 +1,4 @@
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
 import type { InboxMessage } from '../store/inbox.ts';
 
 /**

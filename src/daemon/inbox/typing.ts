@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../channel/index.ts';
-import { type AlarmClock, every } from '../clock.ts';
-import type { Log } from '../log.ts';
-import { TimeLimit } from '../time-limit.ts';
+import type { Log } from '../process/log.ts';
+import { type AlarmClock, every } from '../time/clock.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import type { LaterChannel } from './delivery.ts';
 
 /** Maximum number of calls at the same time. */

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../errors.ts';
+import type { Services } from '../message/services.ts';
 import { turnKey } from '../message/turn-key.ts';
-import type { Services } from '../services.ts';
 import type { ActionState } from '../store/actions.ts';
 import type { InboxMessage } from '../store/inbox.ts';
 

@@ -1,9 +1,9 @@
 import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
-import { every } from '../clock.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
 import { REAP_MS } from '../store/claims.ts';
 import type { AttemptKind, InboxClaim } from '../store/inbox.ts';
 import type { Outage } from '../store/outages.ts';
+import { every } from '../time/clock.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';

@@ -1,5 +1,4 @@
 import type { UnlinkAnswer } from '../../channel/index.ts';
-import type { Clock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
 import {
   type Claims,
@@ -11,9 +10,10 @@ import {
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { claimsOfStoredToken } from '../identity/stored-token.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Link } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
+import type { Clock } from '../time/clock.ts';
 import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
 
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */

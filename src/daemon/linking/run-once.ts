@@ -2,7 +2,7 @@ import { checkMessageId } from '../../channel/check-message.ts';
 import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
 

@@ -2,13 +2,13 @@ import type { AgentTurn, AlreadyDone, ConfirmedAction } from '../agent/agent.ts'
 import { requestContext } from '../agent/context.ts';
 import type { RunMeter } from '../agent/model-meter.ts';
 import type { Claims } from '../identity/identity.ts';
-import type { Services } from '../services.ts';
-import type { TimeLimit } from '../time-limit.ts';
+import type { TimeLimit } from '../time/time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { ToolRun } from '../tools/tool-run.ts';
 import type { KeptCalls } from './kept-calls.ts';
 import { pastExchange, type RunHistory } from './run-history.ts';
 import type { RunState } from './run-state.ts';
+import type { Services } from './services.ts';
 import type { Runnable } from './turn.ts';
 
 /** The input and the limits of a run. */

@@ -1,11 +1,11 @@
 import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
-import { timeOrderedId } from '../clock.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
-import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
-import type { Ticket } from '../tickets.ts';
+import { timeOrderedId } from '../time/clock.ts';
+import type { Ticket } from '../time/tickets.ts';
 import { maskMessage } from './mask-message.ts';
 import { requireMessage } from './require-message.ts';
+import type { Services } from './services.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
 /** A message as it arrives; `withTurn` adds the rest of the turn. */

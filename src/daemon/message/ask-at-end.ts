@@ -1,11 +1,11 @@
-import { randomSuffix } from '../clock.ts';
-import { confirmerOf } from '../confirmation/confirmer.ts';
-import { Desk } from '../confirmation/desk.ts';
-import { plainQuestion } from '../confirmation/question.ts';
-import { questionText } from '../confirmation/question-text.ts';
-import type { Services } from '../services.ts';
 import { idBeside } from '../store/id-beside.ts';
+import { randomSuffix } from '../time/clock.ts';
+import { confirmerOf } from '../tools/confirmation/confirmer.ts';
+import { Desk } from '../tools/confirmation/desk.ts';
+import { plainQuestion } from '../tools/confirmation/question.ts';
+import { questionText } from '../tools/confirmation/question-text.ts';
 import type { ReplyText } from './reply-text.ts';
+import type { Services } from './services.ts';
 import type { AskedQuestion, Runnable } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 

@@ -1,7 +1,7 @@
-import type { Services } from '../services.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /**

@@ -1,13 +1,13 @@
 import type { ConfirmedAction, ToolAnswer } from '../agent/agent.ts';
 import { requestContext } from '../agent/context.ts';
-import type { TurnJournal } from '../journal/turn-journal.ts';
-import type { Services } from '../services.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { openActionText, recordedSummary } from '../tools/action-texts.ts';
 import { type ConfirmedCall, type Executed, executeConfirmed } from '../tools/bind-tools.ts';
+import type { TurnJournal } from '../tools/journal/turn-journal.ts';
 import type { ToolArguments } from '../tools/tool.ts';
 import type { ToolRun } from '../tools/tool-run.ts';
+import type { Services } from './services.ts';
 import type { Answering, Deduplicated, Locked, Resolved, Settlement } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 

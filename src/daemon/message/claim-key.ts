@@ -1,9 +1,9 @@
 import { personOf } from '../identity/identity.ts';
-import type { Services } from '../services.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { fingerprint, firstAnswer } from './idempotency-key.ts';
 import { Ended } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Answering, Deduplicated, Guarded, Identified } from './turn.ts';
 
 /**

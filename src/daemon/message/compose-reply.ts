@@ -1,12 +1,11 @@
 import { AgentFailure } from '../agent/agent.ts';
-import { confirmationGone } from '../confirmation/confirmation-gone.ts';
-import type { Desk } from '../confirmation/desk.ts';
-import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
-import { ContextEnded } from '../context-ended.ts';
 import { StoreUnavailable } from '../errors.ts';
-import type { TurnJournal } from '../journal/turn-journal.ts';
-import type { Services } from '../services.ts';
+import { ContextEnded } from '../time/context-ended.ts';
 import { mayNeedReport } from '../tools/bind-tools.ts';
+import { confirmationGone } from '../tools/confirmation/confirmation-gone.ts';
+import type { Desk } from '../tools/confirmation/desk.ts';
+import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import type { TurnJournal } from '../tools/journal/turn-journal.ts';
 import type { ServerPage } from '../tools/show-pages.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { agentTurn, type Prepared, type Run } from './agent-turn.ts';
@@ -18,6 +17,7 @@ import { ReplyText } from './reply-text.ts';
 import { reportAction } from './report-action.ts';
 import { reportWrites } from './report-writes.ts';
 import { runFailure } from './run-failure.ts';
+import type { Services } from './services.ts';
 import { toolRunOf } from './tool-run-of.ts';
 import type { Answered, Runnable } from './turn.ts';
 

@@ -1,9 +1,9 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
-import type { Services } from '../services.ts';
 import { arrivalOf, type Origin } from './arrival.ts';
 import { EventQueue } from './event-queue.ts';
 import type { Outlet } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
+import type { Services } from './services.ts';
 import { answerNow } from './steps.ts';
 
 /**

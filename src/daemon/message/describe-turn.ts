@@ -1,5 +1,5 @@
-import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /** The members of a log line that describe a turn. */

@@ -1,5 +1,5 @@
-import type { Services } from '../services.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /**

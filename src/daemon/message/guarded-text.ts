@@ -1,6 +1,6 @@
 import type { IncomingMessage } from '../../channel/index.ts';
 import { textHash } from '../guard/equal-text.ts';
-import type { Services } from '../services.ts';
+import type { Services } from './services.ts';
 
 type Parts = Pick<Services, 'store' | 'texts'>;
 

@@ -1,11 +1,10 @@
 import type { AgentRuntime } from '../agent/agent.ts';
 import { estimateTokens } from '../agent/estimate-tokens.ts';
 import { fittingExchanges } from '../agent/fitting-exchanges.ts';
-import { maskTokens } from '../secret.ts';
-import type { Services } from '../services.ts';
 import { type StoredTurn, tagOf } from '../session/session.ts';
+import { maskTokens } from '../settings/secret.ts';
 import type { Summary } from '../store/summaries.ts';
-import { TimeLimit } from '../time-limit.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import { Trace } from '../trace/trace.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { meterOfTurn } from './meter-of-turn.ts';
@@ -16,6 +15,7 @@ import {
   pastExchange,
   summaryOwner,
 } from './run-history.ts';
+import type { Services } from './services.ts';
 import { traceOf } from './trace-of.ts';
 import type { Answered, Answering, Resolved } from './turn.ts';
 

@@ -4,9 +4,9 @@ import { AgentdError } from '../errors.ts';
 import { duplicateLine } from '../guard/lines.ts';
 import { senderKey } from '../guard/user.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import type { Services } from '../services.ts';
 import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
 import { senderOf } from './sender-of.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**

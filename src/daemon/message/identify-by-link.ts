@@ -1,8 +1,8 @@
 import type { Credential } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
-import type { Services } from '../services.ts';
 import { credentialOf } from './credential-of.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { TurnJournal } from '../journal/turn-journal.ts';
-import type { Services } from '../services.ts';
+import { TurnJournal } from '../tools/journal/turn-journal.ts';
+import type { Services } from './services.ts';
 import type { Answering, Deduplicated, Locked, Resolved } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 

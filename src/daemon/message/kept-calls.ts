@@ -1,5 +1,5 @@
 import type { PastCall, ToolAnswer } from '../agent/agent.ts';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 import { fitResult } from '../tools/fit-result.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { MadeCall } from '../tools/tool-run.ts';

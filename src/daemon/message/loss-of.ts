@@ -1,4 +1,4 @@
-import type { Services } from '../services.ts';
+import type { Services } from './services.ts';
 import type { Locked } from './turn.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingMessage, MessageMetadata } from '../../channel/index.ts';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 
 /**
  * A message with its text trimmed, and with everything masked that looks like a token (agentd-identity(7), "Logging").

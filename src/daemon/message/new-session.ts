@@ -1,6 +1,6 @@
-import type { Services } from '../services.ts';
 import { clientTag } from '../session/client-tag.ts';
 import type { Session } from '../session/session.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /** The session that a message begins. It has no owner, and is not stored yet. */

@@ -1,6 +1,6 @@
-import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
-import { visible } from '../confirmation/plain-value.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import { visible } from '../tools/confirmation/plain-value.ts';
 import type { ServerPage } from '../tools/show-pages.ts';
 
 /** Maximum number of pages in one reply. The agent can ask for the others again. */

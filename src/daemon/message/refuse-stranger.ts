@@ -1,8 +1,8 @@
 import { AgentdError } from '../errors.ts';
 import { personOf } from '../identity/identity.ts';
-import type { Services } from '../services.ts';
 import { isChannelSessionId } from '../session/ids.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
 /**

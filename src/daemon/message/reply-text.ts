@@ -1,4 +1,4 @@
-import { StreamMask } from '../secret.ts';
+import { StreamMask } from '../settings/secret.ts';
 import { FENCE_MARKS, FenceReader } from './fence-reader.ts';
 import type { Outlet } from './outlet.ts';
 

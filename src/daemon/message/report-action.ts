@@ -1,7 +1,7 @@
-import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
-import type { Services } from '../services.ts';
+import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
 import type { CarriedOut } from './carry-out.ts';
 import { outcomeText } from './report-writes.ts';
+import type { Services } from './services.ts';
 import type { Settled } from './turn.ts';
 
 /** Reports the outcome of a confirmed action in the daemon's own words, because the agent could not. */

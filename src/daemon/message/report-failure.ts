@@ -1,6 +1,6 @@
 import { AgentdError, type ErrorCode } from '../errors.ts';
-import type { Services } from '../services.ts';
 import { describeTurn } from './describe-turn.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /** Codes that need the attention of an operator. */

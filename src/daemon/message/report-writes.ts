@@ -1,6 +1,6 @@
-import { escapeMarkdown } from '../confirmation/escape-markdown.ts';
-import type { TurnJournal } from '../journal/turn-journal.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import type { TurnJournal } from '../tools/journal/turn-journal.ts';
 
 /** Which writes of a turn the daemon itself reports. */
 interface Reported {

@@ -1,11 +1,11 @@
 import type { RequestContext } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
 import type { RunTaint } from '../agent/run-taint.ts';
-import { ownJournal } from '../journal/own-journal.ts';
-import type { Services } from '../services.ts';
+import { ownJournal } from '../tools/journal/own-journal.ts';
 import { lossOf } from './loss-of.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import { ownActionsOf } from './own-actions-of.ts';
+import type { Services } from './services.ts';
 import type { Runnable } from './turn.ts';
 
 /** The context of a run: what its tools may read about the message. */

@@ -1,5 +1,5 @@
 import type { ChannelRequest, Route } from '../../channel/index.ts';
-import { type Ticket, Tickets } from '../tickets.ts';
+import { type Ticket, Tickets } from '../time/tickets.ts';
 
 /**
  * Keeps the requests of one thread in the order of arrival until they wait for the session's lock. Otherwise, a request

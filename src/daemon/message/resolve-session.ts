@@ -1,7 +1,7 @@
-import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import { idBeside } from '../store/id-beside.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified, NamedSession } from './turn.ts';
 
 /** The members of a turn that decide which session it belongs to. */

@@ -1,6 +1,6 @@
 import { withRequestContext } from '../agent/context.ts';
 import { RunTaint } from '../agent/run-taint.ts';
-import { TimeLimit } from '../time-limit.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import { composeReply } from './compose-reply.ts';
 import { KeptCalls } from './kept-calls.ts';
 import { lossOf } from './loss-of.ts';

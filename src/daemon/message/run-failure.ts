@@ -1,11 +1,11 @@
 import { AgentFailure } from '../agent/agent.ts';
 import { requestedWait } from '../agent/requested-wait.ts';
 import { AgentdError } from '../errors.ts';
-import type { Services } from '../services.ts';
-import { sourceLocation } from '../source-location.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
-import type { TimeLimit } from '../time-limit.ts';
+import { sourceLocation } from '../syntax/source-location.ts';
+import type { TimeLimit } from '../time/time-limit.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import type { Services } from './services.ts';
 import type { Answering } from './turn.ts';
 
 /** Returns the error for the sender of a message whose run failed, and writes the cause to the line of the trace. */

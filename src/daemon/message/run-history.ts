@@ -1,12 +1,12 @@
 import type { PastCall, PastExchange } from '../agent/agent.ts';
 import type { Seal } from '../identity/seal.ts';
-import type { Services } from '../services.ts';
 import { isTainted, type StoredTurn, tagOf } from '../session/session.ts';
 import { openTurnText } from '../session/turn-texts.ts';
 import type { HistoryReader } from '../store/sessions.ts';
 import { shownTurns } from '../store/shown-turns.ts';
 import type { Summary } from '../store/summaries.ts';
 import { BEGUN_TURNS } from '../store/turns.ts';
+import type { Services } from './services.ts';
 import type { Answering, Locked, Resolved } from './turn.ts';
 
 /** Maximum number of earlier exchanges that the agent gets. A runtime uses as many of them as fit into its model. */

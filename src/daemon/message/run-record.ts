@@ -1,10 +1,10 @@
 import type { RunTaint } from '../agent/run-taint.ts';
-import type { Services } from '../services.ts';
 import type { StoredTurn } from '../session/session.ts';
 import { closeTurnText } from '../session/turn-texts.ts';
 import type { KeptCalls } from './kept-calls.ts';
 import type { RunHistory } from './run-history.ts';
 import type { RunState } from './run-state.ts';
+import type { Services } from './services.ts';
 import type { Answering, Resolved } from './turn.ts';
 
 /** What a turn keeps about its run for later runs. */

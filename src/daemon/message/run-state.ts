@@ -1,5 +1,5 @@
 import type { AgentTurn } from '../agent/agent.ts';
-import { ContextEnded } from '../context-ended.ts';
+import { ContextEnded } from '../time/context-ended.ts';
 
 /** Maximum size of the state that a runtime keeps, in bytes of JSON. */
 const STATE_BYTES = 8_192;

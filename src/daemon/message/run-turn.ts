@@ -1,4 +1,3 @@
-import type { Services } from '../services.ts';
 import { clientTag } from '../session/client-tag.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
@@ -12,6 +11,7 @@ import { endTrace } from './end-trace.ts';
 import type { CompleteReply } from './outlet.ts';
 import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
+import type { Services } from './services.ts';
 import { storedTurn } from './stored-turn.ts';
 import { traceOf } from './trace-of.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';

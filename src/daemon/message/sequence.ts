@@ -1,6 +1,6 @@
 import { AgentdError } from '../errors.ts';
-import type { Services } from '../services.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /** The result of a step that ends the message early: none of the later steps runs. */

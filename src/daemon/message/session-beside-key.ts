@@ -1,6 +1,6 @@
-import type { Services } from '../services.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { idBeside } from '../store/id-beside.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { type AlarmClock, wait } from '../clock.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { SessionStore } from '../store/sessions.ts';
 import type { Store } from '../store/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
+import { type AlarmClock, wait } from '../time/clock.ts';
 import { Semaphore } from './semaphore.ts';
 import type { Waiter, WaitLimit } from './wait-limit.ts';
 

@@ -1,5 +1,4 @@
 import { StoreUnavailable } from '../errors.ts';
-import type { Services } from '../services.ts';
 import type { NewPendingAction } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { clientOfKey } from '../store/client-of-key.ts';
@@ -8,6 +7,7 @@ import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { ReplyQuestion } from './outlet.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import { storedTurn } from './stored-turn.ts';
 import { answeredTrace } from './trace-of.ts';
 import type { Answered, Answering, AskedQuestion, Deduplicated, Locked, Resolved, Stored } from './turn.ts';

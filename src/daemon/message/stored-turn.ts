@@ -1,8 +1,8 @@
 import type { Usage } from '../agent/model-meter.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { Services } from '../services.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { RunRecord } from './run-record.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Resolved } from './turn.ts';
 
 /** How a turn ended, and when. */

@@ -1,9 +1,9 @@
-import type { Desk } from '../confirmation/desk.ts';
-import type { TurnJournal } from '../journal/turn-journal.ts';
-import type { Services } from '../services.ts';
+import type { Desk } from '../tools/confirmation/desk.ts';
+import type { TurnJournal } from '../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../tools/tool-run.ts';
 import type { Run } from './agent-turn.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
+import type { Services } from './services.ts';
 import type { Runnable } from './turn.ts';
 
 /** The data of a turn that the policy of tool calls needs. */

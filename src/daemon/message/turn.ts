@@ -7,7 +7,7 @@ import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
-import type { Ticket } from '../tickets.ts';
+import type { Ticket } from '../time/tickets.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';

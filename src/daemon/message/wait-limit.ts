@@ -1,6 +1,6 @@
-import type { AlarmClock } from '../clock.ts';
 import { AgentdError } from '../errors.ts';
-import { TimeLimit } from '../time-limit.ts';
+import type { AlarmClock } from '../time/clock.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 
 export interface WaitLimits {

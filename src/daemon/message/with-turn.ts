@@ -1,9 +1,9 @@
-import type { Services } from '../services.ts';
 import { Trace } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import { beginSpan } from './begin-span.ts';
 import { describeTurn } from './describe-turn.ts';
+import type { Services } from './services.ts';
 import type { Arrived } from './turn.ts';
 
 /**

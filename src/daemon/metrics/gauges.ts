@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../errors.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
-import { TimeLimit } from '../time-limit.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import type { Gauges } from './metrics.ts';
 
 /**

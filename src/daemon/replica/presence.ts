@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
-import { type AlarmClock, every, randomSuffix } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { NewReplica, ReplicaStore } from '../store/replicas.ts';
+import { type AlarmClock, every, randomSuffix } from '../time/clock.ts';
 import { differingSettings } from './settings-digests.ts';
 
 /** How often a daemon records that it runs, ms. */

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
 import { listedKeys } from '../identity/listed-keys.ts';
-import { Secret } from '../secret.ts';
+import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
-import { randomSuffix } from '../clock.ts';
+import { randomSuffix } from '../time/clock.ts';
 
 /**
  * Generates an id of the form `<channel>_<user_id>_<suffix>` (agentd-message(7), "Session ids"). The suffix contains

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, relative, resolve } from 'node:path';
 import type { Loader } from 'cosmiconfig';
 import { isObject } from '../../channel/json-object.ts';
-import { treeFault } from '../tree-fault.ts';
+import { treeFault } from '../syntax/tree-fault.ts';
 import type { SettingProblem } from './problem.ts';
 import type { Layer, PluginEntry, StructuredValue } from './sources.ts';
 
@@ -27,7 +27,7 @@ export interface ConfigFile {
 /** Maximum number of values in the file. Aliases can repeat values without end. */
 const VALUES_MAX = 100_000;
 
-/** Keys whose values have a structure. The code that uses such a value checks it (src/daemon/configuration). */
+/** Keys whose values have a structure. The code that uses such a value checks it (src/daemon/settings/configure). */
 const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
 
 /**
@@ -83,7 +83,7 @@ export async function readConfigFile(cwd: string, named: string | undefined): Pr
   const values = Object.entries(rest).filter((entry) => !isStructured(entry));
   const structures = Object.entries(rest).filter(isStructured);
   // Loaded only if needed: most commands run without such a key.
-  const lineOf = structures.length === 0 ? null : (await import('../yaml-lines.ts')).linesOf(text);
+  const lineOf = structures.length === 0 ? null : (await import('../syntax/yaml-lines.ts')).linesOf(text);
   const structured = structures.map(
     ([key, value]) => [key, { key, value, source, folder, lineOf: lineOf ?? (() => null) }] as const,
   );

@@ -1,4 +1,4 @@
-import { Secret } from '../secret.ts';
+import { Secret } from './secret.ts';
 import { SECRET_SHOWN } from './shown.ts';
 
 /** Minimum length of a masked secret, in characters. A shorter secret could also occur in unrelated words. */

@@ -1,11 +1,11 @@
 import type { SettingRecord } from '../../channel/index.ts';
-import type { Secret } from '../secret.ts';
 import { AGENT_RECORDS } from './records/agent-records.ts';
 import { IDENTITY_RECORDS } from './records/identity-records.ts';
 import { LIMIT_RECORDS } from './records/limit-records.ts';
 import { SERVER_RECORDS } from './records/server-records.ts';
 import { STORE_RECORDS } from './records/store-records.ts';
 import { TELEMETRY_RECORDS } from './records/telemetry-records.ts';
+import type { Secret } from './secret.ts';
 
 /**
  * The daemon's own settings, one record each (agentd-settings(5)), in the order of the manual page. The settings of a

@@ -84,7 +84,7 @@ function entry(properties: Readonly<Record<string, object>>, required: readonly 
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
-/** JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/configuration/tools checks it). */
+/** JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/settings/configure/tools checks it). */
 export const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
   title: 'tools',
   description:

@@ -1,4 +1,4 @@
-import type { LineFinder } from '../yaml-lines.ts';
+import type { LineFinder } from '../syntax/yaml-lines.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readEnvFile } from './env-file.ts';
 import type { SettingProblem } from './problem.ts';

@@ -1,5 +1,5 @@
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
-import { Secret } from '../secret.ts';
+import { Secret } from './secret.ts';
 
 /** A value after validation, or what is wrong with it. */
 export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: string };

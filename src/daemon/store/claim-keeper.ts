@@ -1,5 +1,5 @@
-import type { AlarmClock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
+import type { AlarmClock } from '../time/clock.ts';
 import { ClaimLost } from './claim-lost.ts';
 import { CLAIM_MS, type Claim } from './claims.ts';
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Clock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { memoryBackend } from '../settings/memory-backend.ts';
 import { sessionBackend } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Clock } from '../time/clock.ts';
 import type { MemoryStore } from './memories.ts';
 import { RESERVE_BYTES } from './reserve.ts';
 import type { Store } from './store.ts';

@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Store } from './store.ts';
 
 /** How often expired rows are deleted, ms. Each read checks expiry itself, so the exact time does not matter. */

@@ -2,7 +2,7 @@ import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { PersonKey, ValidatedToken } from '../identity/identity.ts';
 import { tokenRecord } from '../message/create-stream.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
 import type { StreamClaimant, StreamRecord } from '../store/streams.ts';
 
 /** Finds the record of a stream. @throws `stream_not_found` */

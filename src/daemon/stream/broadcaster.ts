@@ -1,7 +1,7 @@
 import type { StreamEvent, StreamReader } from '../../channel/index.ts';
-import { type AlarmClock, every } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { StreamStore } from '../store/streams.ts';
+import { type AlarmClock, every } from '../time/clock.ts';
 import { isLast } from './events.ts';
 
 type EventSource = Pick<StreamStore, 'read' | 'subscribe'>;

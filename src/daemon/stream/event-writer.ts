@@ -1,9 +1,9 @@
 import type { StreamEvent } from '../../channel/index.ts';
-import type { AlarmClock } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { StreamClaim } from '../store/claims.ts';
 import type { StreamStore } from '../store/streams.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import type { AlarmClock } from '../time/clock.ts';
 import { numbered, type StreamEventData } from './events.ts';
 
 export interface EventWriterParts {

@@ -9,7 +9,7 @@ import { otherBody, refuseOthersAnswer, stillRunning } from '../message/idempote
 import type { StreamClaim } from '../store/claims.ts';
 import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
 import type { StreamRecord } from '../store/streams.ts';
-import type { Ticket } from '../tickets.ts';
+import type { Ticket } from '../time/tickets.ts';
 import { type AdmittedReader, admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
 import { numbered, replayed, started } from './events.ts';

@@ -1,7 +1,7 @@
-import { type AlarmClock, every } from '../clock.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { REAP_MS } from '../store/claims.ts';
 import type { StreamStore } from '../store/streams.ts';
+import { type AlarmClock, every } from '../time/clock.ts';
 import { INTERRUPTED } from './events.ts';
 
 /**

@@ -1,12 +1,12 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { timeOrderedId } from '../clock.ts';
 import { arrivedChannel } from '../message/arrival.ts';
 import { runTurn } from '../message/run-turn.ts';
+import type { Services } from '../message/services.ts';
 import { runStream as steps } from '../message/steps.ts';
-import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
 import type { StreamClaim } from '../store/claims.ts';
-import type { Ticket } from '../tickets.ts';
+import { timeOrderedId } from '../time/clock.ts';
+import type { Ticket } from '../time/tickets.ts';
 import type { AdmittedReader } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
 import type { StopRequest } from './stop-request.ts';

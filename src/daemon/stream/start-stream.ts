@@ -7,10 +7,10 @@ import { endTrace } from '../message/end-trace.ts';
 import { reportFailure } from '../message/report-failure.ts';
 import { storeTrace } from '../message/run-turn.ts';
 import { Ended } from '../message/sequence.ts';
+import type { Services } from '../message/services.ts';
 import { openStream as steps } from '../message/steps.ts';
 import { traceOf } from '../message/trace-of.ts';
 import { withTurn } from '../message/with-turn.ts';
-import type { Services } from '../services.ts';
 import { shortId } from '../session/ids.ts';
 
 /**

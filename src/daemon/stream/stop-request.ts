@@ -1,5 +1,5 @@
-import { every } from '../clock.ts';
-import type { Services } from '../services.ts';
+import type { Services } from '../message/services.ts';
+import { every } from '../time/clock.ts';
 
 /** How often a run checks for a request to stop if hints of the store can be lost, ms. */
 export const LOOK_MS = 1000;

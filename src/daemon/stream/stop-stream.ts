@@ -1,6 +1,6 @@
 import type { ChannelRequest, StreamTokens } from '../../channel/index.ts';
 import type { StreamClaim } from '../store/claims.ts';
-import { TimeLimit } from '../time-limit.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import { admitAgain, admitReader, findStream } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
 import { completed, started } from './events.ts';

@@ -1,6 +1,6 @@
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 
 /** Wraps an exporter. Logs the first failure of a series, and the first success after the series. */
 export class ReportingExporter implements SpanExporter {

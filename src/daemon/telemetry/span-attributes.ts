@@ -1,5 +1,5 @@
 import type { Attributes } from '@opentelemetry/api';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 import type { BegunMessage, ModelContent, SpanSubject } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { Secret } from '../secret.ts';
+import { version } from '../files/version.ts';
+import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { version } from '../version.ts';
 import { parsePairs } from './parse-pairs.ts';
 
 /** The values of OTEL_EXPORTER_OTLP_PROTOCOL. */

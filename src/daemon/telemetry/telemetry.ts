@@ -12,7 +12,7 @@ import { parseTraceParent } from '@opentelemetry/core';
 import { defaultResource, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { BegunMessage, MessageSpan, Span, SpanSubject } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';

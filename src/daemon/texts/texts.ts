@@ -1,5 +1,5 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
-import { foldText } from '../fold-text.ts';
+import { foldText } from './fold-text.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
 /** Texts that replace the defaults, by name. */

@@ -1,7 +1,7 @@
 import type { AnswerHeaders } from '../agent/agent.ts';
-import { maskSecrets } from '../downstream/client.ts';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
+import { maskSecrets } from './downstream/client.ts';
 import { fitResult, MAX_RESULT_BYTES } from './fit-result.ts';
 import type { OpenedClient } from './open-tool-client.ts';
 import { reduceResult } from './reduce-result.ts';

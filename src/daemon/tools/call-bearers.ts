@@ -1,4 +1,4 @@
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { CredentialsUsed, Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';

@@ -1,6 +1,6 @@
-import type { CredentialChoice } from '../downstream/credentials.ts';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
+import type { CredentialChoice } from './downstream/credentials.ts';
 import type { Tool } from './tool.ts';
 
 /** The credential of one call. */

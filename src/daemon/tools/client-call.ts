@@ -1,6 +1,6 @@
-import type { CredentialForm } from '../downstream/credential-form.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { TraceWriter } from '../trace/trace.ts';
+import type { CredentialForm } from './downstream/credential-form.ts';
 import type { CredentialsUsed } from './tool.ts';
 
 /** The call for which a client is opened. */

@@ -1,6 +1,6 @@
-import { BEARER, type CredentialForm } from '../downstream/credential-form.ts';
-import { isLoopback } from '../loopback.ts';
-import { Secret } from '../secret.ts';
+import { isLoopback } from '../settings/loopback.ts';
+import { Secret } from '../settings/secret.ts';
+import { BEARER, type CredentialForm } from './downstream/credential-form.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
 import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
 

@@ -1,10 +1,10 @@
-import type { Clock } from '../clock.ts';
-import { TOKEN_PATH } from '../downstream/default-token.ts';
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
+import type { Clock } from '../time/clock.ts';
 import type { SpanSubject } from '../trace/span.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type { Bearer } from './call-bearers.ts';
+import { TOKEN_PATH } from './downstream/default-token.ts';
 import type { Tool } from './tool.ts';
 
 const MAX_TRACED_PATH = 200;

@@ -1,6 +1,6 @@
-import { credentialHeader, credentialValue } from '../downstream/credential-form.ts';
 import type { Bearer, CallBearers } from './call-bearers.ts';
 import type { ClientCall } from './client-call.ts';
+import { credentialHeader, credentialValue } from './downstream/credential-form.ts';
 import type { DownstreamLines } from './downstream-lines.ts';
 import type { SourceTarget, Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';

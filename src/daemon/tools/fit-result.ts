@@ -1,4 +1,4 @@
-import { maskTokens } from '../secret.ts';
+import { maskTokens } from '../settings/secret.ts';
 
 /** Maximum size of a tool's result for the agent, in bytes of JSON. */
 export const MAX_RESULT_BYTES = 16_384;

@@ -1,5 +1,5 @@
 import type { ToolApiRequest } from '../../agent/index.ts';
-import type { EncodedBody } from '../downstream/encoded-body.ts';
+import type { EncodedBody } from './downstream/encoded-body.ts';
 import { formBody } from './form-body.ts';
 import { isFileLike, readFormFile } from './form-file.ts';
 import { formProblem } from './form-problem.ts';

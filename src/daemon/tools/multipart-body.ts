@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { EncodedBody } from '../downstream/encoded-body.ts';
+import type { EncodedBody } from './downstream/encoded-body.ts';
 
 /** One part of a form. A part with a `file_name` is a file. */
 export interface FormPart {

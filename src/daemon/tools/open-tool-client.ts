@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Secret } from '../secret.ts';
+import type { Secret } from '../settings/secret.ts';
 import { CallBearers } from './call-bearers.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { ClientCall } from './client-call.ts';

@@ -1,16 +1,16 @@
+import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
+import type { Bearer, CallBearers } from './call-bearers.ts';
+import type { CallCredential } from './choose-credential.ts';
+import type { ClientCall } from './client-call.ts';
 import {
   addressOf,
   DownstreamFailure,
   type DownstreamRequest,
   type DownstreamResponse,
-} from '../downstream/client.ts';
-import { credentialHeader } from '../downstream/credential-form.ts';
-import { DefaultTokenFailure } from '../downstream/default-token.ts';
-import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
-import { isAllowedHeader, isHeaderValue } from './allowed-header.ts';
-import type { Bearer, CallBearers } from './call-bearers.ts';
-import type { CallCredential } from './choose-credential.ts';
-import type { ClientCall } from './client-call.ts';
+} from './downstream/client.ts';
+import { credentialHeader } from './downstream/credential-form.ts';
+import { DefaultTokenFailure } from './downstream/default-token.ts';
+import { TokenExchangeFailure } from './downstream/token-exchange.ts';
 import type { BegunRequest, DownstreamLines } from './downstream-lines.ts';
 import { reduceResult } from './reduce-result.ts';
 import type { SourceTarget, Tool } from './tool.ts';

@@ -1,4 +1,4 @@
-import type { CredentialForm } from '../downstream/credential-form.ts';
+import type { CredentialForm } from './downstream/credential-form.ts';
 import type { CredentialPolicy, Effect } from './tool.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { CredentialForm } from '../downstream/credential-form.ts';
 import { describeSource } from './describe-source.ts';
+import type { CredentialForm } from './downstream/credential-form.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';
 import type { CredentialPolicy } from './tool.ts';
 

@@ -1,13 +1,13 @@
-import type { Clock } from '../clock.ts';
-import { createDownstream, type Downstream } from '../downstream/client.ts';
-import type { CredentialSources } from '../downstream/credentials.ts';
-import { createDefaultToken, type DefaultToken } from '../downstream/default-token.ts';
-import { observedDownstream } from '../downstream/observed-downstream.ts';
-import { createTokenExchange, type TokenExchange } from '../downstream/token-exchange.ts';
 import type { Seal } from '../identity/seal.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Clock } from '../time/clock.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
+import { createDownstream, type Downstream } from './downstream/client.ts';
+import type { CredentialSources } from './downstream/credentials.ts';
+import { createDefaultToken, type DefaultToken } from './downstream/default-token.ts';
+import { observedDownstream } from './downstream/observed-downstream.ts';
+import { createTokenExchange, type TokenExchange } from './downstream/token-exchange.ts';
 import type { SourceTarget } from './tool.ts';
 
 /**

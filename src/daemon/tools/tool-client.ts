@@ -1,4 +1,4 @@
-import type { EncodedBody } from '../downstream/encoded-body.ts';
+import type { EncodedBody } from './downstream/encoded-body.ts';
 import type { CredentialsUsed } from './tool.ts';
 
 /**

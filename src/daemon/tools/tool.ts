@@ -1,8 +1,8 @@
-import type { CredentialForm } from '../downstream/credential-form.ts';
-import type { CredentialPolicy, PersonClaims } from '../downstream/credentials.ts';
-import type { ExchangeSettings } from '../downstream/token-exchange.ts';
-import type { Log } from '../log.ts';
-import type { Secret } from '../secret.ts';
+import type { Log } from '../process/log.ts';
+import type { Secret } from '../settings/secret.ts';
+import type { CredentialForm } from './downstream/credential-form.ts';
+import type { CredentialPolicy, PersonClaims } from './downstream/credentials.ts';
+import type { ExchangeSettings } from './downstream/token-exchange.ts';
 import type { ToolClient } from './tool-client.ts';
 
 export type { CredentialPolicy, PersonClaims };

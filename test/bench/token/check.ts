@@ -1,10 +1,10 @@
 import { webcrypto } from 'node:crypto';
 import { compactVerify } from 'jose';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { importKeys } from '../../../src/daemon/identity/keys.ts';
 import { createValidator } from '../../../src/daemon/identity/validator.ts';
-import { createLog } from '../../../src/daemon/log.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { createLog } from '../../../src/daemon/process/log.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { SECRET, tokenOf } from '../chat/people.ts';
 
 export interface TokenOrder {

@@ -1,12 +1,12 @@
 import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { TurnJournal } from '../../../src/daemon/journal/turn-journal.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
 import { tagOf } from '../../../src/daemon/session/session.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { bindTools } from '../../../src/daemon/tools/bind-tools.ts';
+import { TurnJournal } from '../../../src/daemon/tools/journal/turn-journal.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Tool } from '../../../src/daemon/tools/tool.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';

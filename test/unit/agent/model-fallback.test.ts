@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel } from '../../support/fake-model.ts';
 import { llmSettings } from '../../support/llm-settings.ts';

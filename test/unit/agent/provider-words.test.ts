@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { providerWords } from '../../../src/daemon/agent/provider-words.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 
 const KEY = 'the-key-of-this-operator-4711';
 const words = (body: unknown, request?: unknown) =>

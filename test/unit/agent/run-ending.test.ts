@@ -4,7 +4,7 @@ import { traceInWords } from '../../../src/cli/trace-view.ts';
 import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { createLlm } from '../../../src/daemon/agent/llm.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel, type ModelAnswer } from '../../support/fake-model.ts';

@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { recordingScope } from '../../../src/channel/conformance/recording-scope.ts';
 import { channelConformance } from '../../../src/channel/conformance.ts';
 import type { Channel, ChannelPlugin, IncomingMessage } from '../../../src/channel/index.ts';
-import { channelProblems } from '../../../src/daemon/plugin/check-channel.ts';
-import { withSimulatedUpdates } from '../../../src/daemon/plugin/simulated-updates.ts';
+import { channelProblems } from '../../../src/daemon/channels/check-channel.ts';
+import { withSimulatedUpdates } from '../../../src/daemon/channels/simulated-updates.ts';
 import postBox from '../../fixtures/post-box.ts';
 
 const SETTINGS = {

@@ -12,8 +12,8 @@ import { checkChannel } from '../../../src/cli/doctor/check-all.ts';
 import { checkModel } from '../../../src/cli/doctor/model.ts';
 import { checkClock, ProbeClient } from '../../../src/cli/doctor/probe-client.ts';
 import { checkStateDirectory } from '../../../src/cli/doctor/state-directory.ts';
-import { makePrivateDirectory } from '../../../src/daemon/make-directory.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
 describe('a check of another server', () => {

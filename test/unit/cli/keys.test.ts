@@ -7,7 +7,7 @@ import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
 import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
 import { checkSealing } from '../../../src/cli/doctor/sealing.ts';
 import { createSeal, keyIdOf, marksOf } from '../../../src/daemon/identity/seal.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import type { Column } from '../../../src/cli/column.ts';
 import { createOutput } from '../../../src/cli/output.ts';
-import { printable, withoutControls } from '../../../src/daemon/printable.ts';
+import { printable, withoutControls } from '../../../src/daemon/texts/printable.ts';
 import { capture, capturedOutput } from './captured-output.ts';
 
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
-import { version } from '../../../src/daemon/version.ts';
+import { version } from '../../../src/daemon/files/version.ts';
 import { capture } from './captured-output.ts';
 
 async function run(...argv: string[]) {

@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/token-verify.ts';
 import { createOutput } from '../../../src/cli/output.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { CLAIMS, hs256, NOW, NOW_S, SECRET, SETTINGS } from '../identity/make-token.ts';
 import { stubSettings } from './stub-settings.ts';

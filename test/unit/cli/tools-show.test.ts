@@ -9,7 +9,7 @@ import { command as show } from '../../../src/cli/commands/tools-show.ts';
 import { configLocation } from '../../../src/cli/config-location.ts';
 import { ProbeClient } from '../../../src/cli/doctor/probe-client.ts';
 import { checkTools } from '../../../src/cli/doctor/tools.ts';
-import { configure } from '../../../src/daemon/configuration/configure.ts';
+import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { listening } from '../../support/listening.ts';
 import { capturedOutput } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';

@@ -5,7 +5,7 @@ import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
 import { createServer, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
 import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';
 import { NO_OBSERVER } from '../../../src/daemon/trace/observer.ts';

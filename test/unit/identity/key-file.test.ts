@@ -23,8 +23,8 @@ import {
 } from '../../../src/daemon/identity/open-seal.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { WatchedKeyFile } from '../../../src/daemon/identity/watched-key-file.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 
 let directory: string;
 let path: string;

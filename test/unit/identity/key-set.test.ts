@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createKeySet } from '../../../src/daemon/identity/key-set.ts';
 import type { VerificationKeys } from '../../../src/daemon/identity/signature.ts';
 import { createValidator } from '../../../src/daemon/identity/validator.ts';
-import type { Log } from '../../../src/daemon/log.ts';
+import type { Log } from '../../../src/daemon/process/log.ts';
 import { CLAIMS, hs256, NOW, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';
 
 const one = rsaPair();

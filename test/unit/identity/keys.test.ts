@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importKeys, type KeySettings } from '../../../src/daemon/identity/keys.ts';
 import { createValidator } from '../../../src/daemon/identity/validator.ts';
-import type { Log } from '../../../src/daemon/log.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import type { Log } from '../../../src/daemon/process/log.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { CLAIMS, encode, frozen, hs256, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';
 
 const { publicKey, privateKey } = rsaPair();

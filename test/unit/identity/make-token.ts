@@ -2,7 +2,7 @@ import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { importKeys, type KeySettings } from '../../../src/daemon/identity/keys.ts';
 import type { VerificationKeys } from '../../../src/daemon/identity/signature.ts';
 import type { TokenSettings } from '../../../src/daemon/identity/token-checks.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 
 /** Tokens with every kind of error, made by hand: no library would sign most of them. */
 

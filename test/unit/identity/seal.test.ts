@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { hs256 } from './make-token.ts';
 
 const key = () => randomBytes(32).toString('base64');

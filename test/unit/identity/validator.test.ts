@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TokenReason } from '../../../src/daemon/identity/identity.ts';
 import { createValidator } from '../../../src/daemon/identity/validator.ts';
-import type { Log } from '../../../src/daemon/log.ts';
+import type { Log } from '../../../src/daemon/process/log.ts';
 import { CLAIMS, encode, frozen, HEADER, hs256, KEYS, NOW_S, recordingLog, SETTINGS } from './make-token.ts';
 
 function validatorWith(settings: Partial<typeof SETTINGS> = {}, keys = KEYS) {

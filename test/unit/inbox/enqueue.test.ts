@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../../src/channel/index.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
-import type { Services } from '../../../src/daemon/services.ts';
+import type { Services } from '../../../src/daemon/message/services.ts';
 import type { InboxMessage, InboxState, InboxStore } from '../../../src/daemon/store/inbox.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { token } from '../../support/tokens.ts';

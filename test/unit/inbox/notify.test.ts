@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage } from '../../../src/channel/index.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { type Notifier, notify } from '../../../src/daemon/inbox/notify.ts';
 import { Throttle } from '../../../src/daemon/inbox/throttle.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
-import type { Services } from '../../../src/daemon/services.ts';
+import type { Services } from '../../../src/daemon/message/services.ts';
 import type { InboxMessage, InboxState } from '../../../src/daemon/store/inbox.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ChannelRequest, IncomingMessage } from '../../../src/channel/index.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { NO_OBSERVER, type Observer } from '../../../src/daemon/trace/observer.ts';
 import type { BegunMessage } from '../../../src/daemon/trace/span.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';

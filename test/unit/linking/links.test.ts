@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import {
@@ -14,9 +13,10 @@ import {
   unlink,
   unlinkPerson,
 } from '../../../src/daemon/linking/links.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { LinkStore } from '../../../src/daemon/store/links.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices, TELEX } from '../../support/later-services.ts';
 import type { LogLine } from '../../support/log-lines.ts';
 import { token } from '../../support/tokens.ts';

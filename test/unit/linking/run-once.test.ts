@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { runOnce } from '../../../src/daemon/linking/run-once.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { laterServices } from '../../support/later-services.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 

@@ -4,7 +4,7 @@ import type { ConversationEvent } from '../../../src/channel/index.ts';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { converse } from '../../../src/daemon/message/converse.ts';
-import type { Services } from '../../../src/daemon/services.ts';
+import type { Services } from '../../../src/daemon/message/services.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
 import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
-import type { Ticket } from '../../../src/daemon/tickets.ts';
+import type { Ticket } from '../../../src/daemon/time/tickets.ts';
 
 const route: Route = {
   method: 'POST',

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import { AgentdError, StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { measuredStore } from '../../../src/daemon/metrics/measured-store.ts';
 import { METRICS } from '../../../src/daemon/metrics/metric-list.ts';
@@ -8,6 +7,7 @@ import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts'
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
 const IDLE = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { configure } from '../../../src/daemon/configuration/configure.ts';
 import { differingSettings, settingsDigests } from '../../../src/daemon/replica/settings-digests.ts';
+import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { placeWith, VALID } from '../settings/place.ts';
 
 const KEY = { TOKEN_ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64') };

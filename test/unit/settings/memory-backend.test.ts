@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Secret } from '../../../src/daemon/secret.ts';
 import { memoryBackend } from '../../../src/daemon/settings/memory-backend.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 
 const url = new Secret('postgres://db/agentd');

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { ConfigureOptions } from '../../../src/daemon/configuration/configure.ts';
+import type { ConfigureOptions } from '../../../src/daemon/settings/configure/configure.ts';
 
 /** A secret of at least 256 bits, as the settings require. */
 export const SECRET = 'a-secret-for-tests-of-at-least-256-bits';

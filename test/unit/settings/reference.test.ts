@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { settingsFiles } from '../../../man/build/settings-page.ts';
 import type { SettingRecord } from '../../../src/channel/index.ts';
 import { command as reference } from '../../../src/cli/commands/config-reference.ts';
-import { configure } from '../../../src/daemon/configuration/configure.ts';
+import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { exampleFile } from '../../../src/daemon/settings/example-file.ts';
 import { settingsSchema } from '../../../src/daemon/settings/json-schema.ts';
 import { settingGroups, settingsReference } from '../../../src/daemon/settings/reference.ts';

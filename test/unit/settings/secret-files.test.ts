@@ -6,8 +6,8 @@ import {
   configure,
   configureCore,
   inspectConfiguration,
-} from '../../../src/daemon/configuration/configure.ts';
-import type { Secret } from '../../../src/daemon/secret.ts';
+} from '../../../src/daemon/settings/configure/configure.ts';
+import type { Secret } from '../../../src/daemon/settings/secret.ts';
 import { placeWith, SECRET, VALID } from './place.ts';
 
 const { JWT_SECRET_KEY: _, ...WITHOUT } = VALID;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../../src/channel/index.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { readValue } from '../../../src/daemon/settings/value.ts';
 
 const base = { name: 'X', sentence: 'It is.' };

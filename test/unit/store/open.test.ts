@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../../src/daemon/clock.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { stateDirectory } from './state-directory.ts';
 
 it('openStore opens the database in STATE_DIR, and reports its path', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkStore } from '../../../src/cli/doctor/store.ts';
-import { Secret } from '../../../src/daemon/secret.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openRedisStore } from '../../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';

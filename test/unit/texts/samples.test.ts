@@ -3,8 +3,8 @@ import { load } from 'js-yaml';
 import { expect, it } from 'vitest';
 import { WIDGET_TEXTS, widgetTranslations } from '../../../plugins/webchat/texts.ts';
 import { ENGLISH } from '../../../plugins/webchat/widget/texts.ts';
-import { checkTexts } from '../../../src/daemon/configuration/check-texts.ts';
-import { loadPlugins } from '../../../src/daemon/plugin/load.ts';
+import { loadPlugins } from '../../../src/daemon/channels/load.ts';
+import { checkTexts } from '../../../src/daemon/settings/configure/check-texts.ts';
 import { textRecords } from '../../../src/daemon/texts/text-records.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
-import type { CredentialForm } from '../../../src/daemon/downstream/credential-form.ts';
 import type { WatchedRequest } from '../../../src/daemon/tools/client-call.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
+import type { CredentialForm } from '../../../src/daemon/tools/downstream/credential-form.ts';
 import type { Tool, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, type SeenRequest, signToken } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';

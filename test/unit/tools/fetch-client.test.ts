@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { systemClock } from '../../../src/daemon/clock.ts';
-import { TimeLimit } from '../../../src/daemon/time-limit.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
+import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
 import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { FakeApi } from '../../support/fake-api.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../../src/daemon/clock.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { CallCredential } from '../../../src/daemon/tools/choose-credential.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { timeOrderedId } from '../../clock.ts';
+import { timeOrderedId } from '../../time/clock.ts';
 import { AUDIT_RETENTION_MS, type AuditLine, type AuditStore, type NewAuditLine } from '../audit.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 

@@ -1,7 +1,7 @@
-import { randomSuffix } from '../../clock.ts';
 import { hitsOf, listHits } from '../../guard/hits.ts';
 import type { GuardUserState, MessageHit } from '../../guard/judge.ts';
 import type { SessionTurns } from '../../guard/verdict.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { Reply } from './connection.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 

@@ -1,4 +1,4 @@
-import { randomSuffix } from '../../clock.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { KeyClaim } from '../claims.ts';
 import type { IdempotencyStore, KeyState, NewKey, StoredAnswer } from '../idempotency.ts';
 import { Bindings } from './bindings.ts';

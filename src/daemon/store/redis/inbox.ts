@@ -1,5 +1,5 @@
-import { randomSuffix } from '../../clock.ts';
 import type { GuardLimits } from '../../guard/verdict.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type {
   Arrival,

@@ -1,5 +1,5 @@
-import { randomSuffix } from '../../clock.ts';
 import { type Hits, hitsOf, listHits } from '../../guard/hits.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import { hitWindow } from '../hit-window.ts';
 import type { LimitStore, WindowState } from '../limits.ts';
 import { Batch } from './batch.ts';

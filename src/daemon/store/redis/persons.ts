@@ -1,5 +1,5 @@
-import { randomSuffix } from '../../clock.ts';
 import { type Session, tagOf } from '../../session/session.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import { CLAIM_MS } from '../claims.ts';
 import type { PersonRecords, PersonSelector, PersonStore } from '../persons.ts';
 import type { RedisKeyspace } from './keyspace.ts';

@@ -1,5 +1,5 @@
-import { randomSuffix } from '../../clock.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import { shownTurns } from '../shown-turns.ts';

@@ -1,5 +1,5 @@
 import type { GuardLimits } from '../../guard/verdict.ts';
-import { Tickets } from '../../tickets.ts';
+import { Tickets } from '../../time/tickets.ts';
 import { INBOX_FOUND_MAX } from '../bounds.ts';
 import type {
   Arrival,

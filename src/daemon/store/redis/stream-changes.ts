@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Cluster, Redis } from 'ioredis';
 import type { StreamEvent } from '../../../channel/index.ts';
-import { randomSuffix } from '../../clock.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { StreamListener } from '../streams.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../../../channel/index.ts';
-import { randomSuffix } from '../../clock.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { NewStream, StreamClaimant, StreamListener, StreamRecord, StreamStore } from '../streams.ts';
 import { Bindings } from './bindings.ts';

@@ -1,4 +1,4 @@
-import { randomSuffix } from '../../clock.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { Summary, SummaryStore } from '../summaries.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 

@@ -1,5 +1,5 @@
-import { randomSuffix } from '../../clock.ts';
 import { type StoredTurn, tagOf } from '../../session/session.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { InboxMessage } from '../inbox.ts';
 import { BEGUN_TURNS, type BegunTurn, type CommitOutcome, type TurnChanges } from '../turns.ts';

@@ -1,4 +1,4 @@
-import { randomSuffix } from '../../clock.ts';
+import { randomSuffix } from '../../time/clock.ts';
 import type { RedisKeyspace } from './keyspace.ts';
 import { untilWritten } from './until-written.ts';
 

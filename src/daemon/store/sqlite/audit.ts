@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../time/clock.ts';
 import { AUDIT_RETENTION_MS, type AuditLine, type AuditStore, type NewAuditLine } from '../audit.ts';
 import { type GroupCommit, read } from './writer.ts';
 

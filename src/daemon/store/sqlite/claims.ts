@@ -1,4 +1,4 @@
-import { type Clock, randomSuffix } from '../../clock.ts';
+import { type Clock, randomSuffix } from '../../time/clock.ts';
 import { CLAIM_MS } from '../claims.ts';
 import type { GroupCommit, Resident } from './writer.ts';
 

@@ -1,5 +1,4 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import { circuitAt } from '../../guard/circuit.ts';
 import { type AddedHit, hitCount } from '../../guard/hits.ts';
 import {
@@ -11,6 +10,7 @@ import {
 } from '../../guard/judge.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
 import { subOf } from '../../identity/identity.ts';
+import type { Clock } from '../../time/clock.ts';
 import { GUARD_LISTED_MAX } from '../bounds.ts';
 import type { GuardList, GuardStore } from '../guard.ts';
 import type { GuardTurns } from './guard-turns.ts';

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import TinyQueue from 'tinyqueue';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../time/clock.ts';
 import { dueAt } from '../due-at.ts';
 import type { AttemptKind, InboxState } from '../inbox.ts';
 import type { Resident } from './writer.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import type { GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
+import type { Clock } from '../../time/clock.ts';
 import { afterVerdict } from '../after-verdict.ts';
 import type {
   Arrival,

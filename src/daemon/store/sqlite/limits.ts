@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import { type AddedHit, addHit, type Hits, hitCount } from '../../guard/hits.ts';
+import type { Clock } from '../../time/clock.ts';
 import { hitWindow } from '../hit-window.ts';
 import type { LimitStore, WindowState } from '../limits.ts';
 import { packHit, packHits, unpackHit, unpackHits } from './packed-hits.ts';

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { Link, LinkAlias, LinkStore, NewLink } from '../links.ts';
 import { type GroupCommit, read } from './writer.ts';
 

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import { type Clock, timeOrderedId } from '../../clock.ts';
 import type { MemoryOwner } from '../../identity/memory-owner.ts';
+import { type Clock, timeOrderedId } from '../../time/clock.ts';
 import { aliasChange } from '../alias-change.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../memories.ts';
 import { termsOf, type WantedTerm, wantedTerms } from '../memory-terms.ts';

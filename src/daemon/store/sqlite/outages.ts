@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../time/clock.ts';
 import { dueAt } from '../due-at.ts';
 import type { Outage, OutageReason, OutageStore } from '../outages.ts';
 import { type GroupCommit, read } from './writer.ts';

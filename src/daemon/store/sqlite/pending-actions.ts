@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import type { PersonKey } from '../../identity/identity.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { NewPendingAction, WithdrawnActions } from '../actions.ts';
 
 /** Changes that other parts of the store make to pending actions, within their commits. */

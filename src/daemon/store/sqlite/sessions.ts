@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { SessionClaim } from '../claims.ts';
 import type { HistoryReader, SaveOutcome, SessionStore } from '../sessions.ts';
 import type { AnonymousBytes, AnonymousRows, ClientSize, IdleRow } from './anonymous-bytes.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
 import { MARK_LENGTH, SEALED } from '../../identity/seal.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { StoredToken } from '../stored-tokens.ts';
 import { type GroupCommit, read } from './writer.ts';
 

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
-import type { Clock } from '../../clock.ts';
 import { clientTag } from '../../session/client-tag.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { StreamClaim } from '../claims.ts';
 import type {
   NewStream,

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import { type Clock, randomSuffix } from '../../clock.ts';
+import { type Clock, randomSuffix } from '../../time/clock.ts';
 import type { Summary, SummaryStore } from '../summaries.ts';
 import type { SqliteSessions } from './sessions.ts';
 import { type GroupCommit, read } from './writer.ts';

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../time/clock.ts';
 import { observedTool, trustedTool } from '../observed-tool.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../tool-digests.ts';
 import { type GroupCommit, read } from './writer.ts';

@@ -1,5 +1,5 @@
 import type Database from 'better-sqlite3';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../time/clock.ts';
 import type { TraceRecord } from '../../trace/trace-record.ts';
 import { TRACES_FOUND_MAX } from '../bounds.ts';
 import type { TraceStore, TraceUser } from '../traces.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { printable } from '../../printable.ts';
-import { maskTokens } from '../../secret.ts';
+import { maskTokens } from '../../settings/secret.ts';
 import type { ToolDefinition } from '../../store/tool-digests.ts';
+import { printable } from '../../texts/printable.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import { nestsDeeper } from '../nests-deeper.ts';
 import type { ListedTool } from './mcp-connection.ts';

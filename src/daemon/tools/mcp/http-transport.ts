@@ -1,6 +1,6 @@
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
-import { type AlarmClock, wait } from '../../clock.ts';
-import { TokenExchangeFailure } from '../../downstream/token-exchange.ts';
+import { type AlarmClock, wait } from '../../time/clock.ts';
+import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
 import { InboundMeter } from './inbound-meter.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 import {

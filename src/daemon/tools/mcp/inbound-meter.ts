@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../time/clock.ts';
 import { McpFailure } from './mcp-failure.ts';
 
 const WINDOW_MS = 60_000;

@@ -1,4 +1,4 @@
-import type { TokenExchange } from '../../downstream/token-exchange.ts';
+import type { TokenExchange } from '../downstream/token-exchange.ts';
 import type { McpEntry } from '../source-entry.ts';
 import type { ToolSourceInfo } from '../tool.ts';
 

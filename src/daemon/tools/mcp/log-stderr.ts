@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import { printable } from '../../printable.ts';
+import type { Log } from '../../process/log.ts';
+import { printable } from '../../texts/printable.ts';
+import type { Clock } from '../../time/clock.ts';
 
 const WINDOW_MS = 60_000;
 /** Maximum number of lines that are logged per minute. */

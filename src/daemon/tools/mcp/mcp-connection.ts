@@ -6,10 +6,10 @@ import {
   type MCPClient,
   MCPClientError,
 } from '@ai-sdk/mcp';
-import type { AlarmClock } from '../../clock.ts';
-import { printable } from '../../printable.ts';
-import { TimeLimit } from '../../time-limit.ts';
-import { version } from '../../version.ts';
+import { version } from '../../files/version.ts';
+import { printable } from '../../texts/printable.ts';
+import type { AlarmClock } from '../../time/clock.ts';
+import { TimeLimit } from '../../time/time-limit.ts';
 import type { Need } from '../tool.ts';
 import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
 import { isStateless, type McpTransport } from './mcp-transport.ts';

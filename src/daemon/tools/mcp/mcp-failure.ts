@@ -1,4 +1,4 @@
-import type { TokenExchangeReason } from '../../downstream/token-exchange.ts';
+import type { TokenExchangeReason } from '../downstream/token-exchange.ts';
 
 /** Why an MCP server gave no usable answer, as a stable word for the trace. */
 export type McpFailureReason =

@@ -1,10 +1,10 @@
-import { type AlarmClock, every } from '../../clock.ts';
-import { maskSecrets } from '../../downstream/client.ts';
-import type { TokenExchange } from '../../downstream/token-exchange.ts';
-import type { Log } from '../../log.ts';
-import { printable } from '../../printable.ts';
-import { maskTokens, Secret } from '../../secret.ts';
+import type { Log } from '../../process/log.ts';
+import { maskTokens, Secret } from '../../settings/secret.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
+import { printable } from '../../texts/printable.ts';
+import { type AlarmClock, every } from '../../time/clock.ts';
+import { maskSecrets } from '../downstream/client.ts';
+import type { TokenExchange } from '../downstream/token-exchange.ts';
 import type { McpEntry, ToolEntry } from '../source-entry.ts';
 import type {
   CredentialPolicy,

@@ -1,5 +1,5 @@
-import { isLoopback } from '../../loopback.ts';
-import { printable } from '../../printable.ts';
+import { isLoopback } from '../../settings/loopback.ts';
+import { printable } from '../../texts/printable.ts';
 import type { Need } from '../tool.ts';
 
 /** The code of the error with which a server says that the person must open a page first. */

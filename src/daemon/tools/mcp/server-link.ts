@@ -1,8 +1,8 @@
-import { backOff } from '../../back-off.ts';
-import { type AlarmClock, every, wait } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import { onAbort } from '../../on-abort.ts';
-import { TimeLimit } from '../../time-limit.ts';
+import type { Log } from '../../process/log.ts';
+import { backOff } from '../../time/back-off.ts';
+import { type AlarmClock, every, wait } from '../../time/clock.ts';
+import { onAbort } from '../../time/on-abort.ts';
+import { TimeLimit } from '../../time/time-limit.ts';
 import type { ListedTool, McpConnection } from './mcp-connection.ts';
 import { McpFailure } from './mcp-failure.ts';
 

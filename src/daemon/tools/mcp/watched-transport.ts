@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, MCPTransport, MCPTransportSendOptions } from '@ai-sdk/mcp';
-import type { AlarmClock } from '../../clock.ts';
+import type { AlarmClock } from '../../time/clock.ts';
 import type { Need } from '../tool.ts';
 import {
   type Answer,

@@ -1,5 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { holdsControl, holdsSlash, isUnsafeSegment } from '../../downstream/path-segment.ts';
+import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/path-segment.ts';
 import type { ToolArguments } from '../tool.ts';
 import type { ToolRequest } from '../tool-client.ts';
 import { encodeFields } from './encode-fields.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
-import type { EncodedBody } from '../../downstream/encoded-body.ts';
+import type { EncodedBody } from '../downstream/encoded-body.ts';
 import { formBody } from '../form-body.ts';
 import { isFileLike } from '../form-file.ts';
 import { formProblem } from '../form-problem.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
-import type { EncodedBody } from '../../downstream/encoded-body.ts';
+import type { EncodedBody } from '../downstream/encoded-body.ts';
 import { essenceOf, hasFields } from './media-type.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import { readFileArgument } from './read-file-argument.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
-import type { DocumentPath, LineFinder } from '../../yaml-lines.ts';
+import type { DocumentPath, LineFinder } from '../../syntax/yaml-lines.ts';
 
 /** Maximum number of references that lead from one to the next. */
 const MAX_CHAIN = 100;

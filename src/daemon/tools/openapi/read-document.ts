@@ -1,8 +1,8 @@
 import { readFile, stat } from 'node:fs/promises';
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { isObject } from '../../../channel/json-object.ts';
-import { treeFault } from '../../tree-fault.ts';
-import { linesOf } from '../../yaml-lines.ts';
+import { treeFault } from '../../syntax/tree-fault.ts';
+import { linesOf } from '../../syntax/yaml-lines.ts';
 import { DocumentNode, DocumentProblem, type OpenApiDocument } from './openapi-document.ts';
 
 /** Maximum size of a document. The largest documents of public APIs have about 12 MB. */

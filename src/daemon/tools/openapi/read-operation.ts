@@ -1,6 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { isUnsafeSegment } from '../../downstream/path-segment.ts';
 import { isAllowedHeader } from '../allowed-header.ts';
+import { isUnsafeSegment } from '../downstream/path-segment.ts';
 import type { FoundOperation } from './find-operation.ts';
 import { isJson } from './media-type.ts';
 import type { DocumentNode } from './openapi-document.ts';

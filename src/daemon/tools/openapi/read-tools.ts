@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
-import { BEARER, credentialHeader } from '../../downstream/credential-form.ts';
 import type { SettingProblem } from '../../settings/problem.ts';
 import { checkSchema } from '../compile-schema.ts';
+import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';

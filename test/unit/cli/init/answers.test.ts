@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { answersTo } from '../../../../src/cli/init/answers.ts';
-import { loadPlugins } from '../../../../src/daemon/plugin/load.ts';
+import { loadPlugins } from '../../../../src/daemon/channels/load.ts';
 
 // agentd-init(1).
 

@@ -1,5 +1,5 @@
 import type { JsonObject, OutgoingReply } from '../../../../src/channel/index.ts';
-import { Secret } from '../../../../src/daemon/secret.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
 import { collectLog, type LogLine } from '../../../support/log-lines.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { manifestFor } from '../../../../plugins/teamchat/manifest.ts';
-import { Secret } from '../../../../src/daemon/secret.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 
 interface Manifest {

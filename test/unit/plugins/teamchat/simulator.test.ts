@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
 import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
-import { Secret } from '../../../../src/daemon/secret.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { sample } from '../../../fixtures/teamchat/sample.ts';
 import { FakePlatform } from '../../../support/fake-platform.ts';
 

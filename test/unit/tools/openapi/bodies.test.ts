@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { questionOf } from '../../../../src/daemon/confirmation/question.ts';
 import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
+import { questionOf } from '../../../../src/daemon/tools/confirmation/question.ts';
 import type { JsonSchema, Tool } from '../../../../src/daemon/tools/tool.ts';
 import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
 import { documentOf, toolsOf } from '../../../support/openapi.ts';

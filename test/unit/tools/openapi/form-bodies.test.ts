@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EncodedBody } from '../../../../src/daemon/downstream/encoded-body.ts';
 import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
+import type { EncodedBody } from '../../../../src/daemon/tools/downstream/encoded-body.ts';
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Sent, Tool } from '../../../../src/daemon/tools/tool.ts';
 import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';

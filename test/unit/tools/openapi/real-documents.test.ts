@@ -6,9 +6,9 @@ import { gunzipSync } from 'node:zlib';
 import { createGeneratorSync } from 'json-schema-faker';
 import { type Document, OpenAPIBackend } from 'openapi-backend';
 import { afterAll, expect, test } from 'vitest';
-import type { EncodedBody } from '../../../../src/daemon/downstream/encoded-body.ts';
 import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
+import type { EncodedBody } from '../../../../src/daemon/tools/downstream/encoded-body.ts';
 import {
   type FoundOperation,
   keyOf,

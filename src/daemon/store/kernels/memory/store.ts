@@ -1,4 +1,4 @@
-import type { Clock } from '../../../clock.ts';
+import type { Clock } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
 import { memoryStore } from '../../logic/memories.ts';
 import { type Bounds, storeOver } from '../../logic/store.ts';

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { DatabaseError, Pool, type PoolClient, type QueryConfig, type QueryResultRow } from 'pg';
 import { StoreUnavailable } from '../../../errors.ts';
-import type { Log } from '../../../log.ts';
+import type { Log } from '../../../process/log.ts';
 
 /** How long a query waits for a connection, ms. */
 const CONNECT_MS = 2_000;

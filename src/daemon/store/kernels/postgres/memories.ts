@@ -1,6 +1,6 @@
-import { type Clock, timeOrderedId } from '../../../clock.ts';
 import type { MemoryOwner } from '../../../identity/memory-owner.ts';
-import type { Log } from '../../../log.ts';
+import type { Log } from '../../../process/log.ts';
+import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { aliasChange } from '../../alias-change.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';

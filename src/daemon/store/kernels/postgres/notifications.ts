@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { randomSuffix } from '../../../clock.ts';
-import type { Log } from '../../../log.ts';
+import type { Log } from '../../../process/log.ts';
+import { randomSuffix } from '../../../time/clock.ts';
 import type { Listener } from '../kernel.ts';
 
 const CONNECT_MS = 2_000;

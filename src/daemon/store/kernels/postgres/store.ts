@@ -1,4 +1,4 @@
-import type { Log } from '../../../log.ts';
+import type { Log } from '../../../process/log.ts';
 import { StoreOfAnotherLayout } from '../../failures.ts';
 import { replicaStore } from '../../logic/replicas.ts';
 import { type Bounds, storeOver } from '../../logic/store.ts';

@@ -1,4 +1,4 @@
-import { randomSuffix } from '../../../clock.ts';
+import { randomSuffix } from '../../../time/clock.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
 import { type Known, nameOf, type Read, type Version } from './known.ts';
 import { originalKey, storedKey, storedName } from './stored-key.ts';

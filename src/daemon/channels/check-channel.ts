@@ -1,0 +1,115 @@
+import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
+import { hasOwnConnection } from '../../channel/simulated-update.ts';
+import { WEBHOOK_MAX } from '../http/large-bodies.ts';
+import type { SettingProblem } from '../settings/problem.ts';
+import { type Refusal, unfit } from './modules/refusal.ts';
+
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
+const OPTIONAL_MEMBERS = [
+  'start',
+  'send',
+  'receive',
+  'typing',
+  'health',
+  'check',
+  'checkRegistration',
+  'stop',
+] as const;
+/**
+ * A path whose segments are plain characters or a parameter. Characters that the router reads as a pattern (`*`,
+ * parentheses) are not allowed.
+ */
+const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
+/** The route that the daemon itself answers (agentd-service(7), "GET /"). */
+const OWN_ROUTE = 'GET /';
+
+/** Checks that the result of `create` has the shape of a channel (src/channel/channel.ts). Runs none of its code. */
+export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {
+  return channelRefusals(plugin, channel).map((refusal) => problemOf(plugin, refusal));
+}
+
+/**
+ * Checks that no two routes of the active channels have the same method and path, and that no route is `GET /`. Reports
+ * every conflict.
+ */
+export function routeProblems(
+  active: readonly { plugin: ChannelPlugin; channel: Channel }[],
+): SettingProblem[] {
+  const problems: SettingProblem[] = [];
+  const takenBy = new Map([[OWN_ROUTE, 'the daemon itself']]);
+  for (const { plugin, channel } of active) {
+    for (const { method, path } of channel.routes) {
+      const key = `${method} ${path.replace(/:\w+/g, ':')}`;
+      const owner = takenBy.get(key);
+      if (owner === undefined) takenBy.set(key, `the channel ${plugin.name}`);
+      else {
+        const problem = `the route ${method} ${path} is taken by ${owner}`;
+        problems.push(problemOf(plugin, { problem, right: 'another path' }));
+      }
+    }
+  }
+  return problems;
+}
+
+/** The refusal of an object from a plugin, as a problem of the plugin's channel. */
+export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
+  return { setting: `channel ${name}`, value: null, source: null, ...refusal };
+}
+
+function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
+  if (!isObject(channel)) return [unfit('the result of `create`', 'a channel (an object)', channel)];
+  const refusals = OPTIONAL_MEMBERS.filter(
+    (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
+  ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
+  if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
+    refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
+  }
+  if (hasOwnConnection(plugin) && channel.receive === undefined) {
+    refusals.push(unfit('`receive`', 'a function, since `capabilities.webhook` is false', channel.receive));
+  }
+  const { routes } = channel;
+  if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
+  return [...refusals, ...routes.flatMap((route, index) => routeRefusals(route, `\`routes[${index}]`))];
+}
+
+function routeRefusals(route: unknown, at: string): Refusal[] {
+  if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
+  const { method, path, contentType, body, bodyLimit, token, refusal, headers, thread, handle } = route;
+  const refusals: Refusal[] = [];
+  if (!METHODS.includes(method as string))
+    refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
+  if (typeof path !== 'string' || !PATH.test(path)) {
+    const expected = 'a path that begins with `/`, such as /telex/webhook or /telex/:id';
+    refusals.push(unfit(`${at}.path\``, expected, path));
+  }
+  if (contentType !== undefined && typeof contentType !== 'string') {
+    refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
+  }
+  if (body !== undefined && body !== 'multipart')
+    refusals.push(unfit(`${at}.body\``, "'multipart', or absent", body));
+  if (body !== undefined && contentType !== undefined)
+    refusals.push(unfit(`${at}.contentType\``, 'absent, since `body` says it', contentType));
+  if (bodyLimit !== undefined && !isBodyLimit(bodyLimit)) {
+    const expected = `a whole number of bytes from 1 to ${WEBHOOK_MAX}, or absent`;
+    refusals.push(unfit(`${at}.bodyLimit\``, expected, bodyLimit));
+  }
+  if (token !== undefined && typeof token !== 'function') {
+    refusals.push(unfit(`${at}.token\``, 'a function, or absent', token));
+  }
+  if (refusal !== undefined && typeof refusal !== 'function') {
+    refusals.push(unfit(`${at}.refusal\``, 'a function, or absent', refusal));
+  }
+  if (headers !== undefined && typeof headers !== 'function') {
+    refusals.push(unfit(`${at}.headers\``, 'a function, or absent', headers));
+  }
+  if (thread !== undefined && typeof thread !== 'function') {
+    refusals.push(unfit(`${at}.thread\``, 'a function, or absent', thread));
+  }
+  if (typeof handle !== 'function') refusals.push(unfit(`${at}.handle\``, 'a function', handle));
+  return refusals;
+}
+
+function isBodyLimit(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WEBHOOK_MAX;
+}

@@ -1,0 +1,239 @@
+import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
+import { fileSettingOf } from '../settings/file-setting.ts';
+import { readValue } from '../settings/value.ts';
+import { inWords, type Refusal, unfit } from './modules/refusal.ts';
+import { prefixOf } from './setting-prefix.ts';
+
+const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
+const NAME_MAX = 32;
+const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
+const TEXT_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
+const SETTING_KINDS = ['string', 'integer', 'number', 'boolean', 'choice', 'list', 'url'];
+
+/** The form of a name, in words. */
+export const NAME_RULE = `at most ${NAME_MAX} lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen`;
+
+/** Whether a channel may have this name. Whether the name is taken is not checked here. */
+export function isChannelName(name: unknown): name is string {
+  return typeof name === 'string' && NAME.test(name) && name.length <= NAME_MAX;
+}
+
+/** `agentd link list` and `agentd link remove` are commands, so no channel can have one of these words after `link`. */
+export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
+
+/**
+ * Checks that a plugin has the shape of the contract (src/channel/channel.ts). Reports the problems of all
+ * members at once, each with the member, the expected value and the actual value. If the name is wrong, reports only
+ * that. Runs no code of the plugin.
+ */
+export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
+  const {
+    name,
+    summary,
+    settings,
+    detect,
+    capabilities,
+    create,
+    linking,
+    simulator,
+    setup,
+    texts,
+    eventStream,
+  } = plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
+  if (!isChannelName(name)) return [unfit('`name`', NAME_RULE, name)];
+  const refusals: Refusal[] = [];
+  if (typeof summary !== 'string' || summary === '')
+    refusals.push(unfit('`summary`', 'one sentence', summary));
+  if (typeof detect !== 'function') refusals.push(unfit('`detect`', 'a function', detect));
+  if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
+  refusals.push(
+    ...checkCapabilities(capabilities),
+    ...checkLinking(name, linking),
+    ...checkSetup(setup),
+    ...checkTexts(name, texts),
+    ...checkEventStream(eventStream),
+  );
+  if (simulator !== undefined && typeof simulator !== 'function')
+    refusals.push(unfit('`simulator`', 'a function, or absent', simulator));
+  if (Array.isArray(settings)) refusals.push(...checkSettings(name, settings));
+  else refusals.push(unfit('`settings`', 'a list of setting records', settings));
+  return refusals;
+}
+
+function checkCapabilities(capabilities: unknown): Refusal[] {
+  if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
+  const { delivery, namespace, textLimit, markdown, typing, groups, webhook } = capabilities;
+  const refusals: Refusal[] = [];
+  const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
+    if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
+  };
+  expect(
+    delivery === 'response' || delivery === 'stream' || delivery === 'push',
+    'delivery',
+    "'response', 'stream' or 'push'",
+    delivery,
+  );
+  expect(
+    namespace === undefined || (typeof namespace === 'string' && NAME.test(namespace)),
+    'namespace',
+    'a name, or absent',
+    namespace,
+  );
+  expect(
+    namespace === undefined || delivery !== 'push',
+    'namespace',
+    "absent with `delivery: 'push'`",
+    namespace,
+  );
+  expect(textLimit === null || isPositive(textLimit), 'textLimit', 'a number above 0, or null', textLimit);
+  expect(
+    markdown === 'commonmark' || markdown === 'platform' || markdown === 'none',
+    'markdown',
+    "'commonmark', 'platform' or 'none'",
+    markdown,
+  );
+  expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
+  expect(
+    webhook === undefined || typeof webhook === 'boolean',
+    'webhook',
+    'true or false, or absent',
+    webhook,
+  );
+  expect(webhook !== false || delivery === 'push', 'webhook', "true, unless `delivery` is 'push'", webhook);
+  expect(groups === undefined || typeof groups === 'boolean', 'groups', 'true or false, or absent', groups);
+  return refusals;
+}
+
+function checkLinking(name: string, linking: unknown): Refusal[] {
+  if (linking === undefined) return [];
+  if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
+  const { word = name, argument, form, idsOf } = linking;
+  const refusals: Refusal[] = [];
+  if (typeof word !== 'string' || !NAME.test(word) || LINK_COMMANDS.includes(word))
+    refusals.push(unfit('`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word));
+  if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
+  if (form !== undefined && !isText(form)) refusals.push(unfit('`linking.form`', 'a text, or absent', form));
+  if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
+  return refusals;
+}
+
+function checkSetup(setup: unknown): Refusal[] {
+  if (setup === undefined) return [];
+  if (!isObject(setup)) return [unfit('`setup`', 'an object, or absent', setup)];
+  const refusals: Refusal[] = [];
+  if (!(Array.isArray(setup.settings) && setup.settings.every(isText)))
+    refusals.push(unfit('`setup.settings`', 'a list of names of settings', setup.settings));
+  if (typeof setup.run !== 'function') refusals.push(unfit('`setup.run`', 'a function', setup.run));
+  return refusals;
+}
+
+function checkTexts(channel: string, texts: unknown): Refusal[] {
+  if (texts === undefined) return [];
+  if (!Array.isArray(texts)) return [unfit('`texts`', 'a list of texts, or absent', texts)];
+  const prefix = prefixOf(channel).toLowerCase();
+  return texts.flatMap((text, index) => {
+    if (!isObject(text)) return [unfit(`\`texts[${index}]\``, 'a text', text)];
+    const { name, sentence, default: english } = text;
+    if (typeof name !== 'string' || !TEXT_NAME.test(name) || !name.startsWith(prefix))
+      return [unfit('the name of a text', `lower snake case that begins with ${prefix}`, name)];
+    if (!isText(sentence)) return [unfit(`\`sentence\` of ${name}`, 'one sentence', sentence)];
+    return isText(english) ? [] : [unfit(`\`default\` of ${name}`, 'the English text', english)];
+  });
+}
+
+function checkEventStream(paths: unknown): Refusal[] {
+  if (paths === undefined) return [];
+  if (!isObject(paths)) return [unfit('`eventStream`', 'an object, or absent', paths)];
+  const { start, stream } = paths;
+  const refusals: Refusal[] = [];
+  if (!isText(start)) refusals.push(unfit('`eventStream.start`', 'a path', start));
+  if (!(typeof stream === 'string' && stream.includes(':stream_id')))
+    refusals.push(unfit('`eventStream.stream`', 'a path that contains :stream_id', stream));
+  return refusals;
+}
+
+function checkSettings(channel: string, records: readonly unknown[]): Refusal[] {
+  const names = new Set<unknown>();
+  const fileNames = records.flatMap((record) =>
+    isObject(record) && record.secret === true ? [fileSettingOf(String(record.name))] : [],
+  );
+  return records.flatMap((record, index) => {
+    if (!isObject(record)) return [unfit(`\`settings[${index}]\``, 'a setting record', record)];
+    const refusal =
+      checkSetting(channel, record) ??
+      (names.has(record.name) ? twice(record.name) : null) ??
+      (fileNames.includes(String(record.name)) ? fileOfSecret(String(record.name)) : null);
+    names.add(record.name);
+    return refusal === null ? [] : [refusal];
+  });
+}
+
+function checkSetting(channel: string, record: Readonly<Record<string, unknown>>): Refusal | null {
+  const { name, kind, sentence } = record;
+  const prefix = prefixOf(channel);
+  if (typeof name !== 'string' || !SETTING_NAME.test(name) || !name.startsWith(prefix)) {
+    return unfit('the name of a setting', `upper snake case that begins with ${prefix}`, name);
+  }
+  if (typeof kind !== 'string' || !SETTING_KINDS.includes(kind)) {
+    return unfit(`\`kind\` of ${name}`, `one of ${SETTING_KINDS.join(', ')}`, kind);
+  }
+  if (typeof sentence !== 'string' || sentence === '')
+    return unfit(`\`sentence\` of ${name}`, 'one sentence', sentence);
+  return checkBounds(name, kind, record) ?? checkDefault(name, kind, record);
+}
+
+function checkBounds(
+  name: string,
+  kind: string,
+  { min, max, choices, pattern }: Readonly<Record<string, unknown>>,
+): Refusal | null {
+  if (kind === 'integer' && !(Number.isInteger(min) && Number.isInteger(max) && Number(min) <= Number(max))) {
+    return unfit(
+      `the range of ${name}`,
+      '`min` and `max`, whole numbers, `min` not above `max`',
+      `${inWords(min)} to ${inWords(max)}`,
+    );
+  }
+  if (kind === 'number' && !(Number.isFinite(min) && Number.isFinite(max) && Number(min) <= Number(max)))
+    return unfit(
+      `the range of ${name}`,
+      '`min` and `max`, numbers, `min` not above `max`',
+      `${inWords(min)} to ${inWords(max)}`,
+    );
+  if (kind === 'choice' && !(Array.isArray(choices) && choices.length > 0 && choices.every(isText))) {
+    return unfit(`\`choices\` of ${name}`, 'a list of texts', choices);
+  }
+  if (pattern !== undefined && !(pattern instanceof RegExp)) {
+    return unfit(`\`pattern\` of ${name}`, 'a regular expression', pattern);
+  }
+  return null;
+}
+
+function checkDefault(name: string, kind: string, record: Readonly<Record<string, unknown>>): Refusal | null {
+  const value = record.default;
+  if (value === undefined) return null;
+  const native =
+    { integer: 'number', number: 'number', boolean: 'boolean', list: 'object' }[kind] ?? 'string';
+  if (typeof value === native && readValue(record as unknown as SettingRecord, value).ok) return null;
+  return unfit(`\`default\` of ${name}`, `a value of the kind ${kind}, within its bounds`, value);
+}
+
+function twice(name: unknown): Refusal {
+  return { problem: `has two settings with the name ${String(name)}`, right: 'each name once' };
+}
+
+function fileOfSecret(name: string): Refusal {
+  return {
+    problem: `has a setting with the name ${name}, which names the file of the secret ${name.replace(/_FILE$/, '')}`,
+    right: 'another name; the daemon reads secrets from files for every channel',
+  };
+}
+
+function isPositive(value: unknown): boolean {
+  return typeof value === 'number' && value > 0;
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== '';
+}

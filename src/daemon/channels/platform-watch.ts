@@ -1,0 +1,115 @@
+import type { Channel, ChannelHealth } from '../../channel/index.ts';
+import type { ActiveChannel } from '../http/routes.ts';
+import type { Log } from '../process/log.ts';
+import { maskSecrets } from '../settings/mask-secrets.ts';
+import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
+import type { ConfiguredChannel } from './configured-channel.ts';
+
+/** Timeout of one call of a check, ms. */
+const CALL_MS = 10_000;
+/** Wait before a failed check is repeated, ms; doubled each time. */
+const AGAIN_MIN_MS = 60_000;
+const AGAIN_MAX_MS = 600_000;
+
+/**
+ * After the daemon has started, asks the platforms of the active channels whether they accept the channels'
+ * credentials. A channel whose check fails is degraded (`GET /`) until a later check does not fail, or until the
+ * platform accepts a reply.
+ */
+export class PlatformWatch {
+  readonly #log: Log;
+  readonly #environment: string;
+  readonly #stopped = new AbortController();
+  /** Why the check of a channel failed, by channel. */
+  readonly #failures = new Map<string, string>();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+
+  constructor(log: Log, environment: string) {
+    this.#log = log;
+    this.#environment = environment;
+  }
+
+  /**
+   * The channel as the daemon uses it: its health includes the result of the check, and a reply that the platform
+   * accepts ends the degraded state.
+   */
+  watched({ plugin, channel }: ActiveChannel): ActiveChannel {
+    const { name } = plugin;
+    const watched: Channel = {
+      routes: channel.routes,
+      health: () => this.#healthOf(name, channel.health?.()),
+    };
+    if (channel.start) watched.start = () => channel.start?.() ?? Promise.resolve();
+    if (channel.stop) watched.stop = () => channel.stop?.() ?? Promise.resolve();
+    if (channel.receive) watched.receive = (update) => channel.receive?.(update) ?? Promise.resolve();
+    if (channel.typing) watched.typing = async (reply_to) => channel.typing?.(reply_to);
+    if (channel.send) {
+      watched.send = async (reply) => {
+        await channel.send?.(reply);
+        this.#clear(name);
+      };
+    }
+    return { plugin, channel: watched };
+  }
+
+  /** Begins the checks, and returns at once. */
+  begin(channels: readonly ConfiguredChannel[]): void {
+    for (const channel of channels) void this.#check(channel, AGAIN_MIN_MS);
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+
+  async #check(configured: ConfiguredChannel, again_ms: number): Promise<void> {
+    const { plugin, settings } = configured;
+    const answer = await this.#ask(configured);
+    if (this.#stopped.signal.aborted) return;
+    const detail = maskSecrets(answer.detail, Object.values(settings));
+    if (answer.outcome !== 'failed') {
+      this.#clear(plugin.name);
+      const fields = { channel: plugin.name, detail };
+      if (answer.outcome === 'ok') this.#log.debug(fields, 'the platform knows the channel');
+      if (answer.outcome === 'warning')
+        this.#log.warn(fields, 'the platform might not allow everything that the channel needs');
+      return;
+    }
+    // If a check fails again with the same detail, nothing is logged.
+    if (this.#failures.get(plugin.name) !== detail) {
+      const advice = maskSecrets(answer.advice, Object.values(settings));
+      this.#log.warn(
+        { channel: plugin.name, detail, advice },
+        `the channel ${plugin.name} is degraded: ${detail}`,
+      );
+    }
+    this.#failures.set(plugin.name, detail);
+    const next = () => this.#check(configured, Math.min(AGAIN_MAX_MS, again_ms * 2));
+    this.#timers.set(plugin.name, setTimeout(next, again_ms).unref());
+  }
+
+  async #ask(configured: ConfiguredChannel): Promise<PlatformAnswer> {
+    let isAnswered = false;
+    return askPlatform(configured, {
+      fetch: async (input, init) => {
+        const signal = AbortSignal.any([this.#stopped.signal, init?.signal ?? AbortSignal.timeout(CALL_MS)]);
+        const response = await fetch(input, { ...init, signal });
+        isAnswered = true;
+        return response;
+      },
+      isAnswered: () => isAnswered,
+      environment: this.#environment,
+    });
+  }
+
+  #healthOf(name: string, own: ChannelHealth = { status: 'ok' }): ChannelHealth {
+    const detail = this.#failures.get(name);
+    return own.status === 'ok' && detail !== undefined ? { status: 'degraded', detail } : own;
+  }
+
+  #clear(name: string): void {
+    clearTimeout(this.#timers.get(name));
+    if (this.#failures.delete(name))
+      this.#log.info({ channel: name }, `the channel ${name} is no longer degraded`);
+  }
+}

@@ -1,0 +1,198 @@
+import type {
+  ChannelPlugin,
+  ChannelRequest,
+  ChannelScope,
+  ChannelSettings,
+  LinkAnswer,
+  TokenAnswer,
+} from '../../channel/index.ts';
+import { readMessage, readToken } from '../../channel/read-message.ts';
+import { ReplyParts } from '../../channel/reply-parts.ts';
+import { AgentdError } from '../errors.ts';
+import { ReceivedRequest } from '../http/received-request.ts';
+import { validateOnce } from '../http/validate-once.ts';
+import type { TokenVerdict } from '../identity/identity.ts';
+import { edit, enqueue } from '../inbox/enqueue.ts';
+import { notify } from '../inbox/notify.ts';
+import { press } from '../inbox/press.ts';
+import { storedParts } from '../inbox/stored-parts.ts';
+import { Throttle } from '../inbox/throttle.ts';
+import type { InboxWorker } from '../inbox/work.ts';
+import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
+import { runOnce } from '../linking/run-once.ts';
+import type { Origin } from '../message/arrival.ts';
+import { converse } from '../message/converse.ts';
+import { DeliveryFailed } from '../message/delivery-failed.ts';
+import type { Services } from '../message/services.ts';
+import { openStream } from '../stream/open-stream.ts';
+import { startStream } from '../stream/start-stream.ts';
+import { stopStream } from '../stream/stop-stream.ts';
+import type { StreamServices } from '../stream/stream-services.ts';
+
+/** Timeout of a channel's own calls, ms. */
+const FETCH_TIMEOUT_MS = 10_000;
+/** `Retry-After` if a channel answers `unavailable`, seconds. No channel knows when a retry will succeed. */
+const AGAIN_SECONDS = 5;
+
+/** The scope of one plugin: its own settings and functions, and nothing from other plugins. */
+export function createScope(
+  plugin: ChannelPlugin,
+  settings: ChannelSettings,
+  services: StreamServices,
+  inbox: InboxWorker,
+  isSimulated = false,
+): ChannelScope {
+  const problem: ChannelScope['problem'] = (code, detail, errors) =>
+    new AgentdError(code, detail, {
+      ...(errors ? { errors } : {}),
+      ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
+    });
+  const replyParts = new ReplyParts(storedParts(services.store.inbox));
+  return {
+    settings,
+    simulated: isSimulated,
+    log: services.log.child({ channel: plugin.name }),
+    fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
+    now: () => services.clock.now(),
+    readMessage: (request, sources) =>
+      readMessage(plugin.name, request, sources, problem, (bytes) =>
+        services.log.info(
+          { request_id: request.id, channel: plugin.name, bytes },
+          'metadata of the client was dropped: apart from the known keys, it has more than 4096 bytes',
+        ),
+      ),
+    readToken,
+    ...(plugin.capabilities.delivery === 'push'
+      ? { ...inboxOf(plugin, services, inbox), ...noWebDoors(plugin) }
+      : { ...webDoorsOf(plugin, services), ...noInbox(plugin) }),
+    sendParts: (...reply) => replyParts.send(...reply),
+    say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
+    translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
+    links: linksOf(plugin, services),
+    tokens: {
+      validate: async (token, request) =>
+        answerOf(await validateOnce(services.tokens, request).validate(token)),
+    },
+    problem,
+    deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
+  };
+}
+
+/** The daemon's data about a request that a channel passes back. */
+function originOf(request: ChannelRequest, { observer }: Services): Origin {
+  const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
+  const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
+  return { request_id: request.id, address: request.address, validated, ticket, parent_span };
+}
+
+type Inbox = Pick<ChannelScope, 'enqueue' | 'press' | 'edit' | 'notify'>;
+
+function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): Inbox {
+  const throttle = new Throttle(() => services.clock.now());
+  const notifier = { plugin, services, worker: inbox, throttle };
+  return {
+    enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
+    press: (message, request) => press(plugin, services, inbox, message, request),
+    edit: (edited) => edit(plugin, services, edited),
+    notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
+  };
+}
+
+/** A channel without `push` need not have a `send`, so it must not store replies to be sent. */
+function noInbox(plugin: ChannelPlugin): Inbox {
+  const refuse = (member: string) => () => Promise.reject(misfit(plugin, member, "'push'"));
+  return {
+    enqueue: refuse('enqueue'),
+    press: refuse('press'),
+    edit: refuse('edit'),
+    notify: refuse('notify'),
+  };
+}
+
+type WebDoors = Pick<ChannelScope, 'converse' | 'streams'>;
+
+function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
+  return {
+    converse: (message, request) => converse(plugin, services, message, originOf(request, services)),
+    streams: {
+      start: (message, request, options) =>
+        startStream(plugin, services, message, originOf(request, services), options),
+      open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
+      stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
+    },
+  };
+}
+
+/**
+ * On a channel with `push` the daemon trusts the sender and the session of a message, because the platform signs it. A
+ * web client only claims both, so a channel with `push` must not use the functions for web clients.
+ */
+function noWebDoors(plugin: ChannelPlugin): WebDoors {
+  const refusal = (member: string) => misfit(plugin, member, "'response' or 'stream'");
+  const refuse = (member: string) => () => Promise.reject(refusal(member));
+  return {
+    converse() {
+      throw refusal('converse');
+    },
+    streams: {
+      start: refuse('streams.start'),
+      open: refuse('streams.open'),
+      stop: refuse('streams.stop'),
+    },
+  };
+}
+
+function misfit({ name, capabilities: { delivery } }: ChannelPlugin, member: string, needed: string): Error {
+  return new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs ${needed}`);
+}
+
+function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {
+  return {
+    link: (user_id, token, { replace = true, message_id, request } = {}) =>
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
+        const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
+        const person = outcome.linked ? outcome.verdict.person : null;
+        return { answer: linkAnswerOf(outcome), person };
+      }),
+    unlink: (user_id, { message_id } = {}) =>
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => ({
+        answer: await unlink(services, plugin, user_id),
+        person: null,
+      })),
+    unlinkPerson: (user_id, token, request) =>
+      unlinkPerson(forRequest(services, request), plugin, user_id, token),
+  };
+}
+
+function forRequest(services: Services, request: ChannelRequest | undefined): Services {
+  return { ...services, tokens: validateOnce(services.tokens, request) };
+}
+
+function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
+  if (outcome.linked) {
+    const { locale } = outcome.verdict.claims;
+    const { expires_at } = outcome;
+    return {
+      linked: true,
+      ...whoOf(outcome.verdict),
+      expires_at,
+      ...(locale === undefined ? {} : { locale }),
+    };
+  }
+  const held = outcome.reason === 'held_by_another';
+  return { linked: false, reason: held ? 'Held By Another' : outcome.reason, held };
+}
+
+/** The result of a validation, for a channel: the owner, the expiry and the phone number, but no other claims. */
+function answerOf(verdict: TokenVerdict): TokenAnswer {
+  if (!verdict.valid) return { valid: false, reason: verdict.reason };
+  const { phone } = verdict.claims;
+  const { expires_at } = verdict;
+  return { valid: true, ...whoOf(verdict), expires_at, ...(phone === undefined ? {} : { phone }) };
+}
+
+function whoOf({ user }: ValidToken): Pick<ValidToken['user'], 'user_id' | 'email'> {
+  return { user_id: user.user_id, email: user.email };
+}
+
+type ValidToken = Extract<TokenVerdict, { valid: true }>;

@@ -1,0 +1,49 @@
+import type { AgentRuntime } from '../agent/agent.ts';
+import type { LongTermMemory } from '../agent/long-term-memory.ts';
+import type { TokenValidator } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Log } from '../process/log.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { ClaimKeeper } from '../store/claim-keeper.ts';
+import type { Store } from '../store/store.ts';
+import type { Texts } from '../texts/texts.ts';
+import type { AlarmClock } from '../time/clock.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+import type { Observer } from '../trace/observer.ts';
+import type { HistorySummaries } from './history-summaries.ts';
+import type { RequestSequencer } from './request-sequencer.ts';
+import type { RunSlots } from './run-slots.ts';
+import type { SessionLock } from './session-lock.ts';
+
+/** The services that the steps of a message use; made once, in serve.ts. */
+export interface Services {
+  settings: Settings;
+  clock: AlarmClock;
+  log: Log;
+  observer: Observer;
+  store: Store;
+  tokens: TokenValidator;
+  seal: Seal;
+  agent: AgentRuntime;
+  tools: ToolRegistry;
+  /** The texts that people read but that no agent wrote. */
+  texts: Texts;
+  /** Null if nothing is remembered. */
+  memory: LongTermMemory | null;
+  /** Keeps requests in the order of arrival until they wait for their session's lock. */
+  sequencer: RequestSequencer;
+  /** One message of a session at a time. */
+  sessions: SessionLock;
+  /** A bounded number of runs at a time. */
+  runs: RunSlots;
+  /** Summaries of the exchanges that no longer fit into the history of sessions. */
+  summaries: HistorySummaries;
+  /** Renews the claims that this daemon holds. */
+  claims: ClaimKeeper;
+  /** Names of the active channels. */
+  channelNames: readonly string[];
+  /** Messages that are being answered; the daemon waits for them when it stops. */
+  running: Set<Promise<void>>;
+  /** Aborts when the grace period of a stopping daemon has ended, which ends all runs. */
+  stopping: AbortSignal;
+}

@@ -1,0 +1,46 @@
+import { styleText } from 'node:util';
+import { printable, withoutControls } from '../texts/printable.ts';
+
+const COLOURS = {
+  trace: 'gray',
+  debug: 'gray',
+  info: 'green',
+  warn: 'yellow',
+  error: 'red',
+  fatal: 'red',
+} as const;
+
+/**
+ * One JSON log line in a form for people, made safe for a terminal. A line that is not a JSON object is only made safe.
+ * @param options.date shows the day, too, for lines that may be old.
+ */
+export function formatLogLine(line: string, options: { colour: boolean; date?: boolean }): string {
+  let entry: Record<string, unknown>;
+  try {
+    entry = JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return `${withoutControls(line.trimEnd())}\n`;
+  }
+  if (entry === null || typeof entry !== 'object') return `${withoutControls(line.trimEnd())}\n`;
+  const { time, level, msg, err, ...fields } = entry;
+  const paint = (colour: 'gray' | 'green' | 'yellow' | 'red', text: string) =>
+    options.colour ? styleText(colour, text, { validateStream: false }) : text;
+  const label = printable(String(level ?? 'info'));
+  const rest = Object.entries(fields)
+    .map(([name, value]) => printable(`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`))
+    .join(' ');
+  const moment = printable(String(time ?? '')).replace('T', ' ');
+  const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
+  return `${head}${rest ? ` ${paint('gray', rest)}` : ''}\n${describeError(err)}`;
+}
+
+function describeError(err: unknown): string {
+  if (err === null || typeof err !== 'object') return '';
+  const { stack, message, at, cause } = err as Partial<Record<'stack' | 'message' | 'at', string>> & {
+    cause?: unknown;
+  };
+  const told = at === undefined ? message : `${message} (at ${at})`;
+  const lines = String(stack ?? told ?? '').split('\n');
+  const own = lines.map((line) => `  ${withoutControls(line)}\n`).join('');
+  return cause ? `${own}  caused by:\n${describeError(cause)}` : own;
+}

@@ -1,0 +1,90 @@
+import pino from 'pino';
+import { maskTokens } from '../settings/secret.ts';
+import { sourceLocation } from '../syntax/source-location.ts';
+import { escapeControls } from '../texts/printable.ts';
+import { withPriority } from './journal-stream.ts';
+import { LogFile } from './log-file.ts';
+import { formatLogLine } from './log-line.ts';
+import { LogOutput, standardError } from './log-output.ts';
+
+export type Log = pino.Logger;
+
+export interface LogOptions {
+  level: string;
+  /** The log is also written to this file, one JSON object per line. */
+  file?: string | undefined;
+  /** Whether stderr gets lines for people instead of JSON. */
+  pretty: boolean;
+  /** Whether each line on stderr begins with the prefix that gives it a priority in the journal of systemd. */
+  prefixed?: boolean;
+}
+
+/** The log of the daemon as a process. */
+export type ProcessLog = Log & {
+  /** Opens LOG_FILE again, after an operator has rotated it. False if there is none, or it cannot be opened. */
+  reopen(): boolean;
+  /** Call this when the process is about to end: each further line then blocks until it is written, within bounds. */
+  beginLastLines(): void;
+};
+
+/**
+ * The log: JSON lines on standard error (on a terminal, lines for people) and, if set, in a file. Writes are
+ * synchronous, so that only lines that wait for a slow reader can be lost at `kill -9`. As the last step, anything
+ * shaped like a JWT is masked, since no list of fields can name every place where a token may appear.
+ */
+export function createLog(options: LogOptions): ProcessLog {
+  const form = (line: string) => {
+    if (options.pretty) return formatLogLine(line, { colour: true });
+    return options.prefixed ? withPriority(line) : line;
+  };
+  const output = new LogOutput(standardError(), (dropped) => form(droppedLine(dropped)));
+  const tell = (line: string) => output.write(form(line));
+  const file = options.file ? new LogFile(options.file, tell) : undefined;
+  const write = (line: string) => {
+    // The file comes first: a slow reader of standard error holds up the last lines of a process.
+    file?.write(line);
+    tell(line);
+  };
+  const log = pino(
+    {
+      level: options.level.toLowerCase(),
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: serializeError },
+      hooks: { streamWrite: (line) => escapeControls(maskTokens(line)) },
+    },
+    { write },
+  );
+  return Object.assign(log, {
+    reopen: () => file?.reopen() ?? false,
+    beginLastLines: () => output.beginLastLines(),
+  });
+}
+
+function droppedLine(dropped: number): string {
+  const msg = 'log lines were dropped: standard error was not read, or could not be written';
+  return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), dropped, msg })}\n`;
+}
+
+/**
+ * The file and line in a plugin or runtime where an error was thrown. Used for the causes of a logged error, because
+ * their stacks are not logged.
+ */
+function locationOf(error: Error): { at?: string } {
+  const at = sourceLocation(error);
+  return at === null ? {} : { at };
+}
+
+/** Errors of libraries may contain whole requests, so only these fields of an error and its causes are logged. */
+function serializeError(error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return String(error);
+  const { code } = error as { code?: unknown };
+  return {
+    name: error.name,
+    message: error.message,
+    ...(typeof code === 'string' ? { code } : {}),
+    ...(depth === 0 ? { stack: error.stack } : locationOf(error)),
+    ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
+  };
+}

@@ -1,0 +1,124 @@
+import { isObject } from '../../../channel/json-object.ts';
+import type { DocumentPath } from '../../syntax/yaml-lines.ts';
+import { nearest } from '../nearest.ts';
+import type { SettingProblem } from '../problem.ts';
+import { shown } from '../shown.ts';
+import type { StructuredValue } from '../sources.ts';
+
+/** A value below a structured key of the configuration file. It knows its name and its line, and reports problems. */
+export class ConfigNode {
+  readonly value: unknown;
+  readonly #path: DocumentPath;
+  readonly #file: StructuredValue;
+  readonly #problems: SettingProblem[];
+
+  private constructor(value: unknown, path: DocumentPath, file: StructuredValue, problems: SettingProblem[]) {
+    this.value = value;
+    this.#path = path;
+    this.#file = file;
+    this.#problems = problems;
+  }
+
+  /** The node of the whole value. Its problems, and those of all nodes below it, are added to `problems`. */
+  static of(file: StructuredValue, problems: SettingProblem[]): ConfigNode {
+    return new ConfigNode(file.value, [file.key], file, problems);
+  }
+
+  /** `tools[0].operations["GET /orders/{id}"].bind` */
+  get setting(): string {
+    return this.#path.map(stepOf).join('');
+  }
+
+  /** `agentd.yaml, line 12` */
+  get source(): string {
+    const line = this.#file.lineOf(this.#path);
+    return line === null ? this.#file.source : `${this.#file.source}, line ${line}`;
+  }
+
+  /** The folder that relative paths are relative to. */
+  get folder(): string {
+    return this.#file.folder;
+  }
+
+  /** Whether there is no value. A key without a value counts as absent, too. */
+  get isAbsent(): boolean {
+    return this.value === undefined || this.value === null;
+  }
+
+  /** Reports a problem without the value, which may be a secret. */
+  refuse(problem: string, right: string): undefined {
+    this.#problems.push({ setting: this.setting, value: null, source: this.source, problem, right });
+  }
+
+  /** Reports a problem with the value. Not for values that may be secrets. */
+  refuseValue(problem: string, right: string): undefined {
+    const { setting, source } = this;
+    this.#problems.push({ setting, value: shown({}, this.value), source, problem, right });
+  }
+
+  child(key: string | number): ConfigNode {
+    const value =
+      typeof this.value === 'object' && this.value !== null && Object.hasOwn(this.value, key)
+        ? (this.value as Record<string | number, unknown>)[key]
+        : undefined;
+    return new ConfigNode(value, [...this.#path, key], this.#file, this.#problems);
+  }
+
+  /** The items of a list; reports anything else. */
+  items(right: string): ConfigNode[] {
+    if (!Array.isArray(this.value)) {
+      this.refuse(this.isAbsent ? 'is not set' : 'is not a list', right);
+      return [];
+    }
+    return this.value.map((_item, index) => this.child(index));
+  }
+
+  /** The members of an object, by name; reports anything else. */
+  members(right: string): [name: string, node: ConfigNode][] {
+    if (!isObject(this.value)) {
+      this.refuse(this.isAbsent ? 'is not set' : 'is not an object', right);
+      return [];
+    }
+    return Object.keys(this.value).map((name) => [name, this.child(name)]);
+  }
+
+  /** Reports each member that is not one of these names. */
+  onlyKeys(known: readonly string[]): void {
+    if (!isObject(this.value)) return;
+    for (const name of Object.keys(this.value)) {
+      if (known.includes(name)) continue;
+      const meant = nearest(name, known, 2)?.name;
+      const right = `one of ${known.join(', ')}`;
+      this.child(name).refuse('is not a known key', meant === undefined ? right : `${meant}? ${right}`);
+    }
+  }
+
+  /** A text that is not blank, trimmed; reports anything else. */
+  text(right: string): string | undefined {
+    const { value } = this;
+    if (typeof value === 'number' || typeof value === 'boolean')
+      return this.refuse(`is a ${typeof value}; put it in quotes`, right);
+    if (typeof value !== 'string') return this.refuse(this.isAbsent ? 'is not set' : 'is not a text', right);
+    if (value.trim() === '') return this.refuse('is empty', right);
+    return value.trim();
+  }
+
+  /** A whole number between the two; reports anything else. */
+  integer(min: number, max: number): number | undefined {
+    const { value } = this;
+    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
+    return this.refuseValue('is not one of the possible numbers', `a whole number from ${min} to ${max}`);
+  }
+
+  /** One of these words; reports anything else. */
+  choice<T extends string>(words: readonly T[]): T | undefined {
+    const word = words.find((candidate) => candidate === this.value);
+    return word ?? this.refuseValue('is not one of the known values', `one of ${words.join(', ')}`);
+  }
+}
+
+function stepOf(segment: string | number, index: number): string {
+  if (typeof segment === 'number') return `[${segment}]`;
+  if (!/^[\w-]+$/.test(segment)) return `[${JSON.stringify(segment)}]`;
+  return index === 0 ? segment : `.${segment}`;
+}

@@ -1,0 +1,300 @@
+import { dirname, resolve } from 'node:path';
+import type { ChannelPlugin, SettingRecord } from '../../../channel/index.ts';
+import type { ConfiguredChannel } from '../../channels/configured-channel.ts';
+import { type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
+import { Texts } from '../../texts/texts.ts';
+import type { SourceEntry } from '../../tools/source-entry.ts';
+import { checkRecords, type EffectiveSetting } from '../check.ts';
+import { DEFAULT_ENV_FILE } from '../env-file.ts';
+import { Examination, GUARDED } from '../examination.ts';
+import { looseFileWarnings } from '../file-modes.ts';
+import { ConfigurationError, type SettingProblem } from '../problem.ts';
+import { fileSettings, readSecretFiles } from '../secret-files.ts';
+import { SETTINGS, type Settings } from '../settings.ts';
+import { given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
+import { readValue } from '../value.ts';
+import { activate } from './activate.ts';
+import { checkExposure } from './check-exposure.ts';
+import { checkTexts } from './check-texts.ts';
+import {
+  checkAdminListener,
+  checkAgentSettings,
+  checkApiSettings,
+  checkDevelopmentSettings,
+  checkGracePeriod,
+  checkMemorySettings,
+  checkOrigins,
+} from './cross-checks.ts';
+import { checkStoreSettings } from './store-settings.ts';
+import { checkTelemetrySettings } from './telemetry-settings.ts';
+import { checkTokenSettings } from './token-settings.ts';
+import { longestCalls } from './tools/longest-calls.ts';
+import { readSourceEntries } from './tools/read-source-entries.ts';
+import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
+import { findUnknownNames } from './unknown-names.ts';
+
+export type { ConfiguredChannel } from '../../channels/configured-channel.ts';
+export type { EffectiveSetting } from '../check.ts';
+export { ConfigurationError, type SettingProblem } from '../problem.ts';
+export type { Place as ConfigureOptions } from '../sources.ts';
+
+/** A configuration that can be run. */
+export interface Configuration {
+  settings: Settings;
+  /** The active channels. */
+  channels: readonly ConfiguredChannel[];
+  /** Names of all available channels, active or not. */
+  available: readonly string[];
+  /** The sources of tools, in the order of the configuration file. */
+  tools: readonly SourceEntry[];
+  /** The texts that people read but that no agent wrote. */
+  texts: Texts;
+  /**
+   * Every setting of the daemon and of all channels, and the secrets of tool sources, in the order of their records.
+   */
+  effective: readonly EffectiveSetting[];
+  /** Warnings about settings that are allowed but rarely intended; logged at each start. */
+  warnings: readonly string[];
+  /** The value of `NODE_ENV`, empty if it is not set. `production` and `staging` are converted to lower case. */
+  environment: string;
+}
+
+/**
+ * The configuration as far as it can be read, with all its problems, for commands that examine a broken configuration.
+ */
+export interface Inspection extends Omit<Configuration, 'settings'> {
+  /** All available plugins, active or not. */
+  plugins: readonly ChannelPlugin[];
+  /** The origin of each plugin, and the problems of plugins that do not follow the contract. */
+  loaded: LoadedPlugins;
+  problems: readonly SettingProblem[];
+}
+
+/** The purpose for which a command needs settings. Problems of other settings do not make the command fail. */
+export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory' | 'person';
+
+const STORE: readonly (keyof Settings)[] = [
+  'STATE_DIR',
+  'SESSION_BACKEND',
+  'REDIS_URL',
+  'REDIS_DURABILITY',
+  'DATABASE_URL',
+  'TRACE_RETENTION_DAYS',
+  'ACTIONS_RETENTION_DAYS',
+  'JWT_VERIFY_EXP',
+  'JWT_CLOCK_SKEW_SECONDS',
+];
+const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
+
+const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
+  address: ['HOST', 'PORT', 'ADMIN_LISTEN'],
+  store: STORE,
+  log: ['LOG_FILE'],
+  tokens: TOKENS,
+  links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
+  link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
+  memory: [...STORE, 'MEMORY_BACKEND'],
+  person: [...STORE, 'TOKEN_ENCRYPTION_KEY', 'MEMORY_BACKEND'],
+};
+
+const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
+
+/** `NODE_ENV` as in `Configuration.environment`. Checks no settings and loads no plugins. */
+export async function environmentAt(place: Place): Promise<string> {
+  return environmentOf(await readSources(place));
+}
+
+/**
+ * Whether these are the settings of a daemon: NODE_ENV is `production` or `staging`, or JWT_ALGORITHM is set, without
+ * which `serve` does not start.
+ */
+export async function isDaemonAt(place: Place): Promise<boolean> {
+  const sources = await readSources(place);
+  return GUARDED.includes(environmentOf(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
+}
+
+/**
+ * The configuration of the daemon: sources, plugins, every check, activation (agentd-settings(5), "Description").
+ * @throws ConfigurationError with all problems together.
+ */
+export async function configure(place: Place): Promise<Configuration> {
+  const { problems, plugins: _plugins, loaded: _loaded, ...found } = await inspectConfiguration(place);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return { ...found, settings: settingsOf(found.effective) };
+}
+
+/** All available plugins, active or not, with the problems of plugins that do not follow the contract. */
+export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
+  return loadFrom(await readSources(place), place);
+}
+
+/** Like `configure`, but returns the problems in addition to the valid part. Never throws because of problems. */
+export async function inspectConfiguration(place: Place): Promise<Inspection> {
+  const written = await readSources(place);
+  const platforms = readPlatforms(written, place);
+  const loaded = await loadFrom(written, place);
+  const plugins = loaded.plugins.map(({ plugin }) => plugin);
+  const settings: SettingRecord[] = [...SETTINGS, ...plugins.flatMap((plugin) => plugin.settings)];
+  const ofSources = secretsOfSources(
+    written.structured.get('tools'),
+    settings.map(({ name }) => name),
+  );
+  const records = [...settings, ...ofSources];
+  const sources = await readSecretFiles(written, records, place.cwd);
+  const checked = checkRecords(records, sources, place);
+  const available = plugins.map(({ name }) => name);
+  const unknown = findUnknownNames(sources, {
+    known: [...records.map(({ name }) => name), ...fileSettings(records)],
+    channels: available,
+    complete: loaded.problems.length === 0,
+  });
+  const activation = activate(
+    loaded,
+    checked.effective,
+    platforms,
+    (name) => given(sources, name) !== undefined,
+  );
+
+  const look = new Examination(checked.effective, sources, surroundings(sources, place));
+  look.demand('JWT_ALGORITHM', 'is not set');
+  await checkTokenSettings(look);
+  checkApiSettings(look);
+  checkAgentSettings(look);
+  checkStoreSettings(look);
+  checkMemorySettings(look);
+  checkAdminListener(look);
+  checkGracePeriod(look);
+  checkTelemetrySettings(look);
+  checkOrigins(
+    look,
+    activation.channels.map(({ plugin }) => plugin),
+  );
+  checkDevelopmentSettings(look);
+  checkExposure(look);
+  const ownSecrets = readSourceSecrets(ofSources, checked.effective, sources);
+  const tools = readSourceEntries(sources.structured.get('tools'), {
+    api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
+    secrets: ownSecrets.secrets,
+  });
+  const texts = checkTexts(
+    sources.structured.get('texts'),
+    plugins.flatMap((plugin) => plugin.texts ?? []),
+  );
+  const problems = [
+    ...sources.problems,
+    ...checked.problems,
+    ...look.problems,
+    ...ownSecrets.problems,
+    ...tools.problems,
+    ...texts.problems,
+    ...loaded.problems,
+    ...activation.problems,
+    ...unknown.problems,
+  ];
+  // If there are problems, they may be the reason why no channel is active, so there is no warning.
+  if (activation.channels.length === 0 && problems.length === 0) look.warn(noChannel(loaded));
+  return {
+    channels: activation.channels,
+    plugins,
+    loaded,
+    available,
+    tools: tools.entries,
+    texts: new Texts(texts.replaced, look.value('DEFAULT_LOCALE')),
+    effective: checked.effective,
+    warnings: [
+      ...look.warnings,
+      ...(await looseFileWarnings(sources, records)),
+      ...activation.warnings,
+      ...longestCalls(tools.entries, look.value('AGENT_TIMEOUT_SECONDS')),
+      ...unknown.warnings,
+    ],
+    environment: look.environment,
+    problems,
+  };
+}
+
+/**
+ * The daemon's own settings for a command that needs only some of them; no plugin is loaded. A wrong or missing setting
+ * that the purpose does not need has its default, or is undefined.
+ * @throws ConfigurationError with all problems of the settings that the purpose needs.
+ */
+export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
+  const needed: readonly string[] = NEEDED[purpose];
+  const records = SETTINGS.filter(({ name }) => needed.includes(name));
+  const sources = await readSecretFiles(await readSources(place), records, place.cwd);
+  const { effective, problems } = checkRecords(SETTINGS, sources, place);
+  const look = new Examination(effective, sources, surroundings(sources, place));
+  if (needed.includes('JWT_ALGORITHM')) look.demand('JWT_ALGORITHM', 'is not set');
+  if (needed.includes('REDIS_URL')) checkStoreSettings(look);
+  if (READ_TOKENS.includes(purpose)) await checkTokenSettings(look);
+  if (needed.includes('MEMORY_BACKEND')) checkMemorySettings(look);
+  const all = [
+    ...sources.problems.filter((problem) => !isStrayEnvFile(problem, place)),
+    ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
+  ];
+  if (all.length > 0) throw new ConfigurationError(all);
+  return settingsOf(effective.map(orDefault));
+}
+
+/**
+ * Whether the problem is that `.env` in the working directory cannot be read, while the configuration file is in
+ * another folder. That `.env` does not belong to this configuration.
+ */
+function isStrayEnvFile({ setting }: SettingProblem, { cwd, envFile, configFile }: Place): boolean {
+  if (setting !== DEFAULT_ENV_FILE || envFile !== undefined || configFile === undefined) return false;
+  return dirname(resolve(cwd, configFile)) !== cwd;
+}
+
+function loadFrom(sources: Sources, place: Place): Promise<LoadedPlugins> {
+  return loadPlugins({
+    entries: sources.plugins,
+    platforms: readPlatforms(sources, place),
+    folders: [...new Set([sources.folder, place.cwd])],
+  });
+}
+
+function orDefault(setting: EffectiveSetting): EffectiveSetting {
+  return setting.value === undefined ? { ...setting, value: setting.record.default } : setting;
+}
+
+/** The settings of a configuration without problems. They are complete, since required settings were checked. */
+export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
+  const own = new Set<string>(SETTINGS.map(({ name }) => name));
+  return Object.fromEntries(
+    effective.filter(({ record }) => own.has(record.name)).map(({ record, value }) => [record.name, value]),
+  ) as unknown as Settings;
+}
+
+/**
+ * Reads MESSAGING_PLATFORMS before all other settings, because it says which plugins to load. Its problems are reported
+ * later.
+ */
+function readPlatforms(sources: Sources, { cwd }: Place) {
+  const record = SETTINGS.find(({ name }) => name === 'MESSAGING_PLATFORMS');
+  const came = given(sources, 'MESSAGING_PLATFORMS');
+  const reading = record && came ? readValue(record, came.value) : undefined;
+  if (!came || !reading?.ok || !Array.isArray(reading.value)) return null;
+  const folder = came.layer.kind === 'file' ? sources.folder : cwd;
+  return { items: reading.value as readonly string[], folder, source: came.source };
+}
+
+/** `NODE_ENV`, from the environment or `.env`. It is not a setting, since it also affects other programs. */
+function environmentOf({ layers }: Sources): string {
+  const layer = layers.find(
+    ({ kind, values }) => (kind === 'environment' || kind === 'env-file') && !isBlank(values.get('NODE_ENV')),
+  );
+  const named = String(layer?.values.get('NODE_ENV') ?? '').trim();
+  const lower = named.toLowerCase();
+  // Fails closed: `PRODUCTION` counts as `production`, but a word that turns checks off, such as `development`, must be
+  // exact.
+  return GUARDED.includes(lower) ? lower : named;
+}
+
+function surroundings(sources: Sources, { cwd, defaults }: Place) {
+  return { environment: environmentOf(sources), cwd, dev: defaults !== undefined };
+}
+
+function noChannel({ plugins }: LoadedPlugins): string {
+  const names = plugins.map(({ plugin }) => plugin.name).join(', ');
+  return `no channel is active, so nobody can talk to the agent; set MESSAGING_PLATFORMS, or the settings of one of: ${names}`;
+}

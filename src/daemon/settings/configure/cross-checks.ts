@@ -1,0 +1,224 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ChannelPlugin } from '../../../channel/index.ts';
+import type { Examination } from '../examination.ts';
+import { parseListenAddress } from '../listen-address.ts';
+import { isLoopback } from '../loopback.ts';
+import { sessionBackend } from '../session-backend.ts';
+
+/** Checks that the settings of the downstream API fit together (agentd-api(7), "Requests to the API"). */
+export function checkApiSettings(look: Examination): void {
+  if (look.isGiven('API_EMAIL')) look.demand('API_PASSWORD', 'is not set, but API_EMAIL is');
+  if (look.isGiven('API_PASSWORD')) look.demand('API_EMAIL', 'is not set, but API_PASSWORD is');
+  const idle = (['API_EMAIL', 'API_PASSWORD', 'API_PUBLIC_USER_FIELDS'] as const).find((name) =>
+    look.isGiven(name),
+  );
+  if (idle !== undefined && !look.isGiven('API_BASE_URL')) {
+    look.warn(`${idle} has no effect while API_BASE_URL is not set: no business API is called`);
+  } else if (look.value('GET_USER') === false && look.isGiven('API_PUBLIC_USER_FIELDS')) {
+    look.warn('API_PUBLIC_USER_FIELDS has no effect while GET_USER is off: no user is looked up');
+  }
+}
+
+/** Checks that the settings of the agent fit together (agentd-settings(5), "The daemon"). */
+export function checkAgentSettings(look: Examination): void {
+  const runtime = look.value('AGENT_RUNTIME');
+  const model = look.value('AGENT_MODEL');
+  if (runtime === 'llm') look.demand('AGENT_MODEL', 'is not set, but AGENT_RUNTIME is llm');
+  if (runtime !== undefined && runtime !== 'llm' && runtime !== 'builtin') {
+    if (!existsSync(resolve(look.cwd, runtime))) {
+      look.refuse(
+        'AGENT_RUNTIME',
+        'is neither a known runtime nor the path of a file',
+        'builtin, llm, or the path of a module',
+      );
+    }
+    return;
+  }
+  if (model === undefined && runtime !== 'llm' && look.isGiven('AGENT_BASE_URL'))
+    look.warn('AGENT_BASE_URL has no effect: AGENT_MODEL is not set, so the builtin agent answers');
+  if (runtime === 'builtin' || model === undefined) {
+    if (runtime !== 'llm' && look.isGiven('AGENT_FALLBACK_MODEL'))
+      look.warn('AGENT_FALLBACK_MODEL has no effect: the builtin agent answers, which needs no model');
+    return;
+  }
+  if (!look.isGiven('AGENT_BASE_URL')) expectProvider(look, 'AGENT_MODEL', 'AGENT_BASE_URL');
+  checkFallbackModel(look);
+  checkDailyTokens(look);
+}
+
+function checkFallbackModel(look: Examination): void {
+  const fallback = look.value('AGENT_FALLBACK_MODEL');
+  if (fallback === undefined) {
+    for (const name of ['AGENT_FALLBACK_BASE_URL', 'AGENT_FALLBACK_API_KEY'] as const)
+      if (look.isGiven(name)) look.warn(`${name} has no effect: AGENT_FALLBACK_MODEL is not set`);
+    return;
+  }
+  const hasServer = look.isGiven('AGENT_FALLBACK_BASE_URL') || look.isGiven('AGENT_BASE_URL');
+  if (fallback !== 'builtin' && !hasServer)
+    expectProvider(look, 'AGENT_FALLBACK_MODEL', 'AGENT_FALLBACK_BASE_URL');
+}
+
+function checkDailyTokens(look: Examination): void {
+  const daily = look.value('AGENT_DAILY_TOKENS') ?? 0;
+  const answer = look.value('AGENT_MAX_OUTPUT_TOKENS');
+  if (daily === 0 || answer === undefined || answer < daily) return;
+  look.refuse(
+    'AGENT_DAILY_TOKENS',
+    `is not more than AGENT_MAX_OUTPUT_TOKENS (${answer}), which each model call reserves: no call could be made`,
+    'room for several prompts with their answers, or 0',
+  );
+}
+
+/** Without a server address, the model must name its provider. */
+function expectProvider(
+  look: Examination,
+  name: 'AGENT_MODEL' | 'AGENT_FALLBACK_MODEL',
+  address: 'AGENT_BASE_URL' | 'AGENT_FALLBACK_BASE_URL',
+): void {
+  if (/^[a-z][a-z0-9-]*:./.test(look.value(name) ?? '')) return;
+  look.refuse(
+    name,
+    'does not say where the model runs',
+    `${address} set too, the address of an OpenAI-compatible server; or provider:model`,
+  );
+}
+
+/** Checks that the settings of long-term memory fit together (agentd-store(7), "Memory"). */
+export function checkMemorySettings(look: Examination): void {
+  const asked = look.value('MEMORY_BACKEND');
+  const [SESSION_BACKEND, REDIS_URL] = [look.value('SESSION_BACKEND'), look.value('REDIS_URL')];
+  const backend = sessionBackend({ SESSION_BACKEND, REDIS_URL });
+  const isEmbedded = backend === 'sqlite';
+  if (asked === 'sqlite' && !isEmbedded) {
+    look.refuse(
+      'MEMORY_BACKEND',
+      'would keep memory in a separate file for each daemon, while all other state is shared',
+      'postgres with DATABASE_URL, or none',
+    );
+  }
+  const text = look.value('DATABASE_URL')?.reveal();
+  if (text === undefined) {
+    if (asked === 'postgres' || asked === 'cloudsql')
+      look.demand('DATABASE_URL', `is not set, but MEMORY_BACKEND is ${asked}`);
+    return;
+  }
+  const url = databaseUrl(text);
+  if (url === null) {
+    look.refuse(
+      'DATABASE_URL',
+      'is not the address of a Postgres database',
+      'postgres://user:password@host/name, with the name of the database',
+    );
+  } else if (
+    backend !== 'postgres' &&
+    (asked === 'sqlite' || asked === 'none' || (asked === undefined && isEmbedded))
+  ) {
+    look.warn(
+      `DATABASE_URL has no effect: MEMORY_BACKEND is ${asked ?? 'not set, so memory is kept in the embedded database'}`,
+    );
+  } else if (look.guarded && isUnencrypted(url)) {
+    look.warn(
+      `DATABASE_URL has no sslmode: ${backend === 'postgres' ? 'conversations' : 'memories'} are sent to ${url.hostname} unencrypted`,
+    );
+  }
+}
+
+/** The address of a Postgres database; null for any other text. */
+function databaseUrl(text: string): URL | null {
+  // The address has no host if the database is reached through a socket, but `URL.parse` needs one.
+  const url = URL.parse(text.trim().replace(/@(?=\/)/, '@localhost'));
+  return url !== null && /^postgres(?:ql)?:$/.test(url.protocol) && url.pathname.length > 1 ? url : null;
+}
+
+function isUnencrypted(url: URL): boolean {
+  const { searchParams } = url;
+  const isEncrypted = ['ssl', 'sslmode', 'sslrootcert'].some((name) => searchParams.has(name));
+  return !isEncrypted && !isLoopback(url) && searchParams.get('host')?.startsWith('/') !== true;
+}
+
+/**
+ * Checks that the origins have the form that browsers send. `*` is not allowed if cookies are sent (agentd-service(7),
+ * "Cross-origin requests").
+ */
+export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]): void {
+  const origins = look.value('WEBCHAT_ALLOWED_ORIGINS') ?? [];
+  for (const origin of origins) {
+    if (origin === '*') continue;
+    const exact = originOf(origin);
+    if (exact === origin) continue;
+    look.refuse(
+      'WEBCHAT_ALLOWED_ORIGINS',
+      `contains \`${origin}\`, which no browser sends as an origin`,
+      exact === null ? 'origins such as https://www.example.com, or *' : exact,
+    );
+  }
+  // Browsers open an event stream with cookies, and do not accept a wildcard for requests with cookies.
+  const stream = active.find(({ capabilities }) => capabilities.delivery === 'stream');
+  if (stream !== undefined && origins.includes('*')) {
+    look.refuse(
+      'WEBCHAT_ALLOWED_ORIGINS',
+      `contains * although the channel ${stream.name} is active, which browsers call with credentials`,
+      'each origin by its name, such as https://www.example.com',
+    );
+  }
+}
+
+/** Checks that ADMIN_LISTEN is an address with its own port. */
+export function checkAdminListener(look: Examination): void {
+  const text = look.value('ADMIN_LISTEN');
+  if (text === undefined) {
+    if (look.isGiven('SHUTDOWN_DELAY_SECONDS') && !look.isGiven('ADMIN_LISTEN'))
+      look.warn('SHUTDOWN_DELAY_SECONDS has no effect without ADMIN_LISTEN: no probe asks for /ready');
+    return;
+  }
+  const right = '127.0.0.1:9464, or :9464 for every address of the machine';
+  const address = parseListenAddress(text);
+  if (address === null) look.refuse('ADMIN_LISTEN', 'is not an address with a port', right);
+  else if (address.port !== 0 && address.port === look.value('PORT'))
+    look.refuse('ADMIN_LISTEN', 'has the same port as the public listener (PORT)', right);
+}
+
+/**
+ * Checks that running requests have time to finish when the daemon stops. The defaults are a compromise: only a value
+ * that was given causes a warning about cut runs.
+ */
+export function checkGracePeriod(look: Examination): void {
+  const delay = look.isGiven('ADMIN_LISTEN') ? (look.value('SHUTDOWN_DELAY_SECONDS') ?? 0) : 0;
+  const grace = look.value('SHUTDOWN_GRACE_SECONDS') ?? 0;
+  if (delay > 0 && delay >= grace) {
+    look.warn(
+      `SHUTDOWN_DELAY_SECONDS (${delay}) is not less than SHUTDOWN_GRACE_SECONDS (${grace}): a stop leaves no time for running requests`,
+    );
+    return;
+  }
+  const limit = look.value('AGENT_TIMEOUT_SECONDS') ?? 0;
+  const isGiven = look.isGiven('SHUTDOWN_GRACE_SECONDS') || look.isGiven('AGENT_TIMEOUT_SECONDS');
+  if (!isGiven || grace - delay >= limit) return;
+  const left = `SHUTDOWN_GRACE_SECONDS (${grace})${delay > 0 ? ` without SHUTDOWN_DELAY_SECONDS (${delay})` : ''}`;
+  look.warn(
+    `${left} is less than AGENT_TIMEOUT_SECONDS (${limit}): a stop cuts runs that take more than ${grace - delay} s. Their requests get 503, and messages of platforms are run again after the next start`,
+  );
+}
+
+/** Warns about settings that are allowed in production but rarely intended. */
+export function checkDevelopmentSettings(look: Examination): void {
+  if (!look.guarded) return;
+  if (look.value('ENABLE_DEBUGPY')) {
+    look.warn(
+      `ENABLE_DEBUGPY=true under NODE_ENV=${look.environment}: anybody who can reach 127.0.0.1:5678 can run any code in the daemon`,
+    );
+  }
+  if (look.value('JWT_DEBUG'))
+    look.warn(`JWT_DEBUG=true under NODE_ENV=${look.environment}: the claims of all users are logged`);
+}
+
+/**
+ * The origin of an http or https address; null for any other text. Null for a pattern, too, because origins are
+ * compared exactly.
+ */
+function originOf(text: string): string | null {
+  const url = URL.parse(text);
+  if (url === null || url.hostname.includes('*')) return null;
+  return url.protocol === 'http:' || url.protocol === 'https:' ? url.origin : null;
+}

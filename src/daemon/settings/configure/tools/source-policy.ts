@@ -1,0 +1,238 @@
+import { isAllowedFixedHeader } from '../../../tools/allowed-header.ts';
+import { BEARER, type CredentialForm, credentialHeader } from '../../../tools/downstream/credential-form.ts';
+import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
+import type { CredentialPolicy } from '../../../tools/tool.ts';
+import { isLoopback } from '../../loopback.ts';
+import type { ConfigNode } from '../config-node.ts';
+import { type EntrySecrets, fillSecrets } from './fill-secrets.ts';
+import { readCredential } from './read-credential.ts';
+import { SECRET_NAME, type SourceSecrets } from './source-secrets.ts';
+import { CREDENTIALS } from './tool-entries.ts';
+
+const RIGHT_NAME = 'a short name, the prefix of the names of its tools';
+const RIGHT_HEADERS = `names and values, such as { X-Api-Key: "\${SHOP_API_KEY}" }`;
+export const RIGHT_EXCHANGE =
+  '{ url, client_id, client_secret, audience } of the authorization server (RFC 8693)';
+const RIGHT_SECRETS = 'names of settings in capitals, such as [SHOP_API_KEY]';
+
+export function readName(node: ConfigNode): string | undefined {
+  return node.child('name').text(RIGHT_NAME);
+}
+
+/** The keys that all entries of sources with an address have in common. */
+export interface SourcePolicy {
+  headers: Readonly<Record<string, string>>;
+  credentials?: CredentialPolicy;
+  credential?: CredentialForm;
+  exchange?: ExchangeEntry;
+}
+
+/**
+ * Reads the keys `secrets`, `headers`, `exchange`, `credentials` and `credential` of an entry.
+ * @param tools the tools of the entry, whose credentials are checked as well
+ */
+export function readSourcePolicy(
+  node: ConfigNode,
+  destination: Destination,
+  tools: ToolList,
+  { values, byDefault }: { values: SourceSecrets; byDefault: 'own-origin' | 'none' },
+): SourcePolicy {
+  const secrets = readEntrySecrets(node, values);
+  const headers = readHeaders(node, secrets);
+  const exchange = readExchange(node, secrets);
+  const credential = readCredential(node.child('credential'));
+  const form = credential ?? BEARER;
+  const credentials = readCredentials(node, destination, tools, { headers, byDefault, form });
+  return {
+    headers,
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(credential === undefined ? {} : { credential }),
+    ...(exchange === undefined ? {} : { exchange }),
+  };
+}
+
+/** Reads an http or https address without credentials or a fragment. */
+export function readUrl(node: ConfigNode, { query }: { query: boolean }): string | undefined {
+  const right = `an http or https address without credentials${query ? ' and fragment' : ', query and fragment'}`;
+  const text = node.text(right);
+  if (text === undefined) return undefined;
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    return node.refuse('is not an http or https address', right);
+  if (url.username !== '' || url.password !== '') return node.refuse('contains credentials', right);
+  if (text.includes('#')) return node.refuse('has a fragment (#)', right);
+  if (!query && text.includes('?')) return node.refuse('has a query (?)', right);
+  return text;
+}
+
+/** The `secrets` of an entry: the settings that its headers, its exchange and its environment may refer to. */
+export function readEntrySecrets(node: ConfigNode, values: SourceSecrets): EntrySecrets {
+  const list = node.child('secrets');
+  if (list.isAbsent) return { listed: [], values };
+  const listed = list.items(RIGHT_SECRETS).flatMap((item) => {
+    const name = item.text(RIGHT_SECRETS);
+    if (name === undefined) return [];
+    if (!SECRET_NAME.test(name)) return item.refuse('is not the name of a setting', RIGHT_SECRETS) ?? [];
+    if (!values.has(name))
+      return item.refuse(`names ${name}, a setting of agentd itself`, 'a setting of your own') ?? [];
+    return [name];
+  });
+  return { listed, values };
+}
+
+/** The fixed headers of an entry, with its secrets filled in. */
+function readHeaders(node: ConfigNode, secrets: EntrySecrets): Record<string, string> {
+  const headers = node.child('headers');
+  if (headers.isAbsent) return {};
+  const seen = new Set<string>();
+  const filled = headers.members(RIGHT_HEADERS).flatMap(([name, value]) => {
+    const text = fillSecrets(value, `a text; a secret as \${SETTING}`, secrets);
+    const lower = name.toLowerCase();
+    if (!isAllowedFixedHeader(name)) value.refuse('is not a header that an entry may set', RIGHT_HEADERS);
+    else if (seen.has(lower)) value.refuse('occurs twice in the list', 'each header once, in one spelling');
+    else if (text !== undefined && !isHeaderValue(text))
+      value.refuse('has a value that no header can contain', 'one line of printable ASCII characters');
+    seen.add(lower);
+    return text === undefined ? [] : [[name, text] as const];
+  });
+  return Object.fromEntries(filled);
+}
+
+function isHeaderValue(text: string): boolean {
+  return /^[\t\x20-\x7e]*$/.test(text);
+}
+
+/** The key `exchange` of an entry. */
+function readExchange(node: ConfigNode, secrets: EntrySecrets): ExchangeEntry | undefined {
+  const exchange = node.child('exchange');
+  if (exchange.isAbsent) return undefined;
+  exchange.members(RIGHT_EXCHANGE);
+  if (typeof exchange.value !== 'object') return undefined;
+  exchange.onlyKeys(['url', 'client_id', 'client_secret', 'audience']);
+  const url = readUrl(exchange.child('url'), { query: true });
+  if (url !== undefined && !isSafe(url)) {
+    exchange
+      .child('url')
+      .refuse("is not https: the person's token could be read on the way", 'an https or loopback address');
+  }
+  const client_id = exchange.child('client_id').text('the id of agentd at the authorization server');
+  const client_secret = fillSecrets(exchange.child('client_secret'), `a secret as \${SETTING}`, secrets);
+  const audience = exchange.child('audience').text('the audience of the new token');
+  if (url === undefined || client_id === undefined || client_secret === undefined || audience === undefined)
+    return undefined;
+  return { url, client_id, client_secret, audience };
+}
+
+/** Whether the address uses https or is on this machine. */
+export function isSafe(address: string): boolean {
+  const url = URL.parse(address);
+  return url !== null && (url.protocol === 'https:' || isLoopback(url));
+}
+
+/** The tools that an entry lists, as they were read. */
+export interface ToolList {
+  node: ConfigNode;
+  entries: Readonly<Record<string, ToolEntry>>;
+}
+
+/** The destination of the requests of a source. */
+export interface Destination {
+  /** Undefined if it is missing or wrong, which is reported. */
+  url: string | undefined;
+  /** `API_BASE_URL`. Null if it is not set; undefined if it is wrong, which is reported. */
+  api: string | null | undefined;
+}
+
+/** Whether the source has the same origin as `API_BASE_URL`; null if this is not known. */
+function isOwnOrigin({ url, api }: Destination): boolean | null {
+  if (url === undefined || api === undefined) return null;
+  return api !== null && URL.parse(api)?.origin === URL.parse(url)?.origin;
+}
+
+/**
+ * Reads `credentials` of an entry. Checks these credentials and the credentials of its tools: whether they may be sent
+ * to this origin, and whether another header conflicts with them (agentd-agent(7), "Credentials").
+ */
+function readCredentials(
+  node: ConfigNode,
+  destination: Destination,
+  tools: ToolList,
+  {
+    headers,
+    byDefault,
+    form,
+  }: {
+    headers: Readonly<Record<string, string>>;
+    byDefault: 'own-origin' | 'none';
+    form: CredentialForm;
+  },
+): CredentialPolicy | undefined {
+  const child = node.child('credentials');
+  const hasExchange = !node.child('exchange').isAbsent;
+  const written = child.isAbsent ? undefined : child.choice(CREDENTIALS);
+  // If an entry has `exchange` but no `credentials`, its `credentials` are `exchange`.
+  const credentials = child.isAbsent && hasExchange ? 'exchange' : written;
+  const named = Object.entries(tools.entries).flatMap(([key, entry]) =>
+    entry.credentials === undefined
+      ? []
+      : [{ at: tools.node.child(key).child('credentials'), policy: entry.credentials }],
+  );
+  if (written !== undefined) named.unshift({ at: child, policy: written });
+  for (const { at, policy } of named) {
+    checkDestination(at, policy, destination);
+    if (policy === 'exchange' && !hasExchange)
+      at.refuse('needs the key `exchange` of the entry', RIGHT_EXCHANGE);
+  }
+  const { value: listsWith } = node.child('list_credentials');
+  const isUsed =
+    [credentials, listsWith].includes('exchange') || named.some(({ policy }) => policy === 'exchange');
+  if (hasExchange && !isUsed) {
+    node
+      .child('exchange')
+      .refuse('has no effect: no tool of the entry has these credentials', 'credentials: exchange');
+  }
+  const implied = byDefault === 'own-origin' && isOwnOrigin(destination) !== false && child.isAbsent;
+  const carries =
+    (credentials ?? 'none') !== 'none' || implied || named.some(({ policy }) => policy !== 'none');
+  const carrier = credentialHeader(form);
+  const fixed = Object.keys(headers).find((name) => name.toLowerCase() === carrier);
+  // With this listing credential, the header is sent only when the tools are listed.
+  if (fixed !== undefined && carries && listsWith !== 'headers') {
+    node
+      .child('headers')
+      .child(fixed)
+      .refuse(
+        'is the header in which the credentials of this source are sent',
+        'credentials: none, an entry without this header, or list_credentials: headers for an MCP server',
+      );
+  }
+  for (const [key, { idempotency_header }] of Object.entries(tools.entries)) {
+    if (idempotency_header?.toLowerCase() === carrier)
+      tools.node
+        .child(key)
+        .child('idempotency_header')
+        .refuse('is the header in which the credentials of this source are sent', 'another header');
+  }
+  if (!node.child('credential').isAbsent && !carries)
+    node
+      .child('credential')
+      .refuse('has no effect: no tool of the entry has credentials', 'credentials: user, or another policy');
+  return credentials;
+}
+
+function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination: Destination): void {
+  const { url, api } = destination;
+  if (url === undefined || isOwnOrigin(destination) !== false) return;
+  if (policy === 'user-or-default' || policy === 'default') {
+    const reason = api === null ? 'API_BASE_URL is not set' : 'this source has another origin';
+    at.refuseValue(
+      `sends the default credentials, which are only for the origin of API_BASE_URL, and ${reason}`,
+      'none, user or exchange',
+    );
+  } else if (policy === 'user' && !isSafe(url)) {
+    at.refuseValue(
+      "sends the person's token to an address that is not https, where it can be read on the way",
+      'an https or loopback address for this source, or credentials: none',
+    );
+  }
+}

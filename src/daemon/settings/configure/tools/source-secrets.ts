@@ -1,0 +1,63 @@
+import type { SettingRecord } from '../../../../channel/index.ts';
+import type { EffectiveSetting } from '../../check.ts';
+import { fileSettingOf } from '../../file-setting.ts';
+import type { SettingProblem } from '../../problem.ts';
+import { Secret } from '../../secret.ts';
+import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
+
+/** The form of a name in `secrets`. */
+export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * Records of the secrets that the entries under `tools` list, so that they are read, shown and masked like settings.
+ * Invalid names and names of settings are left out: `readSourceEntries` reports them.
+ * @param taken names of the settings of the daemon and of its channels.
+ */
+export function secretsOfSources(
+  file: StructuredValue | undefined,
+  taken: readonly string[],
+): SettingRecord[] {
+  if (!Array.isArray(file?.value)) return [];
+  const listed = file.value.flatMap((entry: { secrets?: unknown } | null) =>
+    Array.isArray(entry?.secrets) ? (entry.secrets as unknown[]) : [],
+  );
+  const names = listed.filter((name) => typeof name === 'string');
+  return [...new Set(names)]
+    .filter((name) => SECRET_NAME.test(name) && !taken.includes(name))
+    .map((name) => ({ name, kind: 'string', secret: true, sentence: 'A secret of a source of tools.' }));
+}
+
+/** The secrets of tool sources, by name. Null for a secret without a usable value: the problem is reported. */
+export type SourceSecrets = ReadonlyMap<string, Secret | null>;
+
+/**
+ * The values of the secrets that tool sources list. They come from the environment, from `.env` or from the file that
+ * `NAME_FILE` names; a secret in the configuration file itself is a problem.
+ */
+export function readSourceSecrets(
+  records: readonly SettingRecord[],
+  effective: readonly EffectiveSetting[],
+  sources: Sources,
+): { secrets: SourceSecrets; problems: SettingProblem[] } {
+  const problems: SettingProblem[] = [];
+  const secrets = new Map<string, Secret | null>();
+  for (const record of records) {
+    const { name } = record;
+    const right = `the secret, in the environment or in .env; or ${fileSettingOf(name)}, the path of a file that contains it`;
+    const inFile = sources.layers.find(
+      ({ kind, values, fromFile }) =>
+        kind === 'file' && !isBlank(values.get(name)) && fromFile?.has(name) !== true,
+    );
+    const found = effective.find((setting) => setting.record === record);
+    const value = found?.value instanceof Secret ? found.value : null;
+    if (inFile !== undefined) {
+      const problem = 'is a secret of a tool source, which must not be in the configuration file';
+      problems.push({ setting: name, value: null, source: inFile.source, problem, right });
+    } else if (found?.source === 'unset') {
+      const problem = 'is not set, but an entry under `tools` lists it as a secret';
+      problems.push({ setting: name, value: null, source: null, problem, right });
+    }
+    secrets.set(name, inFile === undefined ? value : null);
+  }
+  return { secrets, problems };
+}

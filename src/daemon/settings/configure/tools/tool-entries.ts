@@ -1,0 +1,133 @@
+import { isAllowedHeader } from '../../../tools/allowed-header.ts';
+import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
+import type { CredentialPolicy } from '../../../tools/tool.ts';
+import type { ConfigNode } from '../config-node.ts';
+
+export const CREDENTIALS = [
+  'user-or-default',
+  'user',
+  'default',
+  'none',
+  'exchange',
+] as const satisfies readonly CredentialPolicy[];
+
+const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const RIGHT_PUBLIC = 'all, or a list of top-level fields such as [name, price]';
+const RIGHT_PARAMETERS =
+  'path parameters and what their values may be, such as { file: { allow_slash: true } }';
+const RIGHT_BIND = 'parameters and the claims that fill them, such as { customer: sub }';
+
+/** Keys that entries of all kinds can have for one operation or tool. */
+const SHARED_KEYS = [
+  'as',
+  'effect',
+  'credentials',
+  'confirm',
+  'summary',
+  'public',
+  'bind',
+  'hide',
+  'idempotent',
+];
+const KEYS: Readonly<Record<'openapi' | 'mcp', readonly string[]>> = {
+  openapi: [...SHARED_KEYS, 'idempotency_header', 'parameters'],
+  mcp: SHARED_KEYS,
+};
+
+/** Reads `operations` of an OpenAPI source or `tools` of an MCP source. @returns the settings of each tool, by key */
+export function readToolEntries(node: ConfigNode, kind: 'openapi' | 'mcp'): Record<string, ToolEntry> {
+  const example = kind === 'openapi' ? '{ listOrders: {} }' : '{ search: { effect: read } }';
+  const right = `at least one, such as ${example}; only what is listed becomes a tool`;
+  const members = node.members(right);
+  if (members.length === 0 && typeof node.value === 'object' && !node.isAbsent)
+    node.refuse('is empty', right);
+  // `fromEntries` makes even a name like `__proto__` an ordinary member.
+  return Object.fromEntries(members.map(([key, tool]) => [key, readToolEntry(tool, kind)]));
+}
+
+function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
+  if (node.isAbsent) return {};
+  node.members(`an object with any of ${KEYS[kind].join(', ')}`);
+  node.onlyKeys(KEYS[kind]);
+  return withoutAbsent({
+    as: given(node.child('as'), readToolName),
+    effect: given(node.child('effect'), (child) => child.choice(['read', 'write'])),
+    credentials: given(node.child('credentials'), (child) => child.choice(CREDENTIALS)),
+    confirm: given(node.child('confirm'), (child) => child.choice(['always', 'never'])),
+    summary: given(node.child('summary'), (child) =>
+      child.text('a sentence such as "Cancel order {id}", with parameters in braces'),
+    ),
+    public: given(node.child('public'), readPublic),
+    bind: given(node.child('bind'), readBind),
+    hide: given(node.child('hide'), (child) => readHide(child, node.child('bind'))),
+    idempotency_header: given(node.child('idempotency_header'), readHeaderName),
+    idempotent: given(node.child('idempotent'), readBoolean),
+    parameters: given(node.child('parameters'), readParameters),
+  });
+}
+
+function given<T>(node: ConfigNode, read: (node: ConfigNode) => T | undefined): T | undefined {
+  return node.isAbsent ? undefined : read(node);
+}
+
+function readToolName(node: ConfigNode): string | undefined {
+  const right = 'a name of 1 to 64 letters, digits, underscores and hyphens';
+  const name = node.text(right);
+  if (name === undefined || TOOL_NAME.test(name)) return name;
+  return node.refuseValue('is not a name that a model can call', right);
+}
+
+function readPublic(node: ConfigNode): readonly string[] | 'all' | undefined {
+  if (node.value === 'all') return 'all';
+  return node.items(RIGHT_PUBLIC).flatMap((item) => item.text('the name of a field') ?? []);
+}
+
+function readBind(node: ConfigNode): Record<string, string> {
+  const bound = node.members(RIGHT_BIND).flatMap(([parameter, claim]) => {
+    if (parameter.trim() === '' || /^body\.?$|\.$/.test(parameter)) {
+      claim.refuse('is not the name of a parameter', 'a parameter, or body.field for a field of the body');
+      return [];
+    }
+    const name = claim.text('the name of a top-level claim of the token, such as sub');
+    return name === undefined ? [] : [[parameter, name] as const];
+  });
+  return Object.fromEntries(bound);
+}
+
+function readHide(node: ConfigNode, bind: ConfigNode): readonly string[] {
+  const bound = bind.isAbsent ? [] : Object.keys((bind.value ?? {}) as object);
+  const right = 'parameters that `bind` names, such as [customer]';
+  return node.items(right).flatMap((item) => {
+    const parameter = item.text(right);
+    if (parameter === undefined || bound.includes(parameter)) return parameter ?? [];
+    return item.refuseValue('is not a parameter that `bind` names, so the person must see it', right) ?? [];
+  });
+}
+
+function readHeaderName(node: ConfigNode): string | undefined {
+  const right = 'the name of a header, such as Idempotency-Key';
+  const name = node.text(right);
+  if (name === undefined) return undefined;
+  if (!isAllowedHeader(name)) return node.refuseValue('is not a header that a tool may set', right);
+  return name;
+}
+
+function readParameters(node: ConfigNode): Record<string, ParameterEntry> {
+  const read = node.members(RIGHT_PARAMETERS).map(([name, parameter]) => {
+    parameter.members(RIGHT_PARAMETERS);
+    parameter.onlyKeys(['allow_slash']);
+    const allow_slash = given(parameter.child('allow_slash'), readBoolean);
+    return [name, allow_slash === undefined ? {} : { allow_slash }] as const;
+  });
+  return Object.fromEntries(read);
+}
+
+function readBoolean(node: ConfigNode): boolean | undefined {
+  return typeof node.value === 'boolean' ? node.value : node.refuseValue('is not a boolean', 'true or false');
+}
+
+type Optional<T> = { [K in keyof T]?: T[K] | undefined };
+
+function withoutAbsent(entry: Optional<ToolEntry>): ToolEntry {
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== undefined)) as ToolEntry;
+}

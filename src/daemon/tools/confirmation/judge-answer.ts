@@ -1,0 +1,64 @@
+import type { PersonKey } from '../../identity/identity.ts';
+import type { Action } from '../../store/actions.ts';
+
+/** The properties of a message that matter for an action that is waiting in its session. */
+export interface AnswerFacts {
+  /** The answer in the message, given by a listed word or a button; `other` for any other message. */
+  says: 'confirm' | 'decline' | 'other';
+  /** The message names the action by its id, as a button does. False for a word or any other text. */
+  names_action: boolean;
+  /** The sender has edited the message since it was accepted, so it answers nothing. */
+  is_edited: boolean;
+  /** The channel user. */
+  user_id: string;
+  /**
+   * Who must confirm the actions that a message like this one requests: the person, or else the platform's user
+   * (`confirmerOf`). Null for an anonymous web client.
+   */
+  confirmer: string | null;
+  /** The person whom the message acts for; null if there is none. */
+  person: PersonKey | null;
+  /** A valid token came with the message, or the link of its sender has one. A stored context does not count. */
+  has_token: boolean;
+  /** The message says that the person signs out. */
+  signs_out: boolean;
+  /** The platform gave the channel user's id to somebody else. */
+  has_changed_hands: boolean;
+  /** When the daemon accepted the message, ms since the epoch. */
+  accepted_at: number;
+}
+
+export type AnswerVerdict =
+  /** The message does not answer the question. The action keeps waiting. */
+  | 'left'
+  | 'confirmed'
+  | 'declined'
+  /** It is an answer, but without a usable token. The action keeps waiting. */
+  | 'sign_in'
+  /** The person has signed in or out since the question. */
+  | 'withdrawn'
+  /** The button belongs to somebody else's action. */
+  | 'foreign';
+
+/**
+ * The meaning of a message for a pending action of its session (agentd-agent(7), "Confirmation"). The channel user and
+ * the person must both be the same as for the message that requested the action. A word counts only if its message was
+ * accepted after the question was sent; a button cannot be pressed earlier.
+ */
+export function judgeAnswer(
+  action: Pick<Action, 'user_id' | 'principal' | 'asked_at'>,
+  facts: AnswerFacts,
+): AnswerVerdict {
+  if (action.user_id !== facts.user_id || facts.has_changed_hands)
+    return facts.names_action ? 'foreign' : 'left';
+  if (facts.signs_out) return 'withdrawn';
+  if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
+  if (facts.is_edited) return 'left';
+  // `>=`, because an answer that was accepted in the same millisecond may have come after the question.
+  const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
+  if (!isSeen) return 'left';
+  // The sender is no longer known: the sign-in has expired, or the message came without a token.
+  if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
+  if (facts.says !== 'confirm') return 'declined';
+  return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';
+}

@@ -1,0 +1,152 @@
+import { boundPath } from '../bind-parameters.ts';
+import { escapeMarkdown } from './escape-markdown.ts';
+import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
+
+/** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
+export const QUESTION_MAX = 3_000;
+/**
+ * If the arguments have more characters of JSON than this, the question is too long in any case, so it is not built.
+ */
+const ARGUMENTS_MAX = 4 * QUESTION_MAX;
+/** Shown for an argument that is not given. It has no quotes, so it cannot be mistaken for a value. */
+const LEFT_OUT = '–';
+/** Maximum depth of values that are shown line by line. Deeper values are shown as JSON. */
+const MAX_DEPTH = 16;
+
+/** The properties of a tool that a person is shown. */
+export interface AskedTool {
+  name: string;
+  /** Null: the name, split into words, is shown. */
+  title: string | null;
+  /** With placeholders such as `{parameter}`. Null: the title is shown. */
+  summary: string | null;
+  /** The bound arguments that are not shown unless the summary names them, named as in `Tool.bind`. */
+  hide: readonly string[];
+}
+
+type Arguments = Readonly<Record<string, unknown>>;
+
+/** The action that a person is asked to confirm, as plain text. It contains every argument that is not hidden. */
+export interface Question {
+  /** The action, on one line. */
+  readonly title: string;
+  /** `name: "value"` of each argument that the title does not show. */
+  readonly details: readonly string[];
+}
+
+/**
+ * The question about a call. Values are on one line, with nothing hidden in them.
+ * @param args all arguments that are sent, including those from claims of the person
+ * @returns null if the question would be too long
+ */
+export function questionOf(tool: AskedTool, args: Arguments): Question | null {
+  if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
+  const plain = built(tool, args, { value: shownValue, name: shownName, text: visible });
+  const isMixed = isRightToLeft(plainQuestion(plain));
+  const question = isMixed ? built(tool, args, ISOLATED) : plain;
+  return Array.from(plainQuestion(question)).length > QUESTION_MAX ? null : question;
+}
+
+/** How the parts of a question are written. */
+interface Writing {
+  value(value: unknown): string;
+  /** The name of an argument. */
+  name(name: string): string;
+  /** A part of the summary or the title. */
+  text(text: string): string;
+}
+
+/** If a part of a question is written from right to left, each part keeps its own direction. */
+const ISOLATED: Writing = {
+  value: (value) => isolated(shownValue(value)),
+  name: (name) => inOwnDirection(shownName(name)),
+  text: (text) => inOwnDirection(visible(text)),
+};
+
+function inOwnDirection(text: string): string {
+  return isRightToLeft(text) ? isolated(text) : text;
+}
+
+function built(tool: AskedTool, args: Arguments, write: Writing): Question {
+  const shown = new Set(tool.hide.map((parameter) => JSON.stringify(boundPath(parameter))));
+  const fill = (name: string): string => {
+    const path = pathIn(args, name);
+    if (path === null) return LEFT_OUT;
+    shown.add(JSON.stringify(path));
+    return write.value(valueAt(args, path));
+  };
+  const title =
+    tool.summary === null
+      ? write.text(tool.title ?? wordsOf(tool.name))
+      : tool.summary
+          .split(/\{([^{}]+)\}/)
+          .map((part, index) => (index % 2 === 0 ? write.text(part) : fill(part)))
+          .join('');
+  const details = leavesOf(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
+  return { title, details };
+}
+
+/** The whole question as plain text: the action, and one line for each further argument. */
+export function plainQuestion({ title, details }: Question): string {
+  return [title, ...details].join('\n');
+}
+
+/** The whole question on one line. */
+export function questionLine({ title, details }: Question): string {
+  return details.length === 0 ? title : `${title} (${details.join(', ')})`;
+}
+
+/** The action, and the further arguments as a list, in CommonMark. */
+export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
+  return {
+    action: escapeMarkdown(title),
+    list: details.map((line) => `- ${escapeMarkdown(line)}`).join('\n'),
+  };
+}
+
+/** `shop_cancelOrder` is `shop cancel order`. */
+function wordsOf(name: string): string {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .trim()
+    .toLowerCase();
+}
+
+type Path = readonly string[];
+
+/**
+ * The path to the argument with this name, or else to the nested member that a dotted name denotes. Null if there is
+ * none.
+ */
+function pathIn(args: Arguments, name: string): Path | null {
+  const paths = [[name], name.split('.')];
+  return paths.find((path) => valueAt(args, path) !== undefined) ?? null;
+}
+
+function valueAt(args: Arguments, path: Path): unknown {
+  let value: unknown = args;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = (value as Record<string, unknown>)[name];
+  }
+  return value;
+}
+
+/** One line for each value; objects and lists are split into their members. */
+function leavesOf(
+  value: unknown,
+  path: Path,
+  how: { write: Writing; isShown: (path: Path) => boolean },
+  label = '',
+): string[] {
+  if (how.isShown(path)) return [];
+  const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;
+  const members = isOpen ? Object.entries(value) : [];
+  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${how.write.value(value)}`];
+  return members.flatMap(([name, member]) => {
+    const dot = label === '' ? '' : '.';
+    const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
+    return leavesOf(member, [...path, name], how, `${label}${part}`);
+  });
+}

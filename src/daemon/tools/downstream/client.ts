@@ -1,0 +1,278 @@
+import type { Secret } from '../../settings/secret.ts';
+import { parseExactly } from '../../syntax/exact-json.ts';
+import { systemClock } from '../../time/clock.ts';
+import { TimeLimit } from '../../time/time-limit.ts';
+import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
+import type { EncodedBody } from './encoded-body.ts';
+import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
+import { pathProblem } from './path-problem.ts';
+import { shownHeaders } from './shown-headers.ts';
+
+/** Maximum size of an answer, in bytes after decompression. */
+export const MAX_RESPONSE_BYTES = 1_048_576;
+const MAX_REDIRECTS = 3;
+/**
+ * Minimum length of secrets that are masked. A shorter secret may occur in an answer by chance, and no real API issues
+ * one.
+ */
+const MASKED_SECRET_LENGTH = 8;
+const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * The HTTP client of one downstream system (agentd-api(7), "Requests to the API"). It sends requests to one origin
+ * only, so that a token cannot be sent to any other origin.
+ */
+export interface Downstream {
+  /**
+   * Resolves with the answer of the API, whatever its status. Rejects with `DownstreamFailure` if there is no usable
+   * answer, and with the signal's reason if the caller's signal aborted.
+   */
+  send(request: DownstreamRequest): Promise<DownstreamResponse>;
+}
+
+export interface DownstreamRequest {
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
+  /** Below the base URL, with a leading slash. */
+  path: string;
+  /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
+  allow_slash?: boolean;
+  query?: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
+  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
+  search?: string;
+  headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Media type of the body. Default: `application/json`. */
+  content_type?: string;
+  /** A body of another format, instead of `body`. */
+  encoded?: EncodedBody;
+  /** The credential; null to send none. */
+  token: Secret | null;
+  /** Where the credential is sent. Default: as a bearer token. */
+  credential?: CredentialForm;
+  /** Other secrets in the request. Like the token, they are masked in the answer. */
+  secrets?: readonly Secret[];
+  /**
+   * `within_origin` (the default): a redirect of a GET within the origin is followed, and any other redirect is a
+   * failure. `none`: every redirect is a failure.
+   */
+  redirects?: 'within_origin' | 'none';
+  /** `text`: an answer that is not JSON is returned as a text. */
+  expects?: 'json' | 'text';
+  /** The signal of the message for which the call is made. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface DownstreamResponse {
+  status: number;
+  /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
+  body: unknown;
+  /** The headers that an agent may need (shown-headers.ts), not masked. Absent if there is none. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+export type DownstreamReason =
+  | 'timeout'
+  | 'unreachable'
+  | 'redirect_refused'
+  | 'too_large'
+  | 'not_json'
+  | 'path_refused'
+  | 'credential_refused';
+
+/** There is no usable answer. `message` is a text for the agent; `cause` is for the log. */
+export class DownstreamFailure extends Error {
+  readonly reason: DownstreamReason;
+  /** Whether the API may have carried out the request. */
+  readonly reached: boolean;
+  /** Status of the unusable answer; null if there was no answer. */
+  readonly status: number | null;
+
+  constructor(
+    reason: DownstreamReason,
+    message: string,
+    {
+      reached = true,
+      status = null,
+      cause,
+    }: { reached?: boolean; status?: number | null; cause?: unknown } = {},
+  ) {
+    super(message, cause === undefined ? {} : { cause });
+    this.name = 'DownstreamFailure';
+    this.reason = reason;
+    this.reached = reached;
+    this.status = status;
+  }
+}
+
+export interface DownstreamOptions {
+  /** May have a path prefix, which is added to all paths. */
+  baseUrl: string;
+  /** Timeout of one request, including redirects and reading the answer. */
+  timeoutMs: number;
+  /** The name of the system in messages to the agent. Default: `The business API`. */
+  system?: string;
+}
+
+/** Created once for each system. Its connections are kept alive (http-request.ts). */
+export function createDownstream({
+  baseUrl,
+  timeoutMs,
+  system = 'The business API',
+}: DownstreamOptions): Downstream {
+  const base = baseOf(baseUrl);
+  return {
+    async send(request) {
+      const url = addressBelow(base, request);
+      // The signals are not combined, because that would be a large part of the cost of a request.
+      const limit = new TimeLimit(systemClock, timeoutMs, request.signal ? [request.signal] : []);
+      try {
+        const response = await follow(url, request, system, limit);
+        const { status, text } = response;
+        const headers = shownHeaders(response.headers);
+        const body = parse(text, status, request, system);
+        return { status, body, ...(headers === undefined ? {} : { headers }) };
+      } catch (error) {
+        request.signal?.throwIfAborted();
+        if (error instanceof DownstreamFailure) throw error;
+        if (error instanceof BodyTooLong)
+          throw new DownstreamFailure('too_large', `${system} answered with more data than can be used.`, {
+            status: error.status,
+          });
+        if (limit.passed)
+          throw new DownstreamFailure('timeout', `${system} did not answer in time.`, { cause: error });
+        throw new DownstreamFailure('unreachable', `${system} cannot be reached.`, {
+          reached: !wasNotConnected(error),
+          cause: error,
+        });
+      } finally {
+        limit.lift();
+      }
+    },
+  };
+}
+
+type Address = Pick<DownstreamRequest, 'path' | 'allow_slash' | 'search' | 'query'>;
+
+/** @throws DownstreamFailure if the path could lead out of the base URL. */
+export function addressOf(baseUrl: string, address: Address): URL {
+  return addressBelow(baseOf(baseUrl), address);
+}
+
+interface Base {
+  origin: string;
+  /** Prefix of all paths, without a slash at its end. */
+  prefix: string;
+}
+
+function baseOf(baseUrl: string): Base {
+  const { origin, pathname } = new URL(baseUrl);
+  return { origin, prefix: pathname.replace(/\/+$/, '') };
+}
+
+function addressBelow(
+  { origin, prefix }: Base,
+  { path, allow_slash = false, search, query: given }: Address,
+): URL {
+  const problem = pathProblem(path, allow_slash);
+  if (problem !== null)
+    throw new DownstreamFailure('path_refused', `The request was not sent, because its path ${problem}.`, {
+      reached: false,
+    });
+  const url = new URL(origin);
+  url.pathname = `${prefix}${path}`;
+  if (search !== undefined) url.search = search;
+  if (given === undefined) return url;
+  const query = Array.isArray(given) ? given : Object.entries(given);
+  for (const [name, value] of query) url.searchParams.append(name, value);
+  return url;
+}
+
+/** Redirects are handled here, since only those of a GET within the origin may be followed. */
+async function follow(
+  first: URL,
+  request: DownstreamRequest,
+  system: string,
+  limit: TimeLimit,
+): Promise<HttpResponse> {
+  const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
+  Object.assign(headers, credentialOf(request));
+  const { method } = request;
+  const encoded = encodedBody(request);
+  if (encoded !== undefined) headers['content-type'] = encoded.content_type;
+  const body = encoded?.content;
+  const hopsMax = request.redirects === 'none' || method !== 'GET' ? 0 : MAX_REDIRECTS;
+  let url = first;
+  for (let hops = 0; ; hops++) {
+    const response = await httpRequest(url, { method, headers, body, limit, maxBytes: MAX_RESPONSE_BYTES });
+    if (!REDIRECT_STATUSES.has(response.status)) return response;
+    const { location } = response.headers;
+    const next = location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : null;
+    if (hops === hopsMax || next?.origin !== first.origin)
+      throw new DownstreamFailure(
+        'redirect_refused',
+        `${system} answered with a redirect that is not followed.`,
+        { status: response.status },
+      );
+    url = next;
+  }
+}
+
+function credentialOf({ token, credential = BEARER }: DownstreamRequest): Record<string, string> {
+  if (token === null) return {};
+  const value = credentialValue(credential, token);
+  if (value === null)
+    throw new DownstreamFailure('credential_refused', 'The sign-in cannot be sent to this system.', {
+      reached: false,
+    });
+  return { [credentialHeader(credential)]: value };
+}
+
+function encodedBody({
+  body,
+  content_type = 'application/json',
+  encoded,
+}: DownstreamRequest): Omit<EncodedBody, 'shown'> | undefined {
+  return body === undefined ? encoded : { content_type, content: JSON.stringify(body) };
+}
+
+/** Whether no connection was made, so that nothing was sent. */
+function wasNotConnected(error: unknown): boolean {
+  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
+  return (
+    typeof code === 'string' && /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/.test(code)
+  );
+}
+
+/** Replaces secrets that an API echoes, so that they do not reach the agent. */
+export function maskSecrets(text: string, secrets: readonly Secret[]): string {
+  let masked = text;
+  for (const secret of secrets) {
+    const value = secret.reveal();
+    if (value.length >= MASKED_SECRET_LENGTH && value.length <= masked.length)
+      masked = masked.replaceAll(value, '[token]');
+  }
+  return masked;
+}
+
+function parse(
+  text: string,
+  status: number,
+  { token, secrets = [], expects = 'json' }: DownstreamRequest,
+  system: string,
+): unknown {
+  if (text.trim() === '') return null;
+  // Masked before parsing, since a secret may also be in the name of a member.
+  const masked = maskSecrets(text, token && !secrets.includes(token) ? [token, ...secrets] : secrets);
+  try {
+    return parseExactly(masked);
+  } catch (cause) {
+    if (expects === 'text') return masked;
+    // This may be the error page of a proxy in front of the API, so only the status matters.
+    if (status < 200 || status >= 300) return null;
+    throw new DownstreamFailure('not_json', `${system} answered with something that is not JSON.`, {
+      status,
+      cause,
+    });
+  }
+}

@@ -1,0 +1,156 @@
+import { Secret } from '../../settings/secret.ts';
+import type { Clock } from '../../time/clock.ts';
+import { unlessAborted } from '../../time/unless-aborted.ts';
+import type { Downstream } from './client.ts';
+import { isHeaderToken } from './header-token.ts';
+
+/** The path from which the API issues the default token (agentd-api(7), "Requests to the API"). */
+export const TOKEN_PATH = '/authentication_token';
+
+/** A token without `exp` is assumed to be valid this long, ms (agentd-api(7), "The default token"). */
+const ASSUMED_LIFE_MS = 24 * 3_600_000;
+const RENEW_BEFORE_MS = 5 * 60_000;
+/**
+ * How long a token is used if it has already expired when it arrives, ms: long enough for the callers that wait for it.
+ */
+const EXPIRED_LIFE_MS = 250;
+
+/**
+ * The token of the default credentials, `API_EMAIL` and `API_PASSWORD`, cached (agentd-api(7), "The default token").
+ */
+export interface DefaultToken {
+  /**
+   * The cached token, or a new one. A token is fetched only once, even if several callers wait for it. Rejects with
+   * `DefaultTokenFailure`, or with the signal's reason; if one caller aborts, the fetch continues for the others. A
+   * failure is not cached: the next message tries again.
+   */
+  get(signal?: AbortSignal): Promise<Secret>;
+  /** Call this if the API answered 401 to this token: `get` then fetches another token. */
+  refused(token: Secret): void;
+}
+
+export type DefaultTokenReason =
+  | 'default_credentials_missing'
+  | 'default_credentials_refused'
+  | 'default_token_failed';
+
+/** There is no default token. `message` is a text for the agent. */
+export class DefaultTokenFailure extends Error {
+  readonly reason: DefaultTokenReason;
+
+  constructor(reason: DefaultTokenReason, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'DefaultTokenFailure';
+    this.reason = reason;
+  }
+}
+
+export interface DefaultTokenOptions {
+  downstream: Downstream;
+  email: string | undefined;
+  password: Secret | undefined;
+  clock: Clock;
+}
+
+interface Cached {
+  token: Secret;
+  use_until: number;
+}
+
+export function createDefaultToken({
+  downstream,
+  email,
+  password,
+  clock,
+}: DefaultTokenOptions): DefaultToken {
+  let cached: Cached | null = null;
+  let pending: Promise<Secret> | null = null;
+
+  async function fetchToken(): Promise<Secret> {
+    try {
+      const token = await requestToken(downstream, email, password);
+      cached = { token, use_until: useUntil(token, clock.now()) };
+      return token;
+    } catch (error) {
+      if (error instanceof DefaultTokenFailure) throw error;
+      throw new DefaultTokenFailure(
+        'default_token_failed',
+        'Signing in to the business API is not possible at the moment.',
+        { cause: error },
+      );
+    } finally {
+      pending = null;
+    }
+  }
+
+  return {
+    async get(signal) {
+      signal?.throwIfAborted();
+      if (cached && clock.now() < cached.use_until) return cached.token;
+      pending ??= fetchToken();
+      return signal ? await unlessAborted(pending, signal) : await pending;
+    },
+    refused(token) {
+      // Several calls may report the same token. When a later call reports it, another token may already be cached.
+      // That token is kept.
+      if (cached?.token === token) cached = null;
+    },
+  };
+}
+
+async function requestToken(downstream: Downstream, email?: string, password?: Secret): Promise<Secret> {
+  if (!email || !password) {
+    throw new DefaultTokenFailure(
+      'default_credentials_missing',
+      'This service has no default credentials for the business API.',
+    );
+  }
+  // The request is not bound to the signal of one message, because others may be waiting for the same token.
+  const { status, body } = await downstream.send({
+    method: 'POST',
+    path: TOKEN_PATH,
+    body: { email, password: password.reveal() },
+    token: null,
+  });
+  if (status === 400 || status === 401 || status === 403) {
+    throw new DefaultTokenFailure(
+      'default_credentials_refused',
+      'The business API does not accept the default credentials of this service.',
+    );
+  }
+  const { token, access_token } = (body ?? {}) as { token?: unknown; access_token?: unknown };
+  const found = isHeaderToken(token) ? token : access_token;
+  if (status >= 300 || !isHeaderToken(found)) {
+    throw new DefaultTokenFailure(
+      'default_token_failed',
+      'Signing in to the business API is not possible at the moment.',
+      {
+        cause: new Error(`${TOKEN_PATH} answered ${status}${status < 300 ? ' without a token' : ''}`),
+      },
+    );
+  }
+  return new Secret(found);
+}
+
+/**
+ * The time until which a token is used: 5 minutes before it expires (agentd-api(7), "The default token"). A token that
+ * expires sooner is used only by the callers that wait for it now.
+ */
+function useUntil(token: Secret, now: number): number {
+  const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
+  // The API has just issued the token. If it already seems to have expired, a clock is wrong, and asking more often
+  // does not help.
+  return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
+}
+
+/** `exp` in ms; null if the token is opaque or has none. The token is the API's own, so it is not validated. */
+function expiryOf(token: string): number | null {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    const exp = (payload as { exp?: unknown } | null)?.exp;
+    return typeof exp === 'number' && Number.isFinite(exp) ? exp * 1000 : null;
+  } catch {
+    // Opaque tokens are valid, too.
+    return null;
+  }
+}

@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto';
+import { claimedExpiry, decodeToken } from '../../identity/decode-token.ts';
+import { Secret } from '../../settings/secret.ts';
+import { type Clock, systemClock } from '../../time/clock.ts';
+import { TimeLimit } from '../../time/time-limit.ts';
+import { unlessAborted } from '../../time/unless-aborted.ts';
+import { NO_OBSERVER, type Observer } from '../../trace/observer.ts';
+import { MAX_RESPONSE_BYTES } from './client.ts';
+import { isHeaderToken } from './header-token.ts';
+import { BodyTooLong, httpRequest } from './http-request.ts';
+
+/** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
+const MAX_KEPT = 1_000;
+/** A token that has no `expires_in` and no `exp` is assumed to be valid this long, ms. */
+const ASSUMED_LIFE_MS = 60_000;
+/** A token is no longer used this long before its expiry, ms, because it could expire while a request is on its way. */
+const MARGIN_MS = 5_000;
+
+/** How the token of a person is exchanged for a token of another system (RFC 8693, section 2.1). */
+export interface ExchangeSettings {
+  readonly url: string;
+  readonly client_id: string;
+  readonly client_secret: Secret;
+  readonly audience: string;
+}
+
+export interface TokenExchange {
+  /**
+   * Returns the token that represents the person at `source`, from memory or by an exchange. Callers that wait for the
+   * same token share one exchange; if one of them aborts, the exchange continues for the others. Rejects with
+   * `TokenExchangeFailure`, or with the signal's reason.
+   */
+  exchange(
+    source: string,
+    settings: ExchangeSettings,
+    subject: Secret,
+    signal?: AbortSignal,
+  ): Promise<Secret>;
+  /**
+   * Returns the token that represents this service itself at `source`, for the same client and audience (RFC 6749,
+   * section 4.4). No token of a person is involved.
+   */
+  ownToken(source: string, settings: ExchangeSettings, signal?: AbortSignal): Promise<Secret>;
+  /** Call this if the system answered 401 to this token. The token is then not used again. */
+  refused(token: Secret): void;
+}
+
+export type TokenExchangeReason = 'exchange_refused' | 'exchange_failed' | 'subject_expired';
+
+/** There is no token for the system. `message` is a text for the agent. */
+export class TokenExchangeFailure extends Error {
+  readonly reason: TokenExchangeReason;
+
+  constructor(reason: TokenExchangeReason, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'TokenExchangeFailure';
+    this.reason = reason;
+  }
+}
+
+interface Kept {
+  token: Secret;
+  use_until: number;
+}
+
+export interface TokenExchangeOptions {
+  clock: Clock;
+  timeoutMs: number;
+  observer?: Pick<Observer, 'downstreamEnded'>;
+  maxKept?: number;
+}
+
+/** Keeps exchanged tokens in memory only. */
+export function createTokenExchange({
+  clock,
+  timeoutMs,
+  observer = NO_OBSERVER,
+  maxKept = MAX_KEPT,
+}: TokenExchangeOptions): TokenExchange {
+  /** Exchanged tokens, in the order of their last use. */
+  const kept = new Map<string, Kept>();
+  const pending = new Map<string, Promise<Secret>>();
+
+  async function obtain(
+    key: string,
+    source: string,
+    settings: ExchangeSettings,
+    subject: Secret | null,
+  ): Promise<Secret> {
+    try {
+      const asked_at = clock.now();
+      const { token, expires_in } = await requestExchange(settings, subject, timeoutMs, (status, seconds) =>
+        observer.downstreamEnded(source, status, seconds),
+      );
+      const ownEnds = [
+        claimedExpiry(decodeToken(token.reveal())),
+        expires_in === null ? null : asked_at + expires_in * 1000,
+      ].filter((end) => end !== null);
+      if (ownEnds.length === 0) ownEnds.push(asked_at + ASSUMED_LIFE_MS);
+      const use_until = Math.min(...ownEnds) - MARGIN_MS;
+      if (use_until > clock.now()) {
+        kept.set(key, { token, use_until });
+        const oldest = kept.size > maxKept ? kept.keys().next() : null;
+        if (oldest && !oldest.done) kept.delete(oldest.value);
+      }
+      return token;
+    } finally {
+      pending.delete(key);
+    }
+  }
+
+  function keptOrNew(
+    source: string,
+    settings: ExchangeSettings,
+    subject: Secret | null,
+    signal: AbortSignal | undefined,
+  ): Secret | Promise<Secret> {
+    const key = keyOf(source, settings.audience, subject);
+    const found = kept.get(key);
+    kept.delete(key);
+    if (found && clock.now() < found.use_until) {
+      kept.set(key, found);
+      return found.token;
+    }
+    let work = pending.get(key);
+    if (!work) {
+      work = obtain(key, source, settings, subject);
+      pending.set(key, work);
+    }
+    return signal ? unlessAborted(work, signal) : work;
+  }
+
+  return {
+    async exchange(source, settings, subject, signal) {
+      signal?.throwIfAborted();
+      // Checked before the cache: a kept token is never used after the person's own token has expired.
+      const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
+      if (subjectEnd !== null && subjectEnd <= clock.now())
+        throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
+      return keptOrNew(source, settings, subject, signal);
+    },
+    async ownToken(source, settings, signal) {
+      signal?.throwIfAborted();
+      return keptOrNew(source, settings, null, signal);
+    },
+    refused(token) {
+      for (const [key, entry] of kept) if (entry.token === token) kept.delete(key);
+    },
+  };
+}
+
+/** @param subject null for the token of the service itself */
+function keyOf(source: string, audience: string, subject: Secret | null): string {
+  const hash = subject && createHash('sha256').update(subject.reveal()).digest('base64url');
+  return JSON.stringify([source, audience, hash]);
+}
+
+async function requestExchange(
+  { url, client_id, client_secret, audience }: ExchangeSettings,
+  subject: Secret | null,
+  timeoutMs: number,
+  ended: (status: number | string, seconds: number) => void,
+): Promise<{ token: Secret; expires_in: number | null }> {
+  const grant =
+    subject === null
+      ? { grant_type: 'client_credentials' }
+      : {
+          grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+          subject_token: subject.reveal(),
+          subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+          requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+        };
+  const body = new URLSearchParams({ ...grant, audience });
+  const headers = {
+    accept: 'application/json',
+    authorization: basic(client_id, client_secret),
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  // The request is not bound to one caller's signal, because others may be waiting for the same token.
+  const limit = new TimeLimit(systemClock, timeoutMs);
+  const request = { method: 'POST', headers, body: body.toString(), limit, maxBytes: MAX_RESPONSE_BYTES };
+  const began = performance.now();
+  const end = (how: number | string) => ended(how, (performance.now() - began) / 1000);
+  const { status, text } = await httpRequest(new URL(url), request)
+    .catch((cause: unknown) => {
+      end(cause instanceof BodyTooLong ? cause.status : limit.passed ? 'timeout' : 'unreachable');
+      throw failed('the token endpoint cannot be reached', cause);
+    })
+    .finally(() => limit.lift());
+  end(status);
+  const answer = parse(text);
+  if (status === 400 || status === 401 || status === 403) {
+    // `error` is a fixed word (RFC 6749, section 5.2); the description may quote the request.
+    const word = typeof answer?.error === 'string' && /^[a-z_]{1,40}$/.test(answer.error) ? answer.error : '';
+    throw new TokenExchangeFailure(
+      'exchange_refused',
+      subject === null
+        ? 'This service is not accepted by the other system.'
+        : "The person's sign-in is not accepted by the other system.",
+      { cause: new Error(`the token endpoint answered ${status} ${word}`.trim()) },
+    );
+  }
+  const token = answer?.access_token;
+  if (status !== 200 || !isHeaderToken(token))
+    throw failed(`the token endpoint answered ${status}${status === 200 ? ' without a token' : ''}`);
+  // The other system would get a token that the business API accepts.
+  if (token === subject?.reveal()) throw failed("the token endpoint answered with the person's own token");
+  const type = answer?.token_type;
+  // A token of another type cannot be sent as a bearer token (RFC 8693, section 2.2.1).
+  if (typeof type === 'string' && type.toLowerCase() !== 'bearer')
+    throw failed('the token endpoint answered with a token that is not a bearer token');
+  const seconds = Number(answer?.expires_in);
+  const expires_in = answer?.expires_in !== undefined && Number.isFinite(seconds) ? seconds : null;
+  return { token: new Secret(token), expires_in };
+}
+
+function failed(why: string, cause?: unknown): TokenExchangeFailure {
+  return new TokenExchangeFailure(
+    'exchange_failed',
+    'Signing in to the other system is not possible at the moment.',
+    {
+      cause: new Error(why, cause === undefined ? {} : { cause }),
+    },
+  );
+}
+
+/** Client credentials in the header (RFC 6749, section 2.3.1). */
+function basic(client_id: string, client_secret: Secret): string {
+  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
+  return `Basic ${Buffer.from(`${encode(client_id)}:${encode(client_secret.reveal())}`).toString('base64')}`;
+}
+
+function parse(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    // The text is not JSON, so the error reports only the status.
+    return null;
+  }
+}

@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import type { AlreadyDone } from '../../agent/agent.ts';
+import type { PersonKey } from '../../identity/identity.ts';
+import type { Seal } from '../../identity/seal.ts';
+import { maskTokens } from '../../settings/secret.ts';
+import type { Action, ActionOutcome, ActionStore, NewAction, RunClaims } from '../../store/actions.ts';
+import { idBeside } from '../../store/id-beside.ts';
+import type { Store } from '../../store/store.ts';
+import { closeActionText } from '../action-texts.ts';
+import type {
+  CallJournal,
+  JournaledCall,
+  JournaledWrite,
+  KnownWrite,
+  WriteOutcome,
+} from '../call-journal.ts';
+import { canonicalJson } from '../canonical-json.ts';
+import { summaryOf } from './summary-of.ts';
+import { isUnknown, knownAnswer, recordedWrite, type TurnWrite } from './turn-write.ts';
+
+const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
+const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
+
+/** The run whose writes are recorded. */
+export interface JournaledRun {
+  turn_key: string;
+  /** The actions of earlier runs of the message (`ActionStore.ofTurn`). */
+  earlier: readonly Action[];
+  claims: RunClaims;
+  session_id: string;
+  platform: string;
+  user_id: string;
+  alias_id: string | null;
+  /** The person whom the run acts for; null if there is none. */
+  person: PersonKey | null;
+}
+
+export interface JournalParts {
+  actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
+  lieTogether: Store['lieTogether'];
+  seal: Seal;
+}
+
+/** The writes of a turn, as far as the run knows them. */
+interface Calls {
+  /** The writes by id, in the order in which they were started. */
+  readonly writes: Map<string, TurnWrite>;
+  /** For each group of identical calls, the number of the last call. */
+  readonly numbers: Map<string, number>;
+  /** By action id, functions that record the outcomes that could not be recorded before. */
+  readonly unrecorded: Map<string, () => Promise<void>>;
+}
+
+/**
+ * The journal of one run of a message (agentd-agent(7), "Journal"). Each write is recorded before it is sent, and its
+ * outcome after that. So a repeated run finds the writes of its turn: an identical call gets the known outcome, and is
+ * not made again.
+ */
+export class TurnJournal implements CallJournal {
+  readonly #run: JournaledRun;
+  readonly #parts: JournalParts;
+  readonly #earlier: readonly TurnWrite[];
+  /** Null while the turn has no writes. This saves memory: most turns have none, and a run may wait for minutes. */
+  #calls: Calls | null = null;
+
+  constructor(run: JournaledRun, parts: JournalParts) {
+    this.#run = run;
+    this.#parts = parts;
+    const written = run.earlier.filter(({ started_at }) => started_at !== null);
+    this.#earlier = written.map((action) => recordedWrite(action, run.person, parts.seal));
+    for (const write of this.#earlier) {
+      const { action_id, attempt, state } = write;
+      this.#known.writes.set(action_id, { ...write });
+      // The run that sent this write has died, or has lost its claim to this run. If it is still alive, it may record
+      // the outcome later, and that outcome replaces `unknown`.
+      if (state === 'started')
+        this.#known.unrecorded.set(action_id, () => parts.actions.finish(action_id, attempt, UNKNOWN));
+    }
+  }
+
+  /** The writes of earlier runs of the message, for the agent. */
+  get alreadyDone(): AlreadyDone[] {
+    return this.#earlier
+      .filter(({ is_shown, is_confirmed }) => is_shown && !is_confirmed)
+      .map(({ tool, summary, state, status }) => ({
+        tool,
+        summary,
+        outcome: state === 'done' || state === 'failed' ? state : 'unknown',
+        status,
+      }));
+  }
+
+  /** The writes of this turn that may be shown to its sender, in the order in which they were started. */
+  get written(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+    return [...(this.#calls?.writes.values() ?? [])].filter(({ is_shown }) => is_shown);
+  }
+
+  /** The writes that may be shown and whose outcome is unknown. */
+  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+    return this.written.filter(isUnknown);
+  }
+
+  async known(call: JournaledCall): Promise<KnownWrite> {
+    const action_id = this.#numbered(call);
+    const write = { action_id, key: action_id };
+    const found = this.#known.writes.get(action_id);
+    if (!found) return { state: 'new', write, further: this.#wroteEarlier(call.tool.name) };
+    if (isUnknown(found)) await this.#lookAgain(found);
+    if (isUnknown(found) && found.is_shown) return { state: 'unknown', write };
+    return { state: 'ended', answer: knownAnswer(found) };
+  }
+
+  async start(
+    { action_id }: JournaledWrite,
+    { again, ...call }: JournaledCall & { again: boolean },
+  ): Promise<'started' | 'lost'> {
+    const found = this.#known.writes.get(action_id);
+    if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
+    const summary = summaryOf(call);
+    const { outcome } = await this.#begin(this.#newAction(action_id, call, summary));
+    // `known`: another run of the message has started this write, so that run has replaced this one.
+    if (outcome !== 'started') return 'lost';
+    this.#known.writes.set(action_id, {
+      ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
+      ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
+    });
+    return 'started';
+  }
+
+  /**
+   * Records that a write with an unknown outcome will be sent once more. The record is durable when the promise
+   * resolves.
+   * @returns `gone`: the outcome has become known, or another run is sending it. `lost`: this run has lost its claims.
+   */
+  async repeat(action_id: string): Promise<'started' | 'gone' | 'lost'> {
+    const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
+    const outcome = await this.#parts.actions.restart(this.#run.claims, action_id, write.attempt);
+    if (outcome === 'started')
+      Object.assign(write, { state: 'started', attempt: write.attempt + 1, is_being_sent: true });
+    return outcome;
+  }
+
+  get #known(): Calls {
+    this.#calls ??= { writes: new Map(), numbers: new Map(), unrecorded: new Map() };
+    return this.#calls;
+  }
+
+  #wroteEarlier(tool: string): boolean {
+    return this.#earlier.some((write) => write.tool === tool && write.state !== 'failed');
+  }
+
+  /**
+   * Records a new write. If the store fails, the write is not sent, but its record may exist. In that case, the journal
+   * records later that nothing was sent.
+   */
+  async #begin(action: NewAction): ReturnType<ActionStore['start']> {
+    const { actions } = this.#parts;
+    try {
+      return await actions.start(this.#run.claims, action);
+    } catch (error) {
+      const { action_id } = action;
+      this.#known.unrecorded.set(action_id, () => actions.finish(action_id, 1, NOT_SENT));
+      throw error;
+    }
+  }
+
+  async finish({ action_id }: JournaledWrite, outcome: WriteOutcome): Promise<void> {
+    const { actions, seal } = this.#parts;
+    const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
+    // The outcome is kept here even if it cannot be recorded.
+    Object.assign(write, outcome, { is_being_sent: false });
+    const { state, status, answer } = outcome;
+    const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
+    const record = () => actions.finish(action_id, write.attempt, { state, status, answer: text });
+    this.#known.unrecorded.set(action_id, record);
+    await record();
+    this.#known.unrecorded.delete(action_id);
+  }
+
+  /**
+   * Records the outcomes that could not be recorded before, and that the outcomes of dead runs are unknown. Called
+   * before the reply is stored.
+   */
+  async recordAgain(): Promise<void> {
+    for (const [action_id, record] of this.#calls?.unrecorded ?? []) {
+      await record();
+      this.#known.unrecorded.delete(action_id);
+    }
+  }
+
+  /** Reads a confirmed action. `start` was not called for it: its record was started by the person's answer. */
+  async #confirmed(action_id: string): Promise<TurnWrite> {
+    const action = await this.#parts.actions.find(action_id);
+    if (!action) throw new Error('a write that was sent is not in the journal');
+    const write = recordedWrite(action, this.#run.person, this.#parts.seal);
+    this.#known.writes.set(action_id, write);
+    return write;
+  }
+
+  /**
+   * Reads a write again. The process that sent it may still be alive, and may have recorded the outcome since this run
+   * began.
+   */
+  async #lookAgain(write: TurnWrite): Promise<void> {
+    const action = await this.#parts.actions.find(write.action_id);
+    if (action) Object.assign(write, recordedWrite(action, this.#run.person, this.#parts.seal));
+  }
+
+  /**
+   * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. If the last
+   * identical call has an unknown outcome, this call counts as a repeat of that call, and gets the same key.
+   */
+  #numbered({ tool, args }: JournaledCall): string {
+    const call = canonicalJson([this.#run.turn_key, tool.name, args]);
+    const last = this.#known.numbers.get(call);
+    if (last !== undefined) {
+      const before = this.#known.writes.get(this.#keyOf(call, last));
+      if (before && isUnknown(before) && !before.is_being_sent) return before.action_id;
+    }
+    const number = last === undefined ? 0 : last + 1;
+    this.#known.numbers.set(call, number);
+    return this.#keyOf(call, number);
+  }
+
+  #keyOf(call: string, number: number): string {
+    const { session_tag } = this.#run.claims.session;
+    return idBeside(this.#parts, session_tag, (tried) =>
+      hashOf(tried === 0 ? `${number} ${call}` : `${number}.${tried} ${call}`),
+    );
+  }
+
+  #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {
+    const { turn_key, claims, session_id, platform, user_id, alias_id, person } = this.#run;
+    const { seal } = this.#parts;
+    return {
+      action_id,
+      session_tag: claims.session.session_tag,
+      session_id,
+      platform,
+      user_id,
+      alias_id,
+      person,
+      operator: null,
+      turn_key,
+      tool: tool.name,
+      args: closeActionText(seal, action_id, 'args', maskTokens(JSON.stringify(args))),
+      summary: closeActionText(seal, action_id, 'summary', summary),
+    };
+  }
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { formatLogLine } from '../../../src/daemon/process/log-line.ts';
+
+const EVIL = 'a\u001b[2Jb\u009b31mc\u0007d\u202ee';
+const CLEAN = 'a\ufffd[2Jb\ufffd31mc\ufffdd\ufffde';
+
+describe('formatLogLine', () => {
+  test('passes no control character of a log line to the terminal', () => {
+    const line = JSON.stringify({
+      time: '2026-01-01T00:00:00.000Z',
+      level: EVIL,
+      msg: EVIL,
+      user: EVIL,
+      detail: { [EVIL]: EVIL },
+      err: { stack: `Error: ${EVIL}\n    at one`, cause: { message: EVIL } },
+    });
+    const shown = formatLogLine(line, { colour: false });
+    expect(shown.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u);
+    expect(shown).toContain(`user=${CLEAN}`);
+    expect(shown).toContain(`Error: ${CLEAN}\n`);
+  });
+
+  test('keeps a text with line ends on one line, so that it cannot look like another entry', () => {
+    const line = JSON.stringify({ level: 'info', msg: 'one\n00:00:00.000 FATAL two', user: 'a\r\nb' });
+    expect(formatLogLine(line, { colour: false }).trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('also cleans lines that are not JSON', () => {
+    expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
+  });
+});

@@ -1,0 +1,170 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { createSeal, type Seal } from '../../../src/daemon/identity/seal.ts';
+import { type ResealServices, startResealing } from '../../../src/daemon/sealing/reseal-stored-tokens.ts';
+import { storedToken } from '../../../src/daemon/session/jwt-context.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { closeActionText, openActionText } from '../../../src/daemon/tools/action-texts.ts';
+import { ada, anAction, aSession } from '../../contract/fixtures.ts';
+import { saveSession } from '../../contract/store-writes.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
+
+const HOUR = 3_600_000;
+const KEY = 'chat:jwt:u1';
+const [OLD, NEW] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
+const old = createSeal(new Secret(OLD));
+const next = createSeal(new Secret(NEW));
+
+/** Keys that a test changes while resealing is on. */
+class Keys {
+  #keys = new Secret(OLD);
+  set(...keys: string[]) {
+    this.#keys = new Secret(keys.join());
+  }
+  current() {
+    return this.#keys;
+  }
+}
+
+describe('resealing', () => {
+  let clock: VirtualClock;
+  let store: Store;
+  let keys: Keys;
+  let seal: Seal;
+  let logged: [level: string, fields: Record<string, unknown>][];
+
+  beforeEach(() => {
+    clock = new VirtualClock(1_000_000);
+    store = openMemoryStore(new MemoryState(), { clock });
+    keys = new Keys();
+    seal = createSeal(keys);
+    logged = [];
+  });
+
+  function start(changes: Partial<ResealServices> = {}) {
+    const log = {
+      info: (fields: Record<string, unknown>) => void logged.push(['info', fields]),
+      warn: (fields: Record<string, unknown>) => void logged.push(['warn', fields]),
+    } as never;
+    const stop = startResealing({ store, seal, clock, log, agrees: async () => true, ...changes });
+    onTestFinished(stop);
+    return stop;
+  }
+  /** Advances the clock, and waits until the work that is due has finished. */
+  async function pass(ms: number) {
+    clock.moveTo(clock.now() + ms);
+    await settled();
+  }
+  const settled = () => new Promise((resolve) => setImmediate(resolve));
+  const byKey = async () => Object.fromEntries(await store.countSeals());
+  const [ofOld, ofNew] = [old.marks[0] as string, next.marks[0] as string];
+
+  async function storeEverything(sealed: Seal) {
+    await store.links.put(
+      { key: KEY, token: sealed.close('of-the-link', KEY), person: ada, ttl_ms: HOUR },
+      null,
+    );
+    const session = aSession(clock.now(), { credential_owner: { user_id: 'u1', person: ada } });
+    const token = sealed.close('of-the-session', `session:${JSON.stringify([session.session_id, 'u1'])}`);
+    const jwt_context = {
+      ...{ has_jwt: true as const, user_id: 'ada', email: 'a@example.com' },
+      ...{ token, token_exp: '2030-01-01T00:00:00.000Z' },
+    };
+    await saveSession(store, { ...session, metadata: { jwt_context } });
+    const action = anAction();
+    const { action_id } = action;
+    const args = closeActionText(sealed, action_id, 'args', '{"id":7}');
+    const summary = closeActionText(sealed, action_id, 'summary', 'Cancel order 7');
+    await store.actions.start(null, { ...action, args, summary });
+    return { session_id: session.session_id, action_id };
+  }
+
+  it('reseals everything with a new key after the key has been put first in the list', async () => {
+    const { session_id, action_id } = await storeEverything(old);
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofOld]: 4 });
+
+    keys.set(NEW, OLD);
+    await pass(5000);
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+    expect(logged).toEqual([['info', { count: 4, key: expect.any(String) }]]);
+    const session = await store.sessions.find(session_id);
+    const action = await store.actions.find(action_id);
+    expect(next.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('of-the-link');
+    expect(session && storedToken(session, next)).toBe('of-the-session');
+    expect(action && openActionText(next, action, 'args')).toBe('{"id":7}');
+    expect(action && openActionText(next, action, 'summary')).toBe('Cancel order 7');
+  });
+
+  it('runs again later, because a turn in progress may have stored a token that the previous key sealed', async () => {
+    keys.set(NEW, OLD);
+    await storeEverything(old);
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+    await store.links.put(
+      { key: 'late', token: old.close('x', 'late'), person: ada, ttl_ms: 9 * HOUR },
+      null,
+    );
+    for (let n = 0; n < 12; n++) await pass(5000);
+    expect((await store.links.get('late'))?.token.startsWith(ofNew)).toBe(true);
+  });
+
+  it('can be continued after it failed in the middle, and loses no token', async () => {
+    keys.set(NEW, OLD);
+    await storeEverything(old);
+    let left = 2;
+    const dying: Pick<Store, 'storedTokens' | 'replaceToken'> = {
+      storedTokens: (unlike) => store.storedTokens(unlike),
+      replaceToken: async (text, value) => {
+        if (left-- <= 0) throw new StoreUnavailable(new Error('killed'));
+        return store.replaceToken(text, value);
+      },
+    };
+    const dies = start({ store: dying });
+    await settled();
+    await dies();
+    expect(await byKey()).toEqual({ [ofNew]: 2, [ofOld]: 2 });
+    expect(logged).toMatchObject([['warn', { err: expect.any(StoreUnavailable) }]]);
+    expect(seal.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('of-the-link');
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+  });
+
+  it('changes nothing while another daemon has the keys in a different order', async () => {
+    keys.set(NEW, OLD);
+    await storeEverything(old);
+    let agree = false;
+    start({ agrees: async () => agree });
+    await pass(5000);
+    expect(await byKey()).toEqual({ [ofOld]: 4 });
+    agree = true;
+    await pass(5000);
+    expect(await byKey()).toEqual({ [ofNew]: 4 });
+  });
+
+  it('does not replace a token that was stored in the meantime, and ignores tokens that no key can open', async () => {
+    keys.set(NEW, OLD);
+    const lost = createSeal(new Secret(Buffer.alloc(32, 3).toString('base64'))).close('lost', 'lost');
+    await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR }, null);
+    await store.links.put({ key: KEY, token: old.close('x', KEY), person: ada, ttl_ms: HOUR }, null);
+    const late: Pick<Store, 'storedTokens' | 'replaceToken'> = {
+      storedTokens: (unlike) => store.storedTokens(unlike),
+      async replaceToken(text, value) {
+        const newer = { key: KEY, token: next.close('newer', KEY), person: ada, ttl_ms: HOUR };
+        await store.links.put(newer, text.token);
+        return store.replaceToken(text, value);
+      },
+    };
+    start({ store: late });
+    await settled();
+    expect(next.open((await store.links.get(KEY))?.token ?? '', KEY)).toBe('newer');
+    expect((await store.links.get('lost'))?.token).toBe(lost);
+    expect(logged).toEqual([]);
+  });
+});

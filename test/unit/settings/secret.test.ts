@@ -1,0 +1,74 @@
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { maskTokens, Secret, StreamMask } from '../../../src/daemon/settings/secret.ts';
+
+const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl';
+
+const part = (json: string) => Buffer.from(json).toString('base64url');
+const PAYLOAD = '{"sub":"ada","email":"ada@example.com"}';
+const SPACED = `${part('{ "alg":"HS256" }')}.${part(PAYLOAD)}.c2lnbmF0dXJl`;
+
+describe('a secret', () => {
+  it('is not visible in text, JSON or inspected objects, and its hint shows only a part of it', () => {
+    const secret = new Secret(TOKEN);
+    expect(
+      [`${secret}`, JSON.stringify({ secret }), inspect(secret), String(secret)].join('\n'),
+    ).not.toContain('eyJ');
+    expect(secret.reveal()).toBe(TOKEN);
+    expect(secret.hint()).toMatch(/^eyJhbGci… sha256:[0-9a-f]{8}$/);
+  });
+});
+
+describe('the mask for tokens', () => {
+  it('hides complete and truncated tokens, and nothing else', () => {
+    expect(maskTokens(`Bearer ${TOKEN}, and`)).toBe('Bearer [token], and');
+    expect(maskTokens(TOKEN.slice(0, 30))).toBe('[token]');
+    expect(maskTokens('eyes, an e-mail, eyJ')).toBe('eyes, an e-mail, eyJ');
+  });
+
+  it.each([
+    ['after an ellipsis', '...TOKEN', '...[token]'],
+    ['after an encoded space', '/page?auth=Bearer%20TOKEN', '/page?auth=Bearer%20[token]'],
+    ['after an encoded equals sign', '/login?to=%2Fcb%3Ftoken%3DTOKEN', '/login?to=%2Fcb%3Ftoken%3D[token]'],
+    ['after an underscore', 'token_TOKEN', 'token_[token]'],
+    ['twice', 'TOKEN TOKEN', '[token] [token]'],
+    ['twice without a break', 'TOKEN.TOKEN', '[token].[token]'],
+  ])('hides a token completely: %s', (_, text, masked) => {
+    expect(maskTokens(text.replaceAll('TOKEN', TOKEN))).toBe(masked);
+  });
+
+  it.each([
+    '{ "alg": "HS256" }',
+    '{\n  "alg": "HS256"\n}',
+    '{\r\n  "alg": "HS256"\r\n}',
+    '{\t"alg": "HS256"}',
+  ])('hides a token whose JSON contains white space: %j', (header) => {
+    for (const payload of [PAYLOAD, PAYLOAD.replace('{', '{ ')]) {
+      expect(maskTokens(`it is ${part(header)}.${part(payload)}.c2lnbmF0dXJl!`)).toBe('it is [token]!');
+    }
+  });
+
+  it('does not change ordinary words', () => {
+    const text = 'eyJ is how a token begins. See ewok.example.com/a.b and eyA.txt, they.are.fine.';
+    expect(maskTokens(text)).toBe(text);
+  });
+
+  it('hides a token that arrives in pieces, wherever the pieces begin', () => {
+    const text = `Hello. Every e-mail is read. ${TOKEN} is yours, ey. ?a=%20${TOKEN}.${SPACED}…${SPACED}, few`;
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: text.length }), { maxLength: 12 }), (places) => {
+        const cuts = [0, ...places.sort((a, b) => a - b), text.length];
+        const mask = new StreamMask();
+        const shown = cuts.slice(1).map((to, index) => mask.push(text.slice(cuts[index], to)));
+        expect([...shown, mask.end()].join('')).toBe(maskTokens(text));
+      }),
+    );
+  });
+
+  it('buffers only a limited amount of text', () => {
+    const mask = new StreamMask();
+    const shown = mask.push(`eyJ${'a'.repeat(20_000)}`) + mask.push('b') + mask.end();
+    expect(shown.length).toBeGreaterThan(20_000);
+  });
+});

@@ -1,0 +1,130 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../../../src/daemon/time/clock.ts';
+import { TimeLimit } from '../../../../src/daemon/time/time-limit.ts';
+import { BodyTooLong, httpRequest } from '../../../../src/daemon/tools/downstream/http-request.ts';
+
+let answer: RequestListener;
+let url: URL;
+/** Sockets of the requests, in order. */
+let sockets: Socket[];
+let server: ReturnType<typeof createServer>;
+
+beforeEach(async () => {
+  sockets = [];
+  server = createServer((request, response) => {
+    sockets.push(request.socket);
+    answer(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+});
+
+const limitOf = (...signals: AbortSignal[]) => new TimeLimit(systemClock, 60_000, signals);
+const READ = { method: 'GET', headers: {}, body: undefined, maxBytes: 1_000 };
+const send = (method = 'GET', ...signals: AbortSignal[]) =>
+  httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
+
+test.each([
+  ['gzip', gzipSync],
+  ['deflate', deflateSync],
+  ['br', brotliCompressSync],
+] as const)(
+  'a body that is compressed with %s is read, and the limit applies to its decompressed size',
+  async (encoding, compress) => {
+    answer = (_request, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(compress('{"ä":1}'));
+    expect(await send()).toMatchObject({ status: 200, text: '{"ä":1}' });
+    answer = (_request, response) =>
+      response.writeHead(200, { 'content-encoding': encoding }).end(compress('x'.repeat(2_000)));
+    await expect(send()).rejects.toThrow(BodyTooLong);
+  },
+);
+
+test('a connection is kept and reused', async () => {
+  answer = (_request, response) => response.end('ok');
+  await send();
+  await send();
+  expect(new Set(sockets).size).toBe(1);
+});
+
+test('a read is sent once more if its kept connection was closed, but a write is not', async () => {
+  for (const [method, isRepeated] of [
+    ['GET', true],
+    ['POST', false],
+  ] as const) {
+    sockets = [];
+    answer = (_request, response) => response.end('ok');
+    await send(method);
+    const [kept] = sockets;
+    // The server closes the kept connection when the second request arrives over it.
+    answer = ({ socket }, response) => (socket === kept ? socket.resetAndDestroy() : response.end('again'));
+    const outcome = await send(method).then(
+      ({ text }) => text,
+      () => 'failed',
+    );
+    expect([method, outcome]).toEqual([method, isRepeated ? 'again' : 'failed']);
+  }
+});
+
+test('a request fails if its new connection breaks', async () => {
+  answer = ({ socket }) => socket.resetAndDestroy();
+  await expect(send()).rejects.toThrow();
+  expect(sockets).toHaveLength(1);
+});
+
+test('a request that is aborted ends with the reason of the signal, even during the answer', async () => {
+  const controllers = [new AbortController(), new AbortController(), new AbortController()];
+  const [before, during, within] = controllers as [AbortController, AbortController, AbortController];
+  before.abort(new Error('deadline'));
+  await expect(send('GET', before.signal)).rejects.toThrow('deadline');
+  expect(sockets).toEqual([]);
+  answer = () => during.abort(new Error('deadline'));
+  await expect(send('GET', during.signal)).rejects.toThrow('deadline');
+  answer = (_request, response) => {
+    response.writeHead(200).write('x', () => within.abort(new Error('deadline')));
+  };
+  await expect(send('GET', within.signal)).rejects.toThrow('deadline');
+});
+
+test('a request with a line break in a header is refused', async () => {
+  answer = (_request, response) => response.end();
+  await expect(
+    httpRequest(url, { ...READ, limit: limitOf(), headers: { 'X-A': 'a\r\nX-B: c' } }),
+  ).rejects.toThrow(TypeError);
+  expect(sockets).toEqual([]);
+});
+
+test('an IPv6 address is not looked up as a host name', async () => {
+  const closed = new URL('http://[::1]:1/');
+  await expect(httpRequest(closed, { ...READ, limit: limitOf() })).rejects.toMatchObject({
+    syscall: 'connect',
+    address: '::1',
+  });
+});
+
+test('a request fails if the answer is incomplete', async () => {
+  answer = (_request, response) => {
+    response.writeHead(200, { 'content-length': '100' }).write('{"a":', () => response.destroy());
+  };
+  await expect(send()).rejects.toThrow();
+});
+
+test('a request has the path and query of the address unchanged, but not its fragment', async () => {
+  let asked: string | undefined;
+  answer = (request, response) => {
+    asked = request.url;
+    response.end();
+  };
+  await httpRequest(new URL('/a%20b/%E2%82%AC?x=1&y=%20#f', url), { ...READ, limit: limitOf() });
+  expect(asked).toBe('/a%20b/%E2%82%AC?x=1&y=%20');
+});
