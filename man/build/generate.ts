@@ -4,11 +4,10 @@
  * to date.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { EXIT, EXIT_MEANINGS } from '../../src/cli/cli-error.ts';
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
-import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts';
-import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { COMMON_OPTIONS, HELP_COMMAND, JSON_SENTENCE } from '../../src/cli/program-help.ts';
+import { COMMON_OPTIONS, HELP_COMMAND, HELP_TOPICS, JSON_SENTENCE } from '../../src/cli/help.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { optionTerm, type PageText, pageLink, pageText, prose, seeAlso, shell, terms } from './markdown.ts';

@@ -2,8 +2,8 @@ import { type OpenedAction, openAction } from '../daemon/admin/records.ts';
 import type { Seal } from '../daemon/admin/sealing.ts';
 import type { Action, TraceStore } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
-import type { Column } from './column.ts';
-import { type PersonView, personInWords, personView } from './session-view.ts';
+import { type PersonView, personInWords, personView } from './record-views.ts';
+import type { Column } from './render-table.ts';
 
 /** An action as operators see it. */
 export interface ActionView {

@@ -2,7 +2,7 @@ import { Command as Commander, Option } from 'commander';
 import { version } from '../daemon/admin/program.ts';
 import type { Command } from './command.ts';
 import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
-import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './program-help.ts';
+import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './help.ts';
 
 /**
  * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is called,

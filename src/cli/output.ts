@@ -1,6 +1,5 @@
 import { escapeControls, maskTokens, printableLines } from '../daemon/admin/texts.ts';
-import { type Column, jsonOf } from './column.ts';
-import { renderDetails, renderTable } from './render-table.ts';
+import { type Column, jsonOf, renderDetails, renderTable } from './render-table.ts';
 import { isoTime, relativeTime } from './time-words.ts';
 
 /** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */

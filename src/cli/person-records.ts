@@ -1,22 +1,27 @@
 import {
   countRecords,
   memoriesOf,
+  openTurn,
   type PersonDesk,
   type PersonRecords,
   withPersonDesk,
-} from '../daemon/admin/persons.ts';
-import { openTurn } from '../daemon/admin/records.ts';
+} from '../daemon/admin/records.ts';
 import type { Memory } from '../daemon/admin/store.ts';
 import type { Who } from '../daemon/admin/who.ts';
 import { ACTION_COLUMNS, actionView } from './action-view.ts';
 import { failed } from './cli-error.ts';
-import { jsonOf } from './column.ts';
 import type { OptionValues } from './command.ts';
-import { unknownUser } from './expect-channel.ts';
 import { MESSAGE_DETAILS } from './inbox-view.ts';
-import { LINK_COLUMNS, linkView } from './link-view.ts';
-import { MEMORY_COLUMNS } from './memory-view.ts';
-import { SESSION_DETAILS, turnView, withState } from './session-view.ts';
+import {
+  LINK_COLUMNS,
+  linkView,
+  MEMORY_COLUMNS,
+  SESSION_DETAILS,
+  turnView,
+  withState,
+} from './record-views.ts';
+import { jsonOf } from './render-table.ts';
+import { unknownUser } from './who.ts';
 import { withStore } from './with-store.ts';
 
 /**

@@ -1,17 +1,14 @@
 import { resolve } from 'node:path';
 import { type Command as Commander, CommanderError } from 'commander';
 import { nearest, printable, printableLines } from '../daemon/admin/texts.ts';
-import { type CliError, usageError } from './cli-error.ts';
+import { type CliError, EXIT, usageError } from './cli-error.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './command-index.ts';
 import { addDetails, createParser } from './command-parser.ts';
-import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
-import { EXIT } from './exit-codes.ts';
-import { findTopic, HELP_TOPICS, topicHelp } from './help-topics.ts';
+import { findDevSettings, settingsHint, USING_DEV_SETTINGS } from './config-location.ts';
+import { findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHelp } from './help.ts';
 import { createOutput, type Sink } from './output.ts';
-import { HELP_OPTION, programHelp } from './program-help.ts';
 import { reportError } from './report-error.ts';
-import { settingsHint } from './settings-hint.ts';
 
 export interface Streams {
   stdout: Sink;

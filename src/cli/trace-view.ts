@@ -2,8 +2,8 @@ import type { TraceLine, TraceRecord } from '../daemon/admin/store.ts';
 import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { ACTION_COLUMNS, type ActionView } from './action-view.ts';
 import { adviceFor } from './advice.ts';
-import { type Column, jsonOf } from './column.ts';
 import type { Output } from './output.ts';
+import { type Column, jsonOf } from './render-table.ts';
 import { isoTime } from './time-words.ts';
 import { wrapText } from './wrap-text.ts';
 

@@ -10,28 +10,24 @@ import { withSimulatedUpdates } from './channels/simulated-updates.ts';
 import { startChannel } from './channels/start-channel.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
-import { createAdminServer } from './http/admin-server.ts';
-import { metricsRoute } from './http/metrics-route.ts';
+import { createAdminServer, metricsRoute } from './http/admin-server.ts';
 import { Readiness } from './http/readiness.ts';
 import { createServer } from './http/server.ts';
-import { isSealingOff } from './identity/encryption-keys.ts';
+import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
-import { observedValidator } from './identity/observed-validator.ts';
-import { openSeal } from './identity/open-seal.ts';
-import { createValidator } from './identity/validator.ts';
+import { openSeal } from './identity/seal.ts';
+import { createValidator, observedValidator } from './identity/token-checks.ts';
 import { InboxWorker } from './inbox/work.ts';
-import { gaugesOf } from './metrics/gauges.ts';
-import { measuredStore } from './metrics/measured-store.ts';
+import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { Lifecycle } from './process/lifecycle.ts';
 import type { Log } from './process/log.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
 import { startResealing } from './sealing/reseal-stored-tokens.ts';
 import { sealStoredTokens } from './sealing/seal-stored-tokens.ts';
+import { parseListenAddress } from './settings/addresses.ts';
+import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
-import { parseListenAddress } from './settings/listen-address.ts';
-import { sessionBackend } from './settings/session-backend.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
@@ -333,4 +329,32 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
   const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
+}
+
+/**
+ * The parts that were started, in order, and how to stop them, in reverse order. If one part fails to stop, the others
+ * are still stopped. Stopping happens once; it also cleans up after a start that failed halfway.
+ */
+export class Lifecycle {
+  readonly #parts: { name: string; stop: () => Promise<void> | void }[] = [];
+  #stopped: Promise<void> | null = null;
+
+  started(name: string, stop: () => Promise<void> | void): void {
+    this.#parts.push({ name, stop });
+  }
+
+  stop(log: Log): Promise<void> {
+    this.#stopped ??= this.#stopAll(log);
+    return this.#stopped;
+  }
+
+  async #stopAll(log: Log): Promise<void> {
+    for (const part of this.#parts.reverse()) {
+      try {
+        await part.stop();
+      } catch (error) {
+        log.error({ err: error, part: part.name }, 'a part did not stop cleanly');
+      }
+    }
+  }
 }

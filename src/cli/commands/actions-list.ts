@@ -2,11 +2,10 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { ACTION_COLUMNS, actionView, requestsOf } from '../action-view.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
 import { parseSince } from '../time-words.ts';
-import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 

@@ -1,11 +1,10 @@
-import { hmacOf } from '../../daemon/admin/audit.ts';
 import type { AuditLine } from '../../daemon/admin/store.ts';
-import type { Column } from '../column.ts';
+import { hmacOf } from '../../daemon/admin/who.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
+import type { Column } from '../render-table.ts';
 import { parseSince } from '../time-words.ts';
-import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 

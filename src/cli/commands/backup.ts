@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import { printable } from '../../daemon/admin/texts.ts';
-import { failed } from '../cli-error.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

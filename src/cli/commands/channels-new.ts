@@ -2,9 +2,8 @@ import { resolve } from 'node:path';
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { channelNameRules } from '../../daemon/admin/channels.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { usageError } from '../cli-error.ts';
+import { EXIT, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { scaffold } from '../scaffold.ts';
 
 export const command: Command = {

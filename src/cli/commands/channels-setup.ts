@@ -2,15 +2,18 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
 import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
-import { maskSecrets } from '../../daemon/admin/setting-values.ts';
-import { ConfigurationError, type Inspection, inspectConfiguration } from '../../daemon/admin/settings.ts';
+import {
+  ConfigurationError,
+  type Inspection,
+  inspectConfiguration,
+  maskSecrets,
+} from '../../daemon/admin/settings.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
-import { failed, usageError } from '../cli-error.ts';
+import { channelNames } from '../channel-words.ts';
+import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
 import { configLocation } from '../config-location.ts';
 import { ProbeClient } from '../doctor/probe-client.ts';
-import { EXIT } from '../exit-codes.ts';
 
 export const command: Command = {
   name: 'channels setup',

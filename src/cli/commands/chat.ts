@@ -1,8 +1,7 @@
 import { userInfo } from 'node:os';
 import { usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { fetchHealth } from '../daemon-health.ts';
+import { daemonAddress, fetchHealth, URL_OPTION } from '../running-daemon.ts';
 
 /** Longest user id that the daemon accepts. */
 const USER_MAX = 256;
@@ -40,11 +39,11 @@ export const command: Command = {
   async run({ options, out }) {
     const user_id = userId(options.user);
     const url = await daemonAddress(options);
-    const { openChatSession } = await import('../chat/chat-session.ts');
+    const { openChatSession } = await import('../chat/talk.ts');
     const { token, input, close } = await openChatSession(options.token, out.note);
     try {
       if (token !== null) await warnAboutToken(token, url, out.note);
-      const { findEventStream } = await import('../chat/find-event-stream.ts');
+      const { findEventStream } = await import('../chat/stream-client.ts');
       const paths = await findEventStream(await fetchHealth(url));
       const [{ StreamClient }, { Conversation }, { Screen }, { talk, answerLines }] = await Promise.all([
         import('../chat/stream-client.ts'),

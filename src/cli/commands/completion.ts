@@ -1,10 +1,7 @@
-import { usageError } from '../cli-error.ts';
+import { EXIT, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { bashCompletion } from '../completion/bash.ts';
-import { fishCompletion } from '../completion/fish.ts';
+import { bashCompletion, fishCompletion, zshCompletion } from '../completion/scripts.ts';
 import { readVocabulary } from '../completion/vocabulary.ts';
-import { zshCompletion } from '../completion/zsh.ts';
-import { EXIT } from '../exit-codes.ts';
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 const SHELLS = Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[];

@@ -7,9 +7,9 @@ import {
   unusualPlace,
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
 
 export const command: Command = {
   name: 'config check',

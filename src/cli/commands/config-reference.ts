@@ -1,7 +1,7 @@
 import { inspectConfiguration, settingsReference } from '../../daemon/admin/settings.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
 
 export const command: Command = {
   name: 'config reference',

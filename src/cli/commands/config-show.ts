@@ -2,11 +2,13 @@ import {
   ConfigurationError,
   type EffectiveSetting,
   inspectConfiguration,
+  withoutSecrets,
 } from '../../daemon/admin/settings.ts';
+import { Secret } from '../../daemon/admin/texts.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
-import { SETTING_COLUMNS } from '../setting-view.ts';
+import type { Column } from '../render-table.ts';
 
 export const command: Command = {
   name: 'config show',
@@ -34,4 +36,21 @@ export const command: Command = {
 
 function isSet({ source }: EffectiveSetting): boolean {
   return source !== 'default' && source !== 'unset';
+}
+
+/** A setting with its effective value. Secrets are masked. */
+export const SETTING_COLUMNS: readonly Column<EffectiveSetting>[] = [
+  { title: 'SETTING', json: 'name', value: ({ record }) => record.name },
+  { title: 'VALUE', json: 'value', value: shownValue, text: ({ shown }) => shown, narrow: 'cut' },
+  { title: 'SOURCE', json: 'source' },
+  { json: 'secret', value: ({ record }) => record.secret === true },
+];
+
+/**
+ * The value in its own type; null if the setting is not set. Secrets and invalid values are texts that are safe to
+ * show.
+ */
+function shownValue({ value, source, shown }: EffectiveSetting): unknown {
+  if (value instanceof Secret || (value === undefined && source !== 'unset')) return shown;
+  return typeof value === 'string' ? withoutSecrets(value) : (value ?? null);
 }

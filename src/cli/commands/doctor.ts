@@ -1,11 +1,15 @@
 import { styleText } from 'node:util';
-import { maskSecrets } from '../../daemon/admin/setting-values.ts';
-import { type EffectiveSetting, inspectConfiguration, settingsIn } from '../../daemon/admin/settings.ts';
+import {
+  type EffectiveSetting,
+  inspectConfiguration,
+  maskSecrets,
+  settingsIn,
+} from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, type Finding, findingsOf } from '../doctor/finding.ts';
-import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
 import { wrapText } from '../wrap-text.ts';
 

@@ -2,15 +2,13 @@ import { openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts'
 import { ConfigurationError } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { actionView } from '../action-view.ts';
-import { failed, usageError } from '../cli-error.ts';
+import { channelNames } from '../channel-words.ts';
+import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
+import { coreSettings } from '../config-location.ts';
 import { messageTraces, type Subject } from '../message-traces.ts';
 import { traceInWords, traceView } from '../trace-view.ts';
-import { usersNamed } from '../who.ts';
+import { expectChannel, usersNamed } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { withStore } from '../with-store.ts';
 

@@ -1,15 +1,12 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { type Administration, noteAudit } from '../../daemon/admin/audit.ts';
 import { shortId } from '../../daemon/admin/records.ts';
 import type { GuardStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { failed, usageError } from '../cli-error.ts';
+import { type Administration, noteAudit } from '../../daemon/admin/who.ts';
+import { channelNames } from '../channel-words.ts';
+import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { usersNamed } from '../who.ts';
+import { expectUserOf, expectWho, usersNamed } from '../who.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

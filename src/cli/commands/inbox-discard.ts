@@ -1,9 +1,7 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { failed } from '../cli-error.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { findInboxMessage } from '../find-inbox-message.ts';
-import { stateInWords } from '../inbox-view.ts';
+import { findInboxMessage, stateInWords } from '../inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

@@ -1,6 +1,6 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';

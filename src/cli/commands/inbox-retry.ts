@@ -1,14 +1,12 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import type { InboxMessage, Store } from '../../daemon/admin/store.ts';
-import { type CliError, failed, usageError } from '../cli-error.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { channelNames } from '../channel-words.ts';
+import { type CliError, EXIT, failed, usageError } from '../cli-error.ts';
 import type { Command, CommandCall } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { findInboxMessage } from '../find-inbox-message.ts';
-import { stateInWords } from '../inbox-view.ts';
+import { findInboxMessage, stateInWords } from '../inbox-view.ts';
 import { parseSince } from '../time-words.ts';
+import { expectChannel } from '../who.ts';
 import { listFromStore, withStore } from '../with-store.ts';
 
 export const command: Command = {

@@ -1,10 +1,8 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { jsonOf } from '../column.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { findInboxMessage } from '../find-inbox-message.ts';
-import { MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
-import { indent } from '../indent.ts';
+import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
+import { indent, jsonOf } from '../render-table.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

@@ -2,16 +2,19 @@ import { resolve } from 'node:path';
 import { loadBundled } from '../../daemon/admin/channels.ts';
 import { settingsReference } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { askTerminal } from '../ask-terminal.ts';
-import { failed } from '../cli-error.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { answersTo, channelsOf, type Interviewer, QUESTIONS } from '../init/answers.ts';
-import { hiddenFromService, nextSteps } from '../init/next-steps.ts';
-import { type Form, plannedFiles } from '../init/planned-files.ts';
-import { chooseSecrets } from '../init/secrets.ts';
+import {
+  chooseSecrets,
+  type Form,
+  hiddenFromService,
+  nextSteps,
+  plannedFiles,
+} from '../init/planned-files.ts';
 import type { Output } from '../output.ts';
-import { writeNewFiles } from '../write-new-files.ts';
+import { writeNewFiles } from '../scaffold.ts';
+import { askTerminal } from '../terminal.ts';
 
 export const command: Command = {
   name: 'init',

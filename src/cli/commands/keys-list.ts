@@ -1,7 +1,7 @@
-import { sealingKeys, unusedKeys } from '../../daemon/admin/sealing.ts';
+import { KEY_SETTING, type SealingKey, sealingKeys, unusedKeys } from '../../daemon/admin/sealing.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { howToRemove, KEY_COLUMNS } from '../key-view.ts';
+import type { Column } from '../render-table.ts';
 import { listFromStore } from '../with-store.ts';
 
 export const command: Command = {
@@ -30,3 +30,17 @@ export const command: Command = {
     return EXIT.ok;
   },
 };
+
+const KEY_COLUMNS: readonly Column<SealingKey>[] = [
+  { title: 'KEY', json: 'key', text: ({ key }) => key ?? '(none)' },
+  { title: 'ROLE', json: 'role' },
+  { title: 'TEXTS', json: 'texts', align: 'right' },
+  { title: 'SOURCE', json: 'source', narrow: 'wrap' },
+];
+
+/** How to remove a key: agentd writes into its own key file only. @param source as in `SealingKey` */
+export function howToRemove({ key, source }: SealingKey): string {
+  return source === KEY_SETTING
+    ? `Take it out of ${KEY_SETTING}, and restart the daemon.`
+    : `Remove it with \`agentd keys remove ${key}\`.`;
+}

@@ -1,4 +1,3 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import {
   changeKeyFile,
   hashOfKey,
@@ -8,11 +7,11 @@ import {
   sealingKeys,
 } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { failed } from '../cli-error.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { howToRemove } from '../key-view.ts';
 import { withStore } from '../with-store.ts';
+import { howToRemove } from './keys-list.ts';
 
 export const command: Command = {
   name: 'keys remove',

@@ -1,4 +1,3 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import {
   changeKeyFile,
   hashOfKey,
@@ -11,9 +10,9 @@ import {
 } from '../../daemon/admin/sealing.ts';
 import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Store, sharesStore } from '../../daemon/admin/store.ts';
-import { failed } from '../cli-error.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command, CommandCall } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 import { withStore } from '../with-store.ts';
 
 /** Maximum number of keys. With more keys, the key file would exceed its maximum size. */

@@ -1,10 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
+import { channelNames } from '../channel-words.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { LINK_COLUMNS, linkView } from '../link-view.ts';
+import { LINK_COLUMNS, linkView } from '../record-views.ts';
+import { expectChannel } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 

@@ -1,14 +1,10 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { unlinkUser } from '../../daemon/admin/links.ts';
+import { unlinkUser } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { spellingsOf } from '../../daemon/admin/who.ts';
-import { failed } from '../cli-error.ts';
+import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { invalidId, linkableChannel, linkingWords } from '../channel-words.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { linkingWords } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { invalidId } from '../invalid-id.ts';
-import { linkableChannel } from '../linkable-channel.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

@@ -1,20 +1,15 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { type LinkHolder, type LinkOutcome, linkUser } from '../../daemon/admin/links.ts';
+import { type LinkHolder, type LinkOutcome, linkUser } from '../../daemon/admin/records.ts';
 import { makeSeal, openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
 import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
-import { spellingsOf } from '../../daemon/admin/who.ts';
-import { type CliError, failed, misconfigured } from '../cli-error.ts';
+import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { invalidId, type LinkableChannel, linkableChannel, linkingWords } from '../channel-words.ts';
+import { type CliError, EXIT, failed, misconfigured } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { linkingWords } from '../completion/channel-words.ts';
-import { confirm } from '../confirm.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
-import { invalidId } from '../invalid-id.ts';
-import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
-import { readToken } from '../read-token.ts';
+import { coreSettings } from '../config-location.ts';
+import { confirm, readToken } from '../terminal.ts';
 import { isoTime, relativeTime } from '../time-words.ts';
 import { withStore } from '../with-store.ts';
 

@@ -1,15 +1,23 @@
 import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import { formatLogLine } from '../../daemon/admin/records.ts';
 import { escapeControls, maskTokens } from '../../daemon/admin/texts.ts';
-import { failed, misconfigured, usageError } from '../cli-error.ts';
+import { channelNames } from '../channel-words.ts';
+import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { follow, readSince, rotatedFiles, tail } from '../log-file.ts';
-import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, matches } from '../log-filter.ts';
+import { coreSettings } from '../config-location.ts';
+import {
+  follow,
+  isBefore,
+  LOG_LEVELS,
+  type LogFilter,
+  type LogLevel,
+  matches,
+  readSince,
+  rotatedFiles,
+  tail,
+} from '../log-file.ts';
 import { parseSince } from '../time-words.ts';
+import { expectChannel } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 /** Maximum number of lines that are printed if neither -n nor --since is given. */

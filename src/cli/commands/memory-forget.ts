@@ -1,16 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { memoryOwnerOf, type Who } from '../../daemon/admin/who.ts';
-import { type CliError, failed, usageError } from '../cli-error.ts';
+import { memoryOwnerOf, noteAudit, type Who } from '../../daemon/admin/who.ts';
+import { type CliError, EXIT, failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { withMemories } from '../with-memories.ts';
-import { withStore } from '../with-store.ts';
+import { confirm } from '../terminal.ts';
+import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { withMemories, withStore } from '../with-store.ts';
 
 export const command: Command = {
   name: 'memory forget',

@@ -1,12 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { memoryOwnerOf } from '../../daemon/admin/who.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { listMemories } from '../list-memories.ts';
-import { MEMORY_COLUMNS } from '../memory-view.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { MEMORY_COLUMNS } from '../record-views.ts';
+import { expectOneWho, expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { listMemories } from '../with-store.ts';
 
 export const command: Command = {
   name: 'memory list',

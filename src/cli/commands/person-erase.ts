@@ -1,21 +1,18 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import {
   countRecords,
   FilesNotRewritten,
   memoriesOf,
   type PersonDesk,
   type PersonRecords,
-} from '../../daemon/admin/persons.ts';
+} from '../../daemon/admin/records.ts';
 import type { Store } from '../../daemon/admin/store.ts';
-import { memoryOwnerOf, type Who } from '../../daemon/admin/who.ts';
-import { failed, usageError } from '../cli-error.ts';
+import { memoryOwnerOf, noteAudit, type Who } from '../../daemon/admin/who.ts';
+import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectWho } from '../expect-who.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { confirm } from '../terminal.ts';
+import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 
 /**
  * Maximum number of rounds. One round may not be enough, because messages can arrive during the erasure. After the last

@@ -1,12 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { memoriesOf } from '../../daemon/admin/persons.ts';
+import { memoriesOf } from '../../daemon/admin/records.ts';
 import { escapeControls } from '../../daemon/admin/texts.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectWho } from '../expect-who.ts';
 import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
 export const command: Command = {
   name: 'person show',

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { restoreStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
+import { coreSettings } from '../config-location.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

@@ -1,9 +1,9 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { shortId } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { sessionNotFound } from '../session-view.ts';
+import { sessionNotFound } from '../record-views.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: Command = {

@@ -1,9 +1,8 @@
+import { channelNames } from '../channel-words.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { SESSION_COLUMNS, withState } from '../session-view.ts';
-import { usersNamed } from '../who.ts';
+import { SESSION_COLUMNS, withState } from '../record-views.ts';
+import { expectChannel, usersNamed } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 

@@ -1,11 +1,10 @@
 import type { StoredTurn } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice.ts';
-import { jsonOf } from '../column.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { indent } from '../indent.ts';
-import { SESSION_DETAILS, sessionNotFound, withState } from '../session-view.ts';
+import { SESSION_DETAILS, sessionNotFound, withState } from '../record-views.ts';
+import { indent, jsonOf } from '../render-table.ts';
 import { isoTime } from '../time-words.ts';
 import { withStore } from '../with-store.ts';
 

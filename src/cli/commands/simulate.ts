@@ -2,20 +2,17 @@ import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
-import { usageError } from '../cli-error.ts';
+import { simulatedChannels } from '../channel-words.ts';
+import { EXIT, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { simulatedChannels } from '../completion/channel-words.ts';
-import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
-import { TOKEN_SHOWS } from '../read-token.ts';
-import { KINDS, planBatches } from '../simulate/batches.ts';
+import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
 import { openDaemonRecords } from '../simulate/daemon-records.ts';
-import { loadScenario, type Scenario } from '../simulate/scenario.ts';
-import { Simulation } from '../simulate/simulation.ts';
-import { isAnswered, type SimulationEvent } from '../simulate/simulation-event.ts';
+import { KINDS, loadScenario, planBatches, type Scenario } from '../simulate/scenario.ts';
+import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simulation.ts';
 import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
+import { TOKEN_SHOWS } from '../terminal.ts';
 import { wholeNumber } from '../whole-number.ts';
 
 /** The buttons of a question. */

@@ -1,13 +1,19 @@
 import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { usageError } from '../cli-error.ts';
-import type { Column } from '../column.ts';
+import { EXIT, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { coreSettings } from '../core-settings.ts';
-import { adminAddress, daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { expectLive, fetchHealth, type Health, readinessOf } from '../daemon-health.ts';
-import { EXIT } from '../exit-codes.ts';
+import { coreSettings } from '../config-location.ts';
 import type { Output } from '../output.ts';
+import type { Column } from '../render-table.ts';
+import {
+  adminAddress,
+  daemonAddress,
+  expectLive,
+  fetchHealth,
+  type Health,
+  readinessOf,
+  URL_OPTION,
+} from '../running-daemon.ts';
 import { withStore } from '../with-store.ts';
 
 type Adapter = [name: string, health: Health['adapters'][string]];

@@ -1,12 +1,10 @@
 import { environmentAt, type Settings } from '../../daemon/admin/settings.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { demandedClaims, TOKEN_MAX, tokenSigner } from '../../daemon/admin/tokens.ts';
-import { misconfigured, usageError } from '../cli-error.ts';
+import { EXIT, misconfigured, usageError } from '../cli-error.ts';
 import type { Command, OptionValues } from '../command.ts';
-import { configLocation } from '../config-location.ts';
-import { coreSettings } from '../core-settings.ts';
-import { parseDuration } from '../duration.ts';
-import { EXIT } from '../exit-codes.ts';
+import { configLocation, coreSettings } from '../config-location.ts';
+import { parseDuration } from '../time-words.ts';
 
 const YEAR = 31_536_000;
 

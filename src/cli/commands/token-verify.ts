@@ -7,14 +7,13 @@ import {
   type UntrustedObject,
   type UserContext,
 } from '../../daemon/admin/tokens.ts';
-import type { Column } from '../column.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { coreSettings } from '../core-settings.ts';
-import { durationInWords } from '../duration.ts';
-import { EXIT } from '../exit-codes.ts';
+import { coreSettings } from '../config-location.ts';
 import type { Output } from '../output.ts';
-import { readToken } from '../read-token.ts';
-import { isoTimeOrNull } from '../time-words.ts';
+import type { Column } from '../render-table.ts';
+import { readToken } from '../terminal.ts';
+import { durationInWords, isoTimeOrNull } from '../time-words.ts';
 
 export const command: Command = {
   name: 'token verify',

@@ -13,14 +13,12 @@ import { readConfiguration, type Settings, unusualPlace } from '../../daemon/adm
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
-import { failed, misconfigured, usageError } from '../cli-error.ts';
+import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { confirm } from '../confirm.ts';
-import { EXIT } from '../exit-codes.ts';
-import { readToken } from '../read-token.ts';
-import { findTool } from '../tools/find-tool.ts';
+import { confirm, readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
+import { findTool } from './tools-show.ts';
 
 export const command: Command = {
   name: 'tools call',

@@ -1,9 +1,9 @@
 import { readConfiguration } from '../../daemon/admin/settings.ts';
 import { type ToolRegistry, toolTokens, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
-import type { Column } from '../column.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Column } from '../render-table.ts';
 
 export const command: Command = {
   name: 'tools list',

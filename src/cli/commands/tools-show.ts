@@ -1,11 +1,16 @@
 import { readConfiguration } from '../../daemon/admin/settings.ts';
-import { escapeControls, printableLines } from '../../daemon/admin/texts.ts';
-import { type DescribedTool, describeTool, type Tool, withRegistry } from '../../daemon/admin/tools.ts';
-import { type Column, jsonOf } from '../column.ts';
+import { escapeControls, printable, printableLines } from '../../daemon/admin/texts.ts';
+import {
+  type DescribedTool,
+  describeTool,
+  type Tool,
+  type ToolRegistry,
+  withRegistry,
+} from '../../daemon/admin/tools.ts';
+import { EXIT, failed } from '../cli-error.ts';
 import type { Command } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
-import { findTool } from '../tools/find-tool.ts';
+import { type Column, jsonOf } from '../render-table.ts';
 
 export const command: Command = {
   name: 'tools show',
@@ -73,4 +78,15 @@ function bound(bind: Tool['bind']): string {
 
 function indented(text: string): string {
   return text.replace(/^(?=.)/gm, '  ');
+}
+
+/** The tool with this name. @throws CliError if there is none, with the reason if it is withheld */
+export function findTool(name: string, registry: ToolRegistry): Tool {
+  const found = registry.tools().find((tool) => tool.name === name);
+  if (found) return found;
+  const withheld = registry.sources
+    .flatMap((source) => source.state().withheld)
+    .find((tool) => tool.name === name);
+  if (withheld) throw failed(`the tool ${printable(name)} is not offered: ${withheld.because}`);
+  throw failed(`there is no tool ${printable(name)}`, 'List the tools with `agentd tools list`.');
 }

@@ -1,6 +1,6 @@
 import { commit, storeLayout, version } from '../../daemon/admin/program.ts';
+import { EXIT } from '../cli-error.ts';
 import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
 
 export const command: Command = {
   name: 'version',

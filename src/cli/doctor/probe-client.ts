@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { readBounded } from '../read-bounded.ts';
+import { readBounded } from '../send-request.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
 /** How long another machine may take to answer, ms. */

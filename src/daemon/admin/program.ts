@@ -6,3 +6,7 @@ export async function storeLayout(): Promise<string> {
   const store = await import('../store/open.ts');
   return store.storeLayout();
 }
+
+/** The files of the installed package, from which commands copy, and the directories that they make. */
+export { makeDirectory } from '../files/make-directory.ts';
+export { packageFolder } from '../files/version.ts';

@@ -11,14 +11,14 @@ import type { CredentialForm } from '../tools/downstream/credential-form.ts';
 import type { TokenReach } from '../tools/token-reach.ts';
 
 /** The tools of `serve --dev` in a folder, for a command in a second terminal. */
-export { keptSampleTools } from '../dev/kept-sample-tools.ts';
+export { keptSampleTools } from '../dev/sample.ts';
 export type { EffectiveSetting } from '../settings/check.ts';
 /**
  * The settings of the daemon, as a command reads them: from the locations that the daemon reads, with the checks of the
  * daemon. Reading settings loads their records and checks, so each function loads them when it is called.
  */
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
-export { DEFAULT_ENV_FILE } from '../settings/env-file.ts';
+export { DEFAULT_ENV_FILE } from '../settings/sources.ts';
 export type { Configuration, Inspection, LoadedPlugins, Purpose, SettingGroup, SettingProblem, Settings };
 export { ConfigurationError };
 
@@ -98,7 +98,7 @@ export async function checkValues(
   values: ReadonlyMap<string, unknown>,
   active: readonly ChannelPlugin[],
 ): Promise<readonly SettingProblem[]> {
-  const check = await import('../settings/configure/check-values.ts');
+  const check = await import('../settings/configure/configure.ts');
   return check.checkValues(values, active);
 }
 
@@ -126,7 +126,7 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]): Prom
   const [reference, { settingsSchema }, { exampleFile }] = await Promise.all([
     import('../settings/reference.ts'),
     import('../settings/json-schema.ts'),
-    import('../settings/example-file.ts'),
+    import('../settings/reference.ts'),
   ]);
   const groups = reference.settingGroups(plugins);
   const texts = plugins.flatMap((plugin) => plugin.texts ?? []);
@@ -137,3 +137,8 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]): Prom
     example: (values) => exampleFile(groups, values),
   };
 }
+
+/** How the values of settings are written and shown. Secrets are never shown. */
+
+export { parseListenAddress } from '../settings/addresses.ts';
+export { fileSettingOf, maskSecrets, SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';

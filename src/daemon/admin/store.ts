@@ -1,6 +1,5 @@
 import { StoreUnavailable } from '../errors.ts';
-import { type MemoryBackend, memoryBackend } from '../settings/memory-backend.ts';
-import { sharesStore } from '../settings/session-backend.ts';
+import { type MemoryBackend, memoryBackend, sharesStore } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
 import type { MemoryStore } from '../store/memories.ts';

@@ -1,10 +1,19 @@
-import type { UntrustedObject } from '../identity/claims.ts';
-import { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX } from '../identity/decode-token.ts';
+import {
+  claimedExpiry,
+  decodeToken,
+  isWellFormed,
+  TOKEN_MAX,
+  type UntrustedObject,
+} from '../identity/decode-token.ts';
 import type { Claims, TokenReason, TokenValidator, TokenVerdict, UserContext } from '../identity/identity.ts';
-import { importKeys } from '../identity/keys.ts';
-import { signingSecret } from '../identity/shared-secrets.ts';
-import { isAny, type Step, type TokenSettings, walkChecks } from '../identity/token-checks.ts';
-import { createValidator } from '../identity/validator.ts';
+import { importKeys, signingSecret } from '../identity/keys.ts';
+import {
+  createValidator,
+  isAny,
+  type Step,
+  type TokenSettings,
+  walkChecks,
+} from '../identity/token-checks.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -79,6 +88,6 @@ export async function tokenSigner(
   secret: Secret,
 ): Promise<(claims: Readonly<Record<string, unknown>>) => Promise<string>> {
   await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
-  const { signToken } = await import('../identity/sign-token.ts');
+  const { signToken } = await import('../identity/jose.ts');
   return (claims) => signToken(claims, signingSecret(secret));
 }

@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { SampleApi } from '../../../plugins/sample/api.ts';
-import type { DoneAction } from '../../../plugins/sample/company-routes.ts';
+import { companyRoutes, type DoneAction, type ShopParts } from '../../../plugins/sample/company-routes.ts';
 import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from '../../../plugins/sample/people.ts';
-import type { ChannelPlugin, Route } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelRequest, Route } from '../../channel/index.ts';
 import { prefixOf } from '../channels/setting-prefix.ts';
+import { AgentdError } from '../errors.ts';
 import { makePrivateDirectory } from '../files/make-directory.ts';
 import { personKey } from '../identity/identity.ts';
-import { signingSecret } from '../identity/shared-secrets.ts';
+import { signingSecret } from '../identity/keys.ts';
 import { isAny } from '../identity/token-checks.ts';
 import type { Services } from '../message/services.ts';
 import {
@@ -19,16 +21,13 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../settings/configure/configure.ts';
-import { fileSettingOf } from '../settings/file-setting.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
+import { fileSettingOf } from '../settings/value.ts';
 import { lockFile } from '../store/open.ts';
 import { recordedSummary } from '../tools/action-texts.ts';
-import { DevAlreadyRunning } from './already-running.ts';
-import { DOCUMENT_FILE, keptSampleTools } from './kept-sample-tools.ts';
 import { platformSettings } from './platforms.ts';
-import { API_ACCOUNT } from './sample-account.ts';
-import { shopRoutes } from './shop.ts';
+import { API_ACCOUNT, DOCUMENT_FILE, keptSampleTools } from './sample.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
 export interface Dev {
@@ -244,7 +243,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     ...issuerOf(settings),
     ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
-  const { signToken } = await import('../identity/sign-token.ts');
+  const { signToken } = await import('../identity/jose.ts');
   return signToken(claims, signingSecret(settings.JWT_SECRET_KEY));
 }
 
@@ -259,4 +258,61 @@ async function keptSecret(path: string): Promise<string> {
     await chmod(path, 0o600);
     return secret;
   }
+}
+
+/** Another `serve --dev` runs in the same directory (exit code 69). */
+export class DevAlreadyRunning extends Error {
+  readonly code = 'DevAlreadyRunning';
+
+  /** @param cwd the working directory of both processes */
+  constructor(cwd: string) {
+    super(`another \`serve --dev\` is running in ${cwd}`);
+    this.name = 'DevAlreadyRunning';
+  }
+}
+
+/** The folder of the bundled channels, in the sources or in the build. */
+const BUNDLED = new URL('../../../plugins/', import.meta.url);
+const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+
+/**
+ * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page
+ * belongs to a bundled channel: the first active channel with a module `shop-page` in its folder. This module exports
+ * the routes of the page's files. Empty if no active channel has such a module.
+ */
+export async function shopRoutes(
+  channels: readonly string[],
+  parts: Omit<ShopParts, 'notFound'>,
+): Promise<readonly Route[]> {
+  for (const channel of channels) {
+    const module = new URL(`${channel}/shop-page${ENDING}`, BUNDLED);
+    if (!existsSync(module)) continue;
+    const { routes } = (await import(module.href)) as { routes: readonly Route[] };
+    return [...routes, ...companyRoutes({ ...parts, notFound })].map(guarded);
+  }
+  return [];
+}
+
+function notFound(detail: string): AgentdError {
+  return new AgentdError('not_found', detail);
+}
+
+function guarded(route: Route): Route {
+  return {
+    ...route,
+    handle(request) {
+      refuseForeignNames(request);
+      return route.handle(request);
+    },
+  };
+}
+
+/**
+ * Another site may point one of its own host names to this address (DNS rebinding). Its pages would then have the same
+ * origin as the shop, and could fetch tokens. Therefore only addresses and `localhost` are allowed as host names.
+ */
+function refuseForeignNames({ headers }: ChannelRequest): void {
+  const name = (headers.host ?? '').replace(/:\d+$/, '');
+  if (/^(localhost|[\d.]+|\[[\da-f:.]+\])$/i.test(name)) return;
+  throw notFound('Open the sample shop by its IP address, or as localhost.');
 }

@@ -1,19 +1,26 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import type { ListenAddress } from '../settings/listen-address.ts';
-import { answerBrokenRequests, requireHost } from './broken-request.ts';
+import type { ListenAddress } from '../settings/addresses.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Exchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
-import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
-import { problems } from './problem.ts';
+import {
+  answerBrokenRequests,
+  createListener,
+  type ListeningAddress,
+  listen,
+  requireHost,
+  stopListening,
+} from './listener.ts';
+import { problems, securityHeaders } from './problem.ts';
 import type { Readiness } from './readiness.ts';
 import { ReceivedRequest } from './received-request.ts';
 import { requestId } from './request-id.ts';
 import { respond } from './respond.ts';
-import { createRouter, findRoute, routeOf } from './router.ts';
-import { securityHeaders } from './security-headers.ts';
+import { createRouter, findRoute, routeOf } from './routes.ts';
 
 /** Seconds after which a probe may ask again whether the daemon is ready. */
 const RETRY_AFTER_SECONDS = 1;
@@ -83,4 +90,38 @@ function probeRoutes(readiness: Readiness): Route[] {
       },
     },
   ];
+}
+
+interface MetricsPage {
+  readonly contentType: string;
+  text(): Promise<string>;
+}
+
+/**
+ * `GET /metrics` of the admin listener.
+ * @param token ADMIN_TOKEN, required as the bearer token; undefined if no token is required
+ */
+export function metricsRoute(metrics: MetricsPage, token: Secret | undefined): Route {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    async handle({ headers }) {
+      if (token !== undefined && !isBearer(headers.authorization, token))
+        throw new AgentdError('token_missing', 'The metrics need ADMIN_TOKEN as the bearer token.');
+      return { headers: { 'Content-Type': metrics.contentType }, body: await metrics.text() };
+    },
+  };
+}
+
+/** Compares hashes, so that the time of the comparison reveals nothing about the token. */
+function isBearer(authorization: unknown, token: Secret): boolean {
+  if (typeof authorization !== 'string') return false;
+  return timingSafeEqual(
+    digest(authorization.replace(/^bearer +/i, 'Bearer ')),
+    digest(`Bearer ${token.reveal()}`),
+  );
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }

@@ -1,9 +1,18 @@
 import type { ChannelResponse } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import type { Context } from './exchange.ts';
-import { logFailure } from './log-failure.ts';
-import { validateHeaderName, validateHeaderValue } from './node-http.ts';
+import { type Context, type Middleware, validateHeaderName, validateHeaderValue } from './exchange.ts';
+import { logFailure } from './problem.ts';
 import { stream } from './response-stream.ts';
+
+/** The last middleware: calls the route's handler and sends its response. */
+export function answer(parts: StreamParts): Middleware {
+  return async (ctx) => {
+    const { route, request, bodyProblem } = ctx.state;
+    if (bodyProblem !== null) throw bodyProblem;
+    respond(ctx, await route.handle(request), parts);
+  };
+}
 
 /** Only the daemon sets the headers for framing and for the request id. */
 const DAEMONS_OWN: ReadonlySet<string> = new Set([
@@ -90,4 +99,18 @@ function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): vo
 function endWithoutBody(ctx: Context): void {
   ctx.respond = false;
   ctx.res.end();
+}
+
+/** Sets the headers that a route adds to every answer, including refusals by the middleware below. */
+export function routeHeaders(): Middleware {
+  return (ctx, next) => {
+    const { route, request } = ctx.state;
+    try {
+      if (route.headers) setHeaders(ctx, route.headers(request));
+    } catch (error) {
+      // The handler fails with the same error, which then becomes the response.
+      if (!(error instanceof AgentdError)) throw error;
+    }
+    return next();
+  };
 }

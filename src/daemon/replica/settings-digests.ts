@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
-import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
-import { listedKeys } from '../identity/listed-keys.ts';
+import { isSealingOff, keysIn } from '../identity/key-file.ts';
+import { listedKeys } from '../identity/keys.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 

@@ -1,9 +1,8 @@
 import type { SettingRecord } from '../../channel/index.ts';
 import { AGENT_RECORDS } from './records/agent-records.ts';
 import { IDENTITY_RECORDS } from './records/identity-records.ts';
-import { LIMIT_RECORDS } from './records/limit-records.ts';
 import { SERVER_RECORDS } from './records/server-records.ts';
-import { STORE_RECORDS } from './records/store-records.ts';
+import { LIMIT_RECORDS, STORE_RECORDS } from './records/store-records.ts';
 import { TELEMETRY_RECORDS } from './records/telemetry-records.ts';
 import type { Secret } from './secret.ts';
 

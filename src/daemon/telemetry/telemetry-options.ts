@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { version } from '../files/version.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { parsePairs } from './parse-pairs.ts';
 
 /** The values of OTEL_EXPORTER_OTLP_PROTOCOL. */
 export const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
@@ -117,4 +116,25 @@ function resourceOf({ OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES = '' }: Teleme
     ...Object.fromEntries(parsePairs(OTEL_RESOURCE_ATTRIBUTES) ?? []),
     ...(OTEL_SERVICE_NAME === undefined ? {} : { 'service.name': OTEL_SERVICE_NAME }),
   };
+}
+
+/**
+ * Reads a list `name=value,name=value`, the form of OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES. Names and
+ * values may be percent-encoded.
+ * @returns null if the text is not of that form.
+ */
+export function parsePairs(text: string): (readonly [name: string, value: string])[] | null {
+  const pairs: (readonly [string, string])[] = [];
+  for (const item of text.split(',')) {
+    if (item.trim() === '') continue;
+    const end = item.indexOf('=');
+    const name = item.slice(0, end).trim();
+    if (end < 1 || name === '') return null;
+    try {
+      pairs.push([decodeURIComponent(name), decodeURIComponent(item.slice(end + 1).trim())]);
+    } catch {
+      return null;
+    }
+  }
+  return pairs;
 }

@@ -10,7 +10,7 @@ import { command as retry } from '../../../src/cli/commands/inbox-retry.ts';
 import { command as removeLink } from '../../../src/cli/commands/link-remove.ts';
 import { command as restore } from '../../../src/cli/commands/restore.ts';
 import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
-import { systemUser } from '../../../src/daemon/admin/audit.ts';
+import { systemUser } from '../../../src/daemon/admin/who.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 

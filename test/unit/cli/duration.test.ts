@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { durationInWords, parseDuration } from '../../../src/cli/duration.ts';
+import { durationInWords, parseDuration } from '../../../src/cli/time-words.ts';
 
 describe('a duration', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lineDiff } from '../../../src/cli/line-diff.ts';
+import { lineDiff } from '../../../src/cli/commands/tools-trust.ts';
 import { seededRandom } from '../../support/random.ts';
 
 it.each([

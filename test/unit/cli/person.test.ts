@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
-import { hmacOf } from '../../../src/daemon/admin/audit.ts';
+import { hmacOf } from '../../../src/daemon/admin/who.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { tagOf } from '../../../src/daemon/session/session.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';

@@ -3,7 +3,7 @@ import { command } from '../../../src/cli/commands/token-issue.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { decodeToken } from '../../../src/daemon/identity/decode-token.ts';
 import { importKeys } from '../../../src/daemon/identity/keys.ts';
-import { createValidator } from '../../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';

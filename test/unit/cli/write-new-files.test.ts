@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { writeNewFiles } from '../../../src/cli/write-new-files.ts';
+import { writeNewFiles } from '../../../src/cli/scaffold.ts';
 
 const ADVICE = 'Name another directory.';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ChannelRequest, Route } from '../../../src/channel/index.ts';
-import { shopRoutes } from '../../../src/daemon/dev/shop.ts';
+import { shopRoutes } from '../../../src/daemon/dev/prepare.ts';
 
 const parts = { issueToken: async () => 'a token', requestsAfter: () => null, actionsOf: async () => [] };
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clientAddress } from '../../../src/daemon/http/client-address.ts';
+import { clientAddress } from '../../../src/daemon/http/request-id.ts';
 
 describe('the client address', () => {
   test.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { claimsOfStoredToken } from '../../../src/daemon/identity/stored-token.ts';
+import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.ts';
 import { CLAIMS, hs256 } from './make-token.ts';
 
 describe('the claims of a stored token', () => {

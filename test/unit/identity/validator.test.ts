@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TokenReason } from '../../../src/daemon/identity/identity.ts';
-import { createValidator } from '../../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { CLAIMS, encode, frozen, HEADER, hs256, KEYS, NOW_S, recordingLog, SETTINGS } from './make-token.ts';
 

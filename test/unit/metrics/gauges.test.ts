@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { gaugesOf } from '../../../src/daemon/metrics/gauges.ts';
+import { gaugesOf } from '../../../src/daemon/metrics/measured-store.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
 import type { InboxCount } from '../../../src/daemon/store/inbox.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inheritedSocket } from '../../../src/daemon/process/inherited-socket.ts';
+import { inheritedSocket } from '../../../src/daemon/process/service-manager.ts';
 
 const OURS = String(process.pid);
 

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isJournalStream, withPriority } from '../../../src/daemon/process/journal-stream.ts';
+import { isJournalStream, withPriority } from '../../../src/daemon/process/log.ts';
 
 describe('the journal of systemd', () => {
   it('is recognized by the device and inode of standard error', () => {

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { LogFile } from '../../../src/daemon/process/log-file.ts';
+import { LogFile } from '../../../src/daemon/process/log-output.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 
 function folder(): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { memoryBackend } from '../../../src/daemon/settings/memory-backend.ts';
+import { memoryBackend } from '../../../src/daemon/settings/backends.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRedisUrl } from '../../../src/daemon/settings/redis-url.ts';
+import { parseRedisUrl } from '../../../src/daemon/settings/addresses.ts';
 
 describe('REDIS_URL', () => {
   it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { foldText } from '../../../src/daemon/texts/fold-text.ts';
+import { foldText } from '../../../src/daemon/texts/texts.ts';
 import { randomFrom } from '../../support/chance.ts';
 
 it.each([

@@ -4,32 +4,28 @@ import type { ConfiguredChannel } from '../../channels/configured-channel.ts';
 import { type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
 import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
-import { checkRecords, type EffectiveSetting } from '../check.ts';
-import { DEFAULT_ENV_FILE } from '../env-file.ts';
-import { Examination, GUARDED } from '../examination.ts';
-import { looseFileWarnings } from '../file-modes.ts';
+import { checkRecords, type EffectiveSetting, Examination, GUARDED } from '../check.ts';
 import { ConfigurationError, type SettingProblem } from '../problem.ts';
-import { fileSettings, readSecretFiles } from '../secret-files.ts';
+import { fileSettings, looseFileWarnings, readSecretFiles } from '../secret-files.ts';
 import { SETTINGS, type Settings } from '../settings.ts';
-import { given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
+import { DEFAULT_ENV_FILE, given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
 import { readValue } from '../value.ts';
 import { activate } from './activate.ts';
-import { checkExposure } from './check-exposure.ts';
 import { checkTexts } from './check-texts.ts';
 import {
   checkAdminListener,
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
+  checkExposure,
   checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
+  checkStoreSettings,
 } from './cross-checks.ts';
-import { checkStoreSettings } from './store-settings.ts';
 import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
-import { longestCalls } from './tools/longest-calls.ts';
-import { readSourceEntries } from './tools/read-source-entries.ts';
+import { longestCalls, readSourceEntries } from './tools/read-source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
 import { findUnknownNames } from './unknown-names.ts';
 
@@ -297,4 +293,28 @@ function surroundings(sources: Sources, { cwd, defaults }: Place) {
 function noChannel({ plugins }: LoadedPlugins): string {
   const names = plugins.map(({ plugin }) => plugin.name).join(', ');
   return `no channel is active, so nobody can talk to the agent; set MESSAGING_PLATFORMS, or the settings of one of: ${names}`;
+}
+
+/**
+ * The problems that `configure` would report if these values were in a configuration file. A missing setting is not a
+ * problem.
+ * @param active the channels that the configuration will have
+ */
+export function checkValues(
+  values: ReadonlyMap<string, unknown>,
+  active: readonly ChannelPlugin[],
+): SettingProblem[] {
+  const cwd = process.cwd();
+  const sources: Sources = {
+    layers: [{ source: 'new', kind: 'file', values }],
+    plugins: [],
+    structured: new Map(),
+    folder: cwd,
+    problems: [],
+  };
+  const { effective, problems } = checkRecords(SETTINGS, sources, { env: {}, cwd });
+  const look = new Examination(effective, sources, { environment: '', cwd, dev: false });
+  checkAgentSettings(look);
+  checkOrigins(look, active);
+  return [...problems, ...look.problems].filter(({ setting }) => values.has(setting));
 }

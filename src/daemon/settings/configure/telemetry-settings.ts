@@ -1,9 +1,14 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { parsePairs } from '../../telemetry/parse-pairs.ts';
-import { COMPRESSIONS, exportsTraces, PROTOCOLS, SAMPLERS } from '../../telemetry/telemetry-options.ts';
-import type { Examination } from '../examination.ts';
-import { isLoopback } from '../loopback.ts';
+import {
+  COMPRESSIONS,
+  exportsTraces,
+  PROTOCOLS,
+  parsePairs,
+  SAMPLERS,
+} from '../../telemetry/telemetry-options.ts';
+import { isLoopback } from '../addresses.ts';
+import type { Examination } from '../check.ts';
 import type { Settings } from '../settings.ts';
 
 const CHOICES = [

@@ -1,7 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { type ChatInput, openChatSession } from '../../../../src/cli/chat/chat-session.ts';
-import { readLines } from '../../../../src/cli/chat/talk.ts';
+import { type ChatInput, openChatSession, readLines } from '../../../../src/cli/chat/talk.ts';
 
 function sessionWith(stdin: ChatInput, terminal: ChatInput | null) {
   const notes: string[] = [];

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Conversation } from '../../../../src/cli/chat/conversation.ts';
-import type { AnswerListener } from '../../../../src/cli/chat/read-answer.ts';
+import { type AnswerListener, Conversation } from '../../../../src/cli/chat/conversation.ts';
 import { ConnectionLost, type Outgoing } from '../../../../src/cli/chat/stream-client.ts';
 
 const silent: AnswerListener = {

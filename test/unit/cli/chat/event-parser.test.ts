@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EventParser, type ServerEvent } from '../../../../src/cli/chat/event-parser.ts';
+import { EventParser, type ServerEvent } from '../../../../src/cli/chat/conversation.ts';
 
 /** The events of a stream that arrives in these pieces. */
 function parse(...pieces: (string | Uint8Array)[]): ServerEvent[] {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { Prompt } from '../../../../src/cli/chat/prompt.ts';
+import { Prompt } from '../../../../src/cli/chat/screen.ts';
 import { capture } from '../captured-output.ts';
 
 const [UP, CTRL_C, CTRL_D] = ['\u{1b}[A', '\u{3}', '\u{4}'];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AnswerListener, readAnswer } from '../../../../src/cli/chat/read-answer.ts';
+import { type AnswerListener, readAnswer } from '../../../../src/cli/chat/conversation.ts';
 import { ConnectionLost } from '../../../../src/cli/chat/stream-client.ts';
 
 const EVENTS = [

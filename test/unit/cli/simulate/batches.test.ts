@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asksForAnswer, planBatches } from '../../../../src/cli/simulate/batches.ts';
+import { asksForAnswer, planBatches } from '../../../../src/cli/simulate/scenario.ts';
 
 const plan = (options: Record<string, unknown> = {}, text: string | null = 'Hi', hasGroups = true) =>
   planBatches(text, { repeat: '1', burst: '1', ...options }, { sender: 'ada', hasGroups });

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sessionBackend } from '../../../../src/daemon/settings/backends.ts';
 import {
   ConfigurationError,
   type ConfigureOptions,
@@ -10,7 +11,6 @@ import {
 } from '../../../../src/daemon/settings/configure/configure.ts';
 import { findUnknownNames } from '../../../../src/daemon/settings/configure/unknown-names.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import { sessionBackend } from '../../../../src/daemon/settings/session-backend.ts';
 import { readSources } from '../../../../src/daemon/settings/sources.ts';
 import { placeWith, SECRET, VALID } from '../place.ts';
 
