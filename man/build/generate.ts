@@ -157,7 +157,9 @@ function commandPage(name: string, commands: readonly Command[]): PageText {
       {
         title: 'Examples',
         body: commands
-          .flatMap(({ examples }) => examples.map(({ line, does }) => `${prose(does)}\n\n${shell(line)}`))
+          .flatMap(({ examples }) =>
+            Object.entries(examples).map(([line, does]) => `${prose(does)}\n\n${shell(line)}`),
+          )
           .join('\n\n'),
       },
       {
@@ -172,7 +174,7 @@ function commandPage(name: string, commands: readonly Command[]): PageText {
 }
 
 function optionsOf({
-  options = [],
+  options,
   json,
   jsonSentence = JSON_SENTENCE,
 }: Command): { flags: string; sentence: string }[] {
@@ -188,7 +190,7 @@ function synopsis(command: Command): string {
   return [
     `\`agentd ${command.name}\``,
     ...optionsOf(command).map(({ flags }) => `[${optionTerm(flags.replace(/^-\w, /, ''))}]`),
-    ...(command.args ?? []).map(({ name, required, variadic }) => {
+    ...command.args.map(({ name, required, variadic }) => {
       const argument = `*${name}*${variadic ? ' ...' : ''}`;
       return required ? argument : `[${argument}]`;
     }),
@@ -197,7 +199,7 @@ function synopsis(command: Command): string {
 
 function description(command: Command, alone: boolean): string {
   const items = [
-    ...(command.args ?? []).map(({ name, sentence }) => ({ term: `**${name}**`, body: prose(sentence) })),
+    ...command.args.map(({ name, sentence }) => ({ term: `**${name}**`, body: prose(sentence) })),
     ...optionsOf(command).map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
   ];
   return [

@@ -1,10 +1,9 @@
-import type { Command, CommandExample } from './command.ts';
+import { type Command, type CommandExamples, type CommandRecord, completeCommand } from './command.ts';
 
 /**
  * All commands, in the order of the help. An entry has only what the program's help needs, and a function that loads
  * the rest. A command's module is imported only when the command is called or its own help is asked for, so that
- * start-up does not grow with the number of commands. test/rules/commands.test.ts checks that names and summaries
- * agree.
+ * start-up does not grow with the number of commands.
  */
 export interface IndexEntry {
   /** As typed: `token verify`. Its module is commands/token-verify.ts. */
@@ -67,15 +66,15 @@ export const COMMANDS: readonly IndexEntry[] = Object.entries(SUMMARIES).map(([n
   name,
   summary,
   async load() {
-    const { command } = (await import(`./commands/${name.replaceAll(' ', '-')}.ts`)) as { command: Command };
-    return command;
+    const module = await import(`./commands/${name.replaceAll(' ', '-')}.ts`);
+    return completeCommand(name, summary, (module as { command: CommandRecord }).command);
   },
 }));
 
-/** A group of commands (`sessions`, `token`, …): what its commands do, and an example for its help. */
+/** A group of commands (`sessions`, `token`, …): what its commands do, and one example for its help. */
 export interface CommandGroup {
   summary: string;
-  example: CommandExample;
+  example: CommandExamples;
 }
 
 /** Only `link` is also a command itself. */
@@ -83,58 +82,51 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
   config: {
     summary: 'Check, show and describe the settings.',
     example: {
-      line: 'agentd config check',
-      does: 'Checks the settings that a daemon started in this directory would use.',
+      'agentd config check': 'Checks the settings that a daemon started in this directory would use.',
     },
   },
   token: {
     summary: 'Verify and issue user tokens.',
-    example: { line: 'agentd token verify - < token.txt', does: 'Checks the token in a file.' },
+    example: { 'agentd token verify - < token.txt': 'Checks the token in a file.' },
   },
   link: {
     summary: 'Link users of channels to persons, list and remove links.',
-    example: { line: 'agentd link list', does: 'Shows all links.' },
+    example: { 'agentd link list': 'Shows all links.' },
   },
   sessions: {
     summary: 'List, show and end sessions.',
-    example: { line: 'agentd sessions show "$SESSION_ID"', does: 'Shows the whole conversation.' },
+    example: { 'agentd sessions show "$SESSION_ID"': 'Shows the whole conversation.' },
   },
   actions: {
     summary: 'List what the agent did.',
-    example: { line: 'agentd actions list --since 2h', does: 'Shows what was done in the last two hours.' },
+    example: { 'agentd actions list --since 2h': 'Shows what was done in the last two hours.' },
   },
   inbox: {
     summary: 'List, show, retry and discard platform messages.',
-    example: {
-      line: 'agentd inbox list',
-      does: 'Shows the latest 20 messages that are waiting or have failed.',
-    },
+    example: { 'agentd inbox list': 'Shows the latest 20 messages that are waiting or have failed.' },
   },
   memory: {
     summary: 'List, search and delete what is remembered about somebody.',
-    example: { line: 'agentd memory list --sub alice', does: 'Shows the memories of a person.' },
+    example: { 'agentd memory list --sub alice': 'Shows the memories of a person.' },
   },
   person: {
     summary: 'Show and delete everything that is stored about a person.',
-    example: { line: 'agentd person show --sub alice', does: 'Shows what is stored about a person.' },
+    example: { 'agentd person show --sub alice': 'Shows what is stored about a person.' },
   },
   channels: {
     summary: 'List the installed channels, register them with their platforms, and create one of your own.',
-    example: { line: 'agentd channels list', does: 'Shows all channels, and what inactive ones lack.' },
+    example: { 'agentd channels list': 'Shows all channels, and what inactive ones lack.' },
   },
   keys: {
     summary: 'List, add and remove the keys that seal stored tokens.',
-    example: {
-      line: 'agentd keys list',
-      does: 'Shows whether the key from before a rotation is still used.',
-    },
+    example: { 'agentd keys list': 'Shows whether the key from before a rotation is still used.' },
   },
   tools: {
     summary: 'List, show, call, create and trust tools of the agent.',
-    example: { line: 'agentd tools list', does: 'Shows all tools with their policies.' },
+    example: { 'agentd tools list': 'Shows all tools with their policies.' },
   },
   guard: {
     summary: 'List and unblock the users and sessions that the loop guard blocks.',
-    example: { line: 'agentd guard list', does: 'Shows who is blocked, why, and for how long.' },
+    example: { 'agentd guard list': 'Shows who is blocked, why, and for how long.' },
   },
 };

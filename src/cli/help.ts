@@ -1,5 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
-import type { CommandExample } from './command.ts';
+import type { CommandExamples } from './command.ts';
 import { COMMANDS } from './command-index.ts';
 import { wrapText } from './wrap-text.ts';
 
@@ -190,15 +190,16 @@ export const HELP_COMMAND = {
 } as const;
 
 /** The last section of a help text. */
-export function examplesText(examples: readonly CommandExample[]): string {
-  return `Examples:\n${examples.map(({ line, does }) => `  $ ${line}\n      ${does}`).join('\n')}`;
+export function examplesText(examples: CommandExamples): string {
+  const lines = Object.entries(examples).map(([line, does]) => `  $ ${line}\n      ${does}`);
+  return `Examples:\n${lines.join('\n')}`;
 }
 
 /** The first commands to try. */
-const EXAMPLES: readonly CommandExample[] = [
-  { line: 'agentd serve --dev', does: 'Runs the daemon here with nothing set up, to try it out.' },
-  { line: 'agentd chat', does: 'Talks to it, in a second terminal.' },
-];
+const EXAMPLES: CommandExamples = {
+  'agentd serve --dev': 'Runs the daemon here with nothing set up, to try it out.',
+  'agentd chat': 'Talks to it, in a second terminal.',
+};
 
 /**
  * The help of the program: all commands, without their groups, and the topics. It is made from the index alone, so it

@@ -131,7 +131,7 @@ function prepare(parser: Commander, command: Command, streams: Streams, result: 
       out.note(USING_DEV_SETTINGS);
       options.devSettings = devSettings;
     }
-    result.code = await command.run({ args: parser.args, options, out });
+    result.code = (await command.run({ args: parser.args, options, out })) ?? EXIT.ok;
   });
 }
 

@@ -5,10 +5,7 @@ import type { OptionValues } from './command.ts';
 import { configLocation, coreSettings } from './config-location.ts';
 import { failureOf, readBounded, sendRequest } from './send-request.ts';
 
-export const URL_OPTION = {
-  flags: '--url <url>',
-  sentence: 'address of the daemon, instead of HOST and PORT',
-} as const;
+export const URL_OPTION = { '--url <url>': 'address of the daemon, instead of HOST and PORT' } as const;
 
 /**
  * The address of the running daemon: `--url`, or HOST and PORT of the settings if there is no `--url`.

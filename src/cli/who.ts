@@ -3,21 +3,20 @@ import { nearest, printable } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, personKey, spellingsOf, type Who } from '../daemon/admin/who.ts';
 import { invalidId, isLinkable } from './channel-words.ts';
 import { type CliError, usageError } from './cli-error.ts';
-import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
+import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 
 /** The options of a command that is about somebody. */
-export const WHO_OPTIONS: readonly CommandOption[] = [
-  { flags: '--sub <id>', sentence: 'the person whose tokens have this `sub`' },
-  { flags: '--iss <issuer>', sentence: 'with --sub: the `iss` of the tokens, if they have one' },
-  { flags: '--tenant <id>', sentence: 'with --sub: the `tenant_id` of the tokens, if they have one' },
-];
+export const WHO_OPTIONS = {
+  '--sub <id>': 'the person whose tokens have this `sub`',
+  '--iss <issuer>': 'with --sub: the `iss` of the tokens, if they have one',
+  '--tenant <id>': 'with --sub: the `tenant_id` of the tokens, if they have one',
+} as const;
 
 /** Not required by the parser: `--sub` may name the person instead. */
-export const WHO_ARGUMENT: CommandArgument = {
-  name: 'who',
-  sentence: "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
-};
+export const WHO_ARGUMENT = {
+  '[who]': "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
+} as const;
 
 /**
  * Who a command is about: the person of `--sub` (with `--iss` and `--tenant`) or, without `--sub`, the platform's user

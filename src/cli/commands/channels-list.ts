@@ -7,7 +7,7 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import type { Output } from '../output.ts';
 import { type Column, jsonOf } from '../render-table.ts';
@@ -15,22 +15,18 @@ import { explainError } from '../report-error.ts';
 import { daemonAddress, fetchHealth, type Health, URL_OPTION } from '../running-daemon.ts';
 import { SETTING_COLUMNS } from './config-show.ts';
 
-export const command: Command = {
-  name: 'channels list',
-  summary: 'List the installed channels, active or not.',
+export const command: CommandRecord = {
   description: [
     'Lists the bundled channels, and those of the configuration file and of MESSAGING_PLATFORMS. For each channel it shows whether a daemon with these settings runs it, and why; its state in the running daemon (`off` if that daemon does not run it); how it sends its answers; where it was loaded from; and its settings with their sources, secrets masked.',
     'The daemon is asked at HOST and PORT of the settings, or at --url. If no daemon runs, only the state is missing. A plugin that does not load is listed with its problems. Exit code 78 if a channel has problems that prevent the daemon from starting.',
     'With --json, an array of {name, summary, from, active, why, missing, answers, state, detail, settings, problems}; name is null for a plugin that does not load.',
   ].join('\n\n'),
-  options: [URL_OPTION],
-  examples: [
-    { line: 'agentd channels list', does: 'Shows all channels, and what inactive ones lack.' },
-    {
-      line: `agentd channels list --json | jq -r '.[] | select(.active) | .name'`,
-      does: 'Prints the names of the active channels.',
-    },
-  ],
+  options: { ...URL_OPTION },
+  examples: {
+    'agentd channels list': 'Shows all channels, and what inactive ones lack.',
+    [`agentd channels list --json | jq -r '.[] | select(.active) | .name'`]:
+      'Prints the names of the active channels.',
+  },
   json: true,
   async run({ options, out }) {
     const found = await inspectConfiguration(configLocation(options));

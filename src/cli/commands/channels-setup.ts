@@ -11,27 +11,23 @@ import {
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { channelNames } from '../channel-words.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { ProbeClient } from '../doctor/probe-client.ts';
 
-export const command: Command = {
-  name: 'channels setup',
-  summary: 'Register the webhook of a channel with its platform.',
+export const command: CommandRecord = {
   description: [
     'Registers the address of the daemon with the platform of a channel, and checks that the platform delivers there. Some platforms immediately send a request to the address to verify it, so the daemon should be running. Some platforms must be set up by hand; the manual page of a channel says if that is so. For those, the command prints the document to enter there, with the addresses filled in.',
     'Give the public address of the daemon, with the path prefix of a proxy if there is one; the command appends the path of the webhook. The channel need not be active. Secrets are sent to the platform and never printed. `agentd doctor` checks the registration later.',
     'The exit code is 1 if the platform refuses, or if the channel has no setup. It is 78 if a setting is missing that the setup needs.',
     'With --json, the command prints `{channel, detail, url, …}`; for a platform that must be set up by hand, it prints only the document.',
   ].join('\n\n'),
-  args: [{ name: 'name', sentence: 'name of the channel', required: true, values: channelNames }],
-  options: [{ flags: '--url <url>', sentence: 'public address of the daemon, https' }],
-  examples: [
-    {
-      line: `agentd channels setup ${EXAMPLE.channel} --url https://chat.example.com`,
-      does: 'Registers the webhook of a channel, or prints what its platform needs.',
-    },
-  ],
+  args: { '<name>': { sentence: 'name of the channel', values: channelNames } },
+  options: { '--url <url>': 'public address of the daemon, https' },
+  examples: {
+    [`agentd channels setup ${EXAMPLE.channel} --url https://chat.example.com`]:
+      'Registers the webhook of a channel, or prints what its platform needs.',
+  },
   json: true,
   async run({ args: [name = ''], options, out }) {
     const found = await inspectConfiguration(configLocation(options));

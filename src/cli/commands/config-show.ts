@@ -5,24 +5,19 @@ import {
   withoutSecrets,
 } from '../../daemon/admin/settings.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
-import { EXIT } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import type { Column } from '../render-table.ts';
 
-export const command: Command = {
-  name: 'config show',
-  summary: 'Show the effective settings and where each comes from.',
+export const command: CommandRecord = {
   description:
     'Shows every setting with its value and source: first the settings that are set, then the settings at their default. Secrets are masked. With --json, an array of {name, value, source, secret}; value is null for a setting that is not set. A broken configuration is shown, too, as far as possible; its problems are printed on standard error, and the exit code is 78.',
-  options: [{ flags: '--set', sentence: 'only settings that are set, not settings at their default' }],
-  examples: [
-    { line: 'agentd config show --set', does: 'Shows which settings are set, and where.' },
-    {
-      line: `agentd config show --json | jq -r '.[] | select(.name == "PORT") | .value'`,
-      does: 'Prints one value for a script.',
-    },
-  ],
+  options: { '--set': 'only settings that are set, not settings at their default' },
+  examples: {
+    'agentd config show --set': 'Shows which settings are set, and where.',
+    [`agentd config show --json | jq -r '.[] | select(.name == "PORT") | .value'`]:
+      'Prints one value for a script.',
+  },
   json: true,
   async run({ options, out }) {
     const { effective, problems } = await inspectConfiguration(configLocation(options));
@@ -30,7 +25,6 @@ export const command: Command = {
     const others = options.set === true ? [] : effective.filter((setting) => !isSet(setting));
     out.list(SETTING_COLUMNS, [...set, ...others], 'No setting is set.');
     if (problems.length > 0) throw new ConfigurationError(problems);
-    return EXIT.ok;
   },
 };
 

@@ -7,15 +7,13 @@ import {
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, type Finding, findingsOf } from '../doctor/finding.ts';
 import type { Output } from '../output.ts';
 import { wrapText } from '../wrap-text.ts';
 
-export const command: Command = {
-  name: 'doctor',
-  summary: 'Check that everything the daemon needs is present and works.',
+export const command: CommandRecord = {
   description: [
     'Checks the following:',
     [
@@ -32,13 +30,11 @@ export const command: Command = {
     'The command works whether the daemon is running or not; run it as the user that the daemon runs as. The command contacts other machines in parallel, each with a timeout, and sends no message to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
     'The exit code is 1 if a check failed. It is 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped.',
   ].join('\n\n'),
-  examples: [
-    { line: 'agentd doctor', does: 'Runs all checks.' },
-    {
-      line: `agentd doctor --json | jq -r '.[] | select(.outcome == "failed") | .detail'`,
-      does: 'Prints what failed, for a script.',
-    },
-  ],
+  examples: {
+    'agentd doctor': 'Runs all checks.',
+    [`agentd doctor --json | jq -r '.[] | select(.outcome == "failed") | .detail'`]:
+      'Prints what failed, for a script.',
+  },
   json: true,
   async run({ options, out }) {
     const found = await inspectConfiguration(configLocation(options));

@@ -1,20 +1,17 @@
 import type { GuardList } from '../../daemon/admin/store.ts';
-import { EXIT } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { personView } from '../record-views.ts';
 import type { Column } from '../render-table.ts';
 import { durationInWords, isoTime } from '../time-words.ts';
 import { listFromStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'guard list',
-  summary: 'List the users and sessions that the loop guard blocks.',
+export const command: CommandRecord = {
   description:
     'Lists the users whom the guard blocks (their circuit is open), with the reason (`rate_limit` or `repetition`), the number of blocked messages and the time left; then sessions that have reached their limit of turns and had messages blocked, with the time until they end. At most 1000 of each, newest first. `agentd explain` explains a single message. Works whether the daemon is running or not.',
-  examples: [
-    { line: 'agentd guard list', does: 'Shows who is blocked, why, and for how long.' },
-    { line: 'agentd guard list --json', does: 'Prints the same as a JSON array.' },
-  ],
+  examples: {
+    'agentd guard list': 'Shows who is blocked, why, and for how long.',
+    'agentd guard list --json': 'Prints the same as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
     const { items, none } = await listFromStore(options, 'The loop guard blocks nobody.', async (store) =>
@@ -22,7 +19,6 @@ export const command: Command = {
     );
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);
-    return EXIT.ok;
   },
 };
 

@@ -1,29 +1,24 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { channelNames } from '../channel-words.ts';
-import { EXIT } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { LINK_COLUMNS, linkView } from '../record-views.ts';
 import { expectChannel } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'link list',
-  summary: 'List the links: which user, which person, until when.',
+export const command: CommandRecord = {
   description:
     'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
-  options: [
-    { flags: '--platform <name>', sentence: 'only links of this channel', values: channelNames },
-    { flags: '--limit <n>', sentence: 'maximum number of links, 1 to 100000', default: 1000 },
-  ],
-  examples: [
-    { line: 'agentd link list', does: 'Shows all links.' },
-    {
-      line: `agentd link list --platform ${EXAMPLE.channel} --json`,
-      does: 'Prints the links of one channel as a JSON array.',
-    },
-  ],
+  options: {
+    '--platform <name>': { sentence: 'only links of this channel', values: channelNames },
+    '--limit <n>': { sentence: 'maximum number of links, 1 to 100000', default: 1000 },
+  },
+  examples: {
+    'agentd link list': 'Shows all links.',
+    [`agentd link list --platform ${EXAMPLE.channel} --json`]:
+      'Prints the links of one channel as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 100_000 });
@@ -41,6 +36,5 @@ export const command: Command = {
     );
     if (links.length === 0) await expectChannel(options, 'platform');
     out.list(LINK_COLUMNS, links, none, limit);
-    return EXIT.ok;
   },
 };

@@ -1,27 +1,21 @@
 import { channelNames } from '../channel-words.ts';
-import { EXIT } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { SESSION_COLUMNS, withState } from '../record-views.ts';
 import { expectChannel, usersNamed } from '../who.ts';
 import { wholeNumber } from '../whole-number.ts';
 import { listFromStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'sessions list',
-  summary: 'List sessions, newest activity first.',
+export const command: CommandRecord = {
   description: 'Works whether the daemon is running or not.',
-  options: [
-    { flags: '--platform <name>', sentence: 'only sessions of this channel', values: channelNames },
-    { flags: '--user <id>', sentence: 'only sessions that this channel user opened' },
-    { flags: '--limit <n>', sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
-  ],
-  examples: [
-    { line: 'agentd sessions list', does: 'Shows the 20 sessions with the latest activity.' },
-    {
-      line: 'agentd sessions list --user alice --json',
-      does: 'Prints the sessions of one user as a JSON array.',
-    },
-  ],
+  options: {
+    '--platform <name>': { sentence: 'only sessions of this channel', values: channelNames },
+    '--user <id>': 'only sessions that this channel user opened',
+    '--limit <n>': { sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
+  },
+  examples: {
+    'agentd sessions list': 'Shows the 20 sessions with the latest activity.',
+    'agentd sessions list --user alice --json': 'Prints the sessions of one user as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
     const { platform } = options;
@@ -38,6 +32,5 @@ export const command: Command = {
     });
     if (items.length === 0) await expectChannel(options, 'platform');
     out.list(SESSION_COLUMNS, items, none, limit);
-    return EXIT.ok;
   },
 };

@@ -8,30 +8,25 @@ import {
   type UserContext,
 } from '../../daemon/admin/tokens.ts';
 import { EXIT } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import type { Output } from '../output.ts';
 import type { Column } from '../render-table.ts';
 import { readToken } from '../terminal.ts';
 import { durationInWords, isoTimeOrNull } from '../time-words.ts';
 
-export const command: Command = {
-  name: 'token verify',
-  summary: 'Check a user token step by step.',
+export const command: CommandRecord = {
   description:
     'Runs the checks of the daemon, in the same order; the first check that fails is the reason why the token is invalid. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. The token itself is never printed.',
-  args: [
-    {
-      name: 'token',
-      sentence:
-        '`-` reads the token from standard input; without this argument, the command asks for it without echo',
-    },
-  ],
-  examples: [
-    { line: 'agentd token verify - < token.txt', does: 'Checks the token in a file.' },
-    { line: 'agentd token verify', does: 'Asks for the token, which is not shown.' },
-    { line: 'agentd token verify - --json < token.txt', does: 'Prints the result as one JSON document.' },
-  ],
+  args: {
+    '[token]':
+      '`-` reads the token from standard input; without this argument, the command asks for it without echo',
+  },
+  examples: {
+    'agentd token verify - < token.txt': 'Checks the token in a file.',
+    'agentd token verify': 'Asks for the token, which is not shown.',
+    'agentd token verify - --json < token.txt': 'Prints the result as one JSON document.',
+  },
   json: true,
   async run({ args: [argument], options, out }) {
     const settings = await coreSettings(options, 'tokens');

@@ -1,37 +1,30 @@
 import { join, relative, resolve } from 'node:path';
 import { printable } from '../../daemon/admin/texts.ts';
-import { EXIT, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import { usageError } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 
 import { writeNewFiles } from '../scaffold.ts';
 
 const NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-export const command: Command = {
-  name: 'tools new',
-  summary: 'Create a tool of your own: a TypeScript module with its test.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description:
     'Writes a module with one tool, which reads orders of the person who is signed in, and its test. Change it for your API. Neither needs a build or an installed package: Node.js runs both directly. The name of the tool is NAME. If one of the files exists, nothing is written, and the exit code is 1. agentd-agent(7), "Modules", describes what a tool can declare.',
-  args: [
-    {
-      name: 'name',
-      sentence:
-        'name of the tool: letters, digits, `_` and `-`, beginning with a letter, at most 64 characters',
-      required: true,
-    },
-  ],
-  options: [
-    {
-      flags: '--directory <directory>',
+  args: {
+    '<name>':
+      'name of the tool: letters, digits, `_` and `-`, beginning with a letter, at most 64 characters',
+  },
+  options: {
+    '--directory <directory>': {
       sentence: 'target directory; default: tools in the working directory',
       values: 'directory',
     },
-  ],
-  examples: [
-    { line: 'agentd tools new list_orders', does: 'Writes tools/list_orders.ts and its test.' },
-    { line: 'agentd tools new refund --directory .', does: 'Writes them into the working directory.' },
-  ],
+  },
+  examples: {
+    'agentd tools new list_orders': 'Writes tools/list_orders.ts and its test.',
+    'agentd tools new refund --directory .': 'Writes them into the working directory.',
+  },
   json: true,
   async run({ args: [name = ''], options, out }) {
     if (!NAME.test(name))
@@ -49,7 +42,6 @@ export const command: Command = {
     await writeNewFiles(files, 'Choose another name, or another directory with --directory.');
     const paths = files.map(({ path }) => path);
     out.data({ name, files: paths }, () => inWords(name, paths));
-    return EXIT.ok;
   },
 };
 

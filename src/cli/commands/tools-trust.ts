@@ -3,24 +3,20 @@ import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/a
 import { printable, withoutControls } from '../../daemon/admin/texts.ts';
 import { knownDigests, withRegistry } from '../../daemon/admin/tools.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
-import { EXIT, failed } from '../cli-error.ts';
-import type { Command, CommandCall } from '../command.ts';
+import { failed } from '../cli-error.ts';
+import type { CommandCall, CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'tools trust',
-  summary: 'Accept a tool of an MCP server whose description or schema has changed.',
+export const command: CommandRecord = {
   description: [
     'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change.',
     'The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds. If no change is known, the command asks the server, so it also works while no daemon runs.',
     'Check the new description for instructions: a server can hide some there, and the model reads them.',
     'NAME is the name of the tool, as in `agentd tools list`. Exit code 1 if no MCP server has listed such a tool. A tool that has not changed is not affected.',
   ].join('\n\n'),
-  args: [{ name: 'name', sentence: 'name of the tool', required: true }],
-  examples: [
-    { line: 'agentd tools trust docs_search', does: 'Shows what changed in a tool, and accepts it.' },
-  ],
+  args: { '<name>': 'name of the tool' },
+  examples: { 'agentd tools trust docs_search': 'Shows what changed in a tool, and accepts it.' },
   json: true,
   async run({ args: [name = ''], options, out }) {
     const tool = await withStore(options, async (store) => {
@@ -46,7 +42,6 @@ export const command: Command = {
       trusted: viewOf(changed ?? trusted),
     };
     out.data(view, () => inWords(tool));
-    return EXIT.ok;
   },
 };
 

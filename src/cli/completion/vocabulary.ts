@@ -76,7 +76,7 @@ function withHelp([program, ...others]: readonly CommandWords[]): CommandWords[]
 async function commandWords(
   parser: Commander,
   at: string,
-  { args = [], options = [] }: Pick<Command, 'args' | 'options'> = {},
+  { args, options }: Pick<Command, 'args' | 'options'> = { args: [], options: [] },
 ): Promise<CommandWords> {
   const help = parser.createHelp();
   const values = new Map<string, Values | undefined>(

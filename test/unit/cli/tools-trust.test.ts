@@ -6,7 +6,7 @@ import { command } from '../../../src/cli/commands/tools-trust.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
-import { capturedOutput } from './captured-output.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 const BEFORE: ToolDefinition = {
@@ -40,7 +40,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
 
   async function trust(name: string, options: { json?: boolean } = {}): Promise<string> {
     const { out, stdout } = capturedOutput(options);
-    expect(await command.run({ args: [name], options: {}, out })).toBe(0);
+    expect(await exitCodeOf(command, { args: [name], options: {}, out })).toBe(0);
     return stdout.text;
   }
 
