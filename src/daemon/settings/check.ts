@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
+import type { KnownRecord } from './records/record.ts';
 import type { Settings } from './settings.ts';
 import { type Given, given, type Place, type Sources, UNREADABLE } from './sources.ts';
 import { readValue, rightForm, SECRET_SHOWN, shown } from './value.ts';
@@ -29,12 +30,6 @@ export interface Checked {
   problems: readonly SettingProblem[];
 }
 
-/**
- * Settings that name a file or folder that agentd creates. Their values are made absolute here; `~` is the home
- * directory.
- */
-const MADE_PATHS: readonly string[] = ['STATE_DIR', 'LOG_FILE'];
-
 /** Validates each setting separately. cross-checks.ts checks whether they fit together. */
 export function checkRecords(records: readonly SettingRecord[], sources: Sources, place: Place): Checked {
   const problems: SettingProblem[] = [];
@@ -45,7 +40,7 @@ export function checkRecords(records: readonly SettingRecord[], sources: Sources
     if (came.value === UNREADABLE) return { record, value: undefined, source, shown: SECRET_SHOWN };
     const reading = readValue(record, came.value);
     if (reading.ok) {
-      const value = absolute(record.name, reading.value, place);
+      const value = absolute(record, reading.value, place);
       const file = came.file === undefined ? {} : { file: came.file };
       return { record, value, source, ...file, shown: shown(record, value) };
     }
@@ -77,11 +72,11 @@ function defaultOf(record: SettingRecord, place: Place): SettingValue | undefine
   // systemd lists the directories of `StateDirectory=` in this variable. The first of them is the default.
   const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
-  return value === undefined ? undefined : absolute(record.name, value, place);
+  return value === undefined ? undefined : absolute(record, value, place);
 }
 
-function absolute(name: string, value: SettingValue, { env, cwd }: Place): SettingValue {
-  if (typeof value !== 'string' || !MADE_PATHS.includes(name)) return value;
+function absolute({ made }: KnownRecord, value: SettingValue, { env, cwd }: Place): SettingValue {
+  if (typeof value !== 'string' || !made) return value;
   return resolve(cwd, /^~(?=\/|$)/.test(value) ? join(env.HOME || homedir(), value.slice(1)) : value);
 }
 

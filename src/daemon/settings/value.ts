@@ -1,4 +1,5 @@
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
+import type { KnownRecord } from './records/record.ts';
 import { Secret } from './secret.ts';
 
 /** A value after validation, or what is wrong with it. */
@@ -7,22 +8,11 @@ export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: 
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
 
-/** Other names of choices: level names of other loggers (LOG_LEVEL), and former names. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  WARNING: 'WARN',
-  CRITICAL: 'FATAL',
-  // The former name of a value of REDIS_DURABILITY.
-  DEFAULT: 'EVERYSEC',
-};
-
-/** Addresses that may have a query, because they are fetched unchanged. */
-const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
-
 /**
  * Checks one value against its record. In the environment all values are strings; in a configuration file numbers,
  * booleans and lists may be native. Secrets are returned as `Secret`.
  */
-export function readValue(record: SettingRecord, raw: unknown): Reading {
+export function readValue(record: KnownRecord, raw: unknown): Reading {
   const reading = readPlain(record, raw);
   if (!reading.ok || !record.secret) return reading;
   // White space may belong to a secret, so no character is removed.
@@ -30,7 +20,7 @@ export function readValue(record: SettingRecord, raw: unknown): Reading {
 }
 
 /** What a value of this record looks like, in words. */
-export function rightForm(record: SettingRecord): string {
+export function rightForm(record: KnownRecord): string {
   switch (record.kind) {
     case 'string':
       if (record.several) return 'a string, or several: one per line, or a list in the configuration file';
@@ -46,13 +36,13 @@ export function rightForm(record: SettingRecord): string {
     case 'list':
       return 'a list, separated by commas';
     case 'url':
-      return WHOLE_ADDRESSES.includes(record.name)
+      return record.query
         ? 'an http or https address without credentials'
         : 'an http or https address without credentials, query and fragment';
   }
 }
 
-function readPlain(record: SettingRecord, raw: unknown): Reading {
+function readPlain(record: KnownRecord, raw: unknown): Reading {
   switch (record.kind) {
     case 'string':
       return readText(record, record.several && Array.isArray(raw) ? linesOf(raw) : raw);
@@ -63,11 +53,11 @@ function readPlain(record: SettingRecord, raw: unknown): Reading {
     case 'boolean':
       return readBoolean(raw);
     case 'choice':
-      return readChoice(record.choices, raw);
+      return readChoice(record, raw);
     case 'list':
       return readList(raw);
     case 'url':
-      return readUrl(record.name, raw);
+      return readUrl(record, raw);
   }
 }
 
@@ -111,10 +101,15 @@ function readBoolean(raw: unknown): Reading {
   return wrong('is neither true nor false');
 }
 
-function readChoice(choices: readonly string[], raw: unknown): Reading {
+function readChoice(
+  { choices, synonyms = {} }: { choices: readonly string[]; synonyms?: Readonly<Record<string, string>> },
+  raw: unknown,
+): Reading {
   if (typeof raw !== 'string') return wrong('is not a string');
   const word = raw.trim().toUpperCase();
-  const value = choices.find((choice) => [word, SYNONYMS[word]].includes(choice.toUpperCase()));
+  const value = choices.find((choice) =>
+    [word, synonyms[word]?.toUpperCase()].includes(choice.toUpperCase()),
+  );
   return value === undefined ? wrong('is not one of the known values') : { ok: true, value };
 }
 
@@ -124,14 +119,14 @@ function readList(raw: unknown): Reading {
   return { ok: true, value: items.map((item) => item.trim()).filter((item) => item !== '') };
 }
 
-function readUrl(name: string, raw: unknown): Reading {
+function readUrl({ query }: { query?: boolean }, raw: unknown): Reading {
   const text = typeof raw === 'string' ? raw.trim() : '';
   const url = URL.parse(text);
   if (url === null) return wrong('is not an address');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return wrong('is not an http or https address');
   if (url.username !== '' || url.password !== '') return wrong('contains credentials');
   if (text.includes('#')) return wrong('has a fragment (#)');
-  if (text.includes('?') && !WHOLE_ADDRESSES.includes(name)) return wrong('has a query (?)');
+  if (text.includes('?') && !query) return wrong('has a query (?)');
   return { ok: true, value: text };
 }
 

@@ -6,6 +6,7 @@ import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
 import { checkRecords, type EffectiveSetting, Examination, GUARDED } from '../check.ts';
 import { ConfigurationError, type SettingProblem } from '../problem.ts';
+import type { Need } from '../records/record.ts';
 import { fileSettings, looseFileWarnings, readSecretFiles } from '../secret-files.ts';
 import { SETTINGS, type Settings } from '../settings.ts';
 import { DEFAULT_ENV_FILE, given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
@@ -69,28 +70,16 @@ export interface Inspection extends Omit<Configuration, 'settings'> {
 /** The purpose for which a command needs settings. Problems of other settings do not make the command fail. */
 export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory' | 'person';
 
-const STORE: readonly (keyof Settings)[] = [
-  'STATE_DIR',
-  'SESSION_BACKEND',
-  'REDIS_URL',
-  'REDIS_DURABILITY',
-  'DATABASE_URL',
-  'TRACE_RETENTION_DAYS',
-  'ACTIONS_RETENTION_DAYS',
-  'JWT_VERIFY_EXP',
-  'JWT_CLOCK_SKEW_SECONDS',
-];
-const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
-
-const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
-  address: ['HOST', 'PORT', 'ADMIN_LISTEN'],
-  store: STORE,
-  log: ['LOG_FILE'],
-  tokens: TOKENS,
-  links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
-  link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
-  memory: [...STORE, 'MEMORY_BACKEND'],
-  person: [...STORE, 'TOKEN_ENCRYPTION_KEY', 'MEMORY_BACKEND'],
+/** What each purpose needs settings for, as their records say. */
+const NEEDS: Readonly<Record<Purpose, readonly Need[]>> = {
+  address: ['address'],
+  store: ['store'],
+  log: ['log'],
+  tokens: ['tokens'],
+  links: ['store', 'seals'],
+  link: ['store', 'tokens', 'seals'],
+  memory: ['store', 'memory'],
+  person: ['store', 'seals', 'memory'],
 };
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
@@ -215,8 +204,9 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
  * @throws ConfigurationError with all problems of the settings that the purpose needs.
  */
 export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
-  const needed: readonly string[] = NEEDED[purpose];
-  const records = SETTINGS.filter(({ name }) => needed.includes(name));
+  const needs = NEEDS[purpose];
+  const records = SETTINGS.filter(({ needed_for = [] }) => needed_for.some((need) => needs.includes(need)));
+  const needed: readonly string[] = records.map(({ name }) => name);
   const sources = await readSecretFiles(await readSources(place), records, place.cwd);
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
   const look = new Examination(effective, sources, surroundings(sources, place));
