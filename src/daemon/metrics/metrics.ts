@@ -3,10 +3,9 @@ import { AgentdError, ERRORS, type ErrorCode, StoreUnavailable } from '../errors
 import type { InboxState } from '../store/inbox.ts';
 import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
-import { Counter } from './counter.ts';
-import { Histogram, type HistogramSeries } from './histogram.ts';
+
 import { METRICS, type MetricName, type MetricRecord } from './metric-list.ts';
-import type { Labels } from './series-map.ts';
+import { Counter, Histogram, type HistogramSeries, type Labels } from './series.ts';
 
 /** Values that are counted only when the metrics are read. */
 export interface Gauges {
@@ -231,7 +230,7 @@ export class Metrics implements Observer {
   }
 
   #count(name: MetricName, labels: Labels, by = 1): void {
-    (this.#counters.get(name) as Counter).of(labels).add(by);
+    (this.#counters.get(name) as Counter).add(labels, by);
   }
 
   #observe(name: MetricName, labels: Labels, seconds: number): void {

@@ -1,8 +1,7 @@
 import { Counter as ReferenceCounter, Histogram as ReferenceHistogram, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { Counter } from '../../../src/daemon/metrics/counter.ts';
-import { Histogram } from '../../../src/daemon/metrics/histogram.ts';
 import type { MetricRecord } from '../../../src/daemon/metrics/metric-list.ts';
+import { Counter, Histogram } from '../../../src/daemon/metrics/series.ts';
 
 const record: MetricRecord = {
   name: 'of_a_test',
@@ -51,7 +50,7 @@ describe('a counter', () => {
     });
     for (let reading = 0; reading < 3; reading++) {
       for (const [index, labels] of LABELS.entries()) {
-        ours.of(labels).add(index);
+        ours.add(labels, index);
         reference.inc(labels, index);
       }
       expect(await registry.metrics()).toBe(await expected.metrics());
