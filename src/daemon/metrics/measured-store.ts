@@ -49,15 +49,12 @@ const MEASURED = ['beginTurn', 'commitTurn'];
 /** Wraps a store, to report to the metrics how long each operation took and whether it failed. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const measure: Measure = (operation, owner, method) => {
-    const ended = metrics.storeOperation(operation);
     return (...args) => {
       const began = performance.now();
+      const ended = (error?: unknown) =>
+        metrics.storeOperationEnded(operation, (performance.now() - began) / 1000, error);
       const result = method.apply(owner, args);
-      if (result instanceof Promise)
-        result.then(
-          () => ended((performance.now() - began) / 1000),
-          (error: unknown) => ended((performance.now() - began) / 1000, error),
-        );
+      if (result instanceof Promise) result.then(() => ended(), ended);
       return result;
     };
   };
