@@ -20,7 +20,7 @@ export const DEV_FOLDER = '.agentd';
 
 /**
  * Where a command looks for settings. It looks where the daemon looks. If the program has found settings of `serve
- * --dev` in the working directory (dev-settings.ts), those settings and the tools of the sample API are the defaults.
+ * --dev` in the working directory, those settings and the tools of the sample API are the defaults.
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
 export function configLocation(options: OptionValues): SettingsLocation {

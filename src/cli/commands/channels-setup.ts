@@ -103,7 +103,7 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
     own.map(({ record, value }) => [record.name, value]),
   ) as ChannelSettings;
   const call = new ProbeClient().fetchFor(`the platform of ${name}`);
-  return setup.run(address, await idleScope(plugin, settings, call));
+  return setup.run(address, await idleScope(plugin, settings, call, Date.now));
 }
 
 async function requireSettings(

@@ -3,7 +3,7 @@ import {
   type EffectiveSetting,
   inspectConfiguration,
   maskSecrets,
-  settingsIn,
+  settingsOf,
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
@@ -44,7 +44,7 @@ export const command: CommandRecord = {
       findings.push(...OTHER_CHECKS.map((check) => findingsOf(check).skipped('the configuration is wrong')));
     else {
       const { checkAll } = await import('../doctor/check-all.ts');
-      findings.push(...(await checkAll(await settingsIn(found), found)));
+      findings.push(...(await checkAll(await settingsOf(found.effective), found)));
     }
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     out.data(shown, () => inWords(shown, out));

@@ -203,7 +203,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
  * that the purpose does not need has its default, or is undefined.
  * @throws ConfigurationError with all problems of the settings that the purpose needs.
  */
-export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
+export async function configureCore(place: Place, purpose: Purpose): Promise<Settings> {
   const needs = NEEDS[purpose];
   const records = SETTINGS.filter(({ needed_for = [] }) => needed_for.some((need) => needs.includes(need)));
   const needed: readonly string[] = records.map(({ name }) => name);
