@@ -5,8 +5,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { EXIT, EXIT_MEANINGS } from '../../src/cli/cli-error.ts';
-import type { Command } from '../../src/cli/command.ts';
-import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
+import { COMMANDS, type Command, GROUPS } from '../../src/cli/command.ts';
 import { COMMON_OPTIONS, HELP_COMMAND, HELP_TOPICS, JSON_SENTENCE } from '../../src/cli/help.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';

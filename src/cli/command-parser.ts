@@ -1,7 +1,6 @@
 import { Command as Commander, Option } from 'commander';
 import { version } from '../daemon/admin/program.ts';
-import type { Command } from './command.ts';
-import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
+import { COMMANDS, type Command, GROUPS, type IndexEntry } from './command.ts';
 import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './help.ts';
 
 /**

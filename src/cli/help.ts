@@ -1,6 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
-import type { CommandExamples } from './command.ts';
-import { COMMANDS } from './command-index.ts';
+import { COMMANDS, type CommandExamples } from './command.ts';
 import { wrapText } from './wrap-text.ts';
 
 /** A complaint of a user, and the commands that show its cause. */

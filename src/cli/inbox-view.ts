@@ -4,8 +4,8 @@ import type { InboxMessage, InboxStore, Outage } from '../daemon/admin/store.ts'
 import { printable } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
 import { failed } from './cli-error.ts';
-import type { Column } from './render-table.ts';
-import { relativeTime } from './time-words.ts';
+import type { Column } from './output.ts';
+import { relativeTime } from './typed-values.ts';
 
 /** A message of the inbox, with the data that its next attempt depends on. */
 export interface ListedMessage extends InboxMessage {

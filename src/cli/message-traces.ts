@@ -1,6 +1,6 @@
 import type { Action, InboxMessage, Store, TraceLine, TraceRecord } from '../daemon/admin/store.ts';
 import { stateInWords } from './inbox-view.ts';
-import { isoTime } from './time-words.ts';
+import { isoTime } from './typed-values.ts';
 import type { UserNamed } from './who.ts';
 
 /** One message. */

@@ -8,11 +8,13 @@ import {
 } from '../daemon/admin/records.ts';
 import type { Memory } from '../daemon/admin/store.ts';
 import type { Who } from '../daemon/admin/who.ts';
-import { ACTION_COLUMNS, actionView } from './action-view.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { MESSAGE_DETAILS } from './inbox-view.ts';
+import { jsonOf } from './output.ts';
 import {
+  ACTION_COLUMNS,
+  actionView,
   LINK_COLUMNS,
   linkView,
   MEMORY_COLUMNS,
@@ -20,7 +22,6 @@ import {
   turnView,
   withState,
 } from './record-views.ts';
-import { jsonOf } from './render-table.ts';
 import { unknownUser } from './who.ts';
 import { withStore } from './with-store.ts';
 

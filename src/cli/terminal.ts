@@ -3,7 +3,7 @@ import { type Readable, Writable } from 'node:stream';
 import { printableLines } from '../daemon/admin/texts.ts';
 import { usageError } from './cli-error.ts';
 import type { Sink } from './output.ts';
-import { readBounded } from './send-request.ts';
+import { readBounded } from './running-daemon.ts';
 
 /**
  * Asks a question on a terminal and reads one line.

@@ -1,10 +1,9 @@
 import type { TraceLine, TraceRecord } from '../daemon/admin/store.ts';
 import { printable, wordOf } from '../daemon/admin/texts.ts';
-import { ACTION_COLUMNS, type ActionView } from './action-view.ts';
 import { adviceFor } from './advice.ts';
-import type { Output } from './output.ts';
-import { type Column, jsonOf } from './render-table.ts';
-import { isoTime } from './time-words.ts';
+import { type Column, jsonOf, type Output } from './output.ts';
+import { ACTION_COLUMNS, type ActionView } from './record-views.ts';
+import { isoTime } from './typed-values.ts';
 import { wrapText } from './wrap-text.ts';
 
 /** Longest line of a trace, even if the output is not a terminal, because traces are pasted into tickets. */

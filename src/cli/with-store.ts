@@ -1,6 +1,5 @@
 import type { Purpose, Settings } from '../daemon/admin/settings.ts';
 import {
-  type Memory,
   type MemoryStore,
   memoryBackend,
   type Store,
@@ -12,6 +11,7 @@ import {
 import { type CliError, misconfigured, unavailable } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { coreSettings } from './config-location.ts';
+import type { Column, Output } from './output.ts';
 
 type StorePurpose = Extract<Purpose, 'store' | 'links' | 'link' | 'person'>;
 
@@ -29,23 +29,39 @@ export async function withStore<T>(
   return withOpenStore(settings, (store) => work(store, settings), { mayCreate });
 }
 
+/** The items of a list, and the text to show if there are none. */
+interface Stored<T> {
+  items: T[];
+  none: string;
+}
+
 /**
- * Like `withStore`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
- * @param none the text to show if the list is empty. If there is no store, its path is added to this text, since
- * STATE_DIR may be wrong.
+ * Reads a list. If no daemon has stored anything yet, the list is empty, which is not a failure. The path of the store is
+ * then added to the text, since STATE_DIR may be wrong.
  */
-export async function listFromStore<T>(
-  options: Readonly<Record<string, unknown>>,
-  none: string,
-  work: (store: Store, settings: Settings) => Promise<T[]>,
-  purpose?: StorePurpose,
-): Promise<{ items: T[]; none: string }> {
+export async function readStored<T>(none: string, read: () => Promise<T[]>): Promise<Stored<T>> {
   try {
-    return { items: await withStore(options, work, purpose), none };
+    return { items: await read(), none };
   } catch (error) {
     if (error instanceof StoreMissing) return { items: [], none: `${none} ${error.message}` };
     throw error;
   }
+}
+
+/**
+ * Prints a list of what is stored. @returns its items
+ * @param of.limit maximum number of items that are printed
+ * @param of.expect runs before an empty list is printed, and throws if its cause is a wrong name
+ */
+export async function printStored<T>(
+  out: Output,
+  columns: readonly Column<T>[],
+  of: { none: string; limit?: number; expect?: () => Promise<void>; read(): Promise<T[]> },
+): Promise<readonly T[]> {
+  const { items, none } = await readStored(of.none, () => of.read());
+  if (items.length === 0) await of.expect?.();
+  out.list(columns, items, none, of.limit);
+  return items;
 }
 
 type Work<T> = (memories: MemoryStore) => Promise<T>;
@@ -83,21 +99,4 @@ function outOfReach({ description }: MemoryStore, error: StoreUnavailable): CliE
     'Check DATABASE_URL, that the database runs, and that this machine can reach it.',
     { cause: error },
   );
-}
-
-/**
- * Like `withMemories`, for lists: if no daemon has stored anything yet, the list is empty, which is not a failure.
- * @param none the text to show if the list is empty. If there is no store, its path is added to this text.
- */
-export async function listMemories(
-  options: OptionValues,
-  none: string,
-  work: (memories: MemoryStore) => Promise<Memory[]>,
-): Promise<{ items: Memory[]; none: string }> {
-  try {
-    return { items: await withMemories(options, work), none };
-  } catch (error) {
-    if (error instanceof StoreMissing) return { items: [], none: `${none} ${error.message}` };
-    throw error;
-  }
 }

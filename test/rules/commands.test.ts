@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pageOf, pages } from '../../man/build/generate.ts';
-import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
+import { COMMANDS, GROUPS } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { capture } from '../unit/cli/captured-output.ts';
 import { read, sourcesBelow } from './source-files.ts';

@@ -10,7 +10,7 @@ import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../src/channel/index.ts';
 import { EXIT } from '../../src/cli/cli-error.ts';
-import { COMMANDS } from '../../src/cli/command-index.ts';
+import { COMMANDS } from '../../src/cli/command.ts';
 import { loadPlugins } from '../../src/daemon/channels/load.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { fileSettings } from '../../src/daemon/settings/secret-files.ts';

@@ -4,9 +4,8 @@ import { jsonObject } from '../../channel/json-object.ts';
 import { eachBundled, loadOneBundled } from '../../daemon/admin/channels.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { CliError, EXIT, failed, unavailable } from '../cli-error.ts';
-import type { Health } from '../running-daemon.ts';
-import { failureOf, readBounded, type SendOptions, sendRequest } from '../send-request.ts';
-import { durationInWords } from '../time-words.ts';
+import { failureOf, type Health, readBounded, type SendOptions, sendRequest } from '../running-daemon.ts';
+import { durationInWords } from '../typed-values.ts';
 
 /** The connection could not be made, or broke. Another attempt may succeed. */
 export class ConnectionLost extends Error {

@@ -1,12 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
-import { ACTION_COLUMNS, actionView, requestsOf } from '../action-view.ts';
 import type { CommandRecord } from '../command.ts';
-import { parseSince } from '../time-words.ts';
+import { ACTION_COLUMNS, actionView, requestsOf } from '../record-views.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -31,30 +30,30 @@ export const command: CommandRecord = {
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
     const { who, rest } = await readWho(args, options);
     expectOneWho(rest);
-    const { items, none } = await listFromStore(
-      options,
-      'No action found.',
-      async (store, settings) => {
-        const { seal } = await openAdministratorSeal(settings);
-        const id = typeof options.session === 'string' ? options.session : null;
-        // Sign-in changes the id of a session, but never its tag.
-        const session = id === null ? null : await store.sessions.find(id);
-        const found = await store.actions.list({
-          limit: limit + 1,
-          ...since,
-          ...(who === null ? {} : { who }),
-          ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
-        });
-        // This reads many traces, so it is not done for a table, which does not show the request.
-        const requests = out.json ? await requestsOf(found, store.traces) : null;
-        return found.map((action) => ({
-          ...actionView(action, now, seal),
-          request_id: requests?.get(action.action_id) ?? null,
-        }));
-      },
-      'links',
-    );
-    if (items.length === 0) await expectUserOf(who, options);
-    out.list(ACTION_COLUMNS, items, none, limit);
+    const read = () =>
+      withStore(
+        options,
+        async (store, settings) => {
+          const { seal } = await openAdministratorSeal(settings);
+          const id = typeof options.session === 'string' ? options.session : null;
+          // Sign-in changes the id of a session, but never its tag.
+          const session = id === null ? null : await store.sessions.find(id);
+          const found = await store.actions.list({
+            limit: limit + 1,
+            ...since,
+            ...(who === null ? {} : { who }),
+            ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
+          });
+          // This reads many traces, so it is not done for a table, which does not show the request.
+          const requests = out.json ? await requestsOf(found, store.traces) : null;
+          return found.map((action) => ({
+            ...actionView(action, now, seal),
+            request_id: requests?.get(action.action_id) ?? null,
+          }));
+        },
+        'links',
+      );
+    const expect = () => expectUserOf(who, options);
+    await printStored(out, ACTION_COLUMNS, { none: 'No action found.', limit, expect, read });
   },
 };

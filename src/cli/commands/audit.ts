@@ -1,11 +1,10 @@
 import type { AuditLine } from '../../daemon/admin/store.ts';
 import { hmacOf } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import type { Column } from '../render-table.ts';
-import { parseSince } from '../time-words.ts';
+import type { Column } from '../output.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 const COLUMNS: readonly Column<AuditLine>[] = [
   { title: 'WHEN', json: 'at', isTime: true },
@@ -37,13 +36,14 @@ export const command: CommandRecord = {
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {};
     const { who, rest } = await readWho(args, options);
     expectOneWho(rest);
-    const { items, none } = await listFromStore(options, 'No line found.', async ({ audit }) => {
-      if (who === null) return audit.list({ ...since, limit: limit + 1 });
-      const person = hmacOf(who, await audit.key());
-      const lines = await audit.list({ ...since, limit: READ_MAX });
-      return lines.filter((line) => line.person === person).slice(0, limit + 1);
-    });
-    if (items.length === 0) await expectUserOf(who, options);
-    out.list(COLUMNS, items, none, limit);
+    const read = () =>
+      withStore(options, async ({ audit }) => {
+        if (who === null) return audit.list({ ...since, limit: limit + 1 });
+        const person = hmacOf(who, await audit.key());
+        const lines = await audit.list({ ...since, limit: READ_MAX });
+        return lines.filter((line) => line.person === person).slice(0, limit + 1);
+      });
+    const expect = () => expectUserOf(who, options);
+    await printStored(out, COLUMNS, { none: 'No line found.', limit, expect, read });
   },
 };

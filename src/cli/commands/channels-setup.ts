@@ -13,7 +13,7 @@ import { channelNames } from '../channel-words.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { ProbeClient } from '../doctor/probe-client.ts';
+import { ProbeClient } from '../doctor/finding.ts';
 
 export const command: CommandRecord = {
   description: [

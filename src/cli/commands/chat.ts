@@ -1,4 +1,8 @@
 import { userInfo } from 'node:os';
+import { Conversation } from '../chat/conversation.ts';
+import { Screen } from '../chat/screen.ts';
+import { findEventStream, StreamClient } from '../chat/stream-client.ts';
+import { answerLines, openChatSession, talk } from '../chat/talk.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { daemonAddress, fetchHealth, URL_OPTION } from '../running-daemon.ts';
@@ -29,18 +33,10 @@ export const command: CommandRecord = {
   async run({ options, out }) {
     const user_id = userId(options.user);
     const url = await daemonAddress(options);
-    const { openChatSession } = await import('../chat/talk.ts');
     const { token, input, close } = await openChatSession(options.token, out.note);
     try {
       if (token !== null) await warnAboutToken(token, url, out.note);
-      const { findEventStream } = await import('../chat/stream-client.ts');
       const paths = await findEventStream(await fetchHealth(url));
-      const [{ StreamClient }, { Conversation }, { Screen }, { talk, answerLines }] = await Promise.all([
-        import('../chat/stream-client.ts'),
-        import('../chat/conversation.ts'),
-        import('../chat/screen.ts'),
-        import('../chat/talk.ts'),
-      ]);
       const conversation = new Conversation(new StreamClient(url, paths, { user_id, token }));
       const screen = new Screen(process.stdout, process.stderr);
       const terminal = [process.stderr, process.stdout].find(({ isTTY }) => isTTY);

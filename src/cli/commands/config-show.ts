@@ -7,7 +7,7 @@ import {
 import { Secret } from '../../daemon/admin/texts.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import type { Column } from '../render-table.ts';
+import type { Column } from '../output.ts';
 
 export const command: CommandRecord = {
   description:

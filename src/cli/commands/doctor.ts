@@ -38,14 +38,11 @@ export const command: CommandRecord = {
   json: true,
   async run({ options, out }) {
     const found = await inspectConfiguration(configLocation(options));
-    const { checkConfiguration } = await import('../doctor/configuration.ts');
+    const { checkAll, checkConfiguration } = await import('../doctor/check-all.ts');
     const { findings, problems } = await checkConfiguration(found);
     if (problems.length > 0)
       findings.push(...OTHER_CHECKS.map((check) => findingsOf(check).skipped('the configuration is wrong')));
-    else {
-      const { checkAll } = await import('../doctor/check-all.ts');
-      findings.push(...(await checkAll(await settingsOf(found.effective), found)));
-    }
+    else findings.push(...(await checkAll(await settingsOf(found.effective), found)));
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     out.data(shown, () => inWords(shown, out));
     if (problems.length > 0) return EXIT.config;

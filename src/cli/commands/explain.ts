@@ -1,15 +1,15 @@
 import { openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
 import { ConfigurationError } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { actionView } from '../action-view.ts';
 import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { messageTraces, type Subject } from '../message-traces.ts';
+import { actionView } from '../record-views.ts';
 import { traceInWords, traceView } from '../trace-view.ts';
+import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

@@ -1,9 +1,9 @@
 import type { GuardList } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
+import type { Column } from '../output.ts';
 import { personView } from '../record-views.ts';
-import type { Column } from '../render-table.ts';
-import { durationInWords, isoTime } from '../time-words.ts';
-import { listFromStore } from '../with-store.ts';
+import { durationInWords, isoTime } from '../typed-values.ts';
+import { readStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -14,8 +14,8 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    const { items, none } = await listFromStore(options, 'The loop guard blocks nobody.', async (store) =>
-      blocksOf(await store.guard.list(), Date.now()),
+    const { items, none } = await readStored('The loop guard blocks nobody.', () =>
+      withStore(options, async (store) => blocksOf(await store.guard.list(), Date.now())),
     );
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);

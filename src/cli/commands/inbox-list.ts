@@ -1,8 +1,8 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { wholeNumber } from '../typed-values.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
@@ -22,20 +22,21 @@ export const command: CommandRecord = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const isFailed = options.failed === true;
     const states: readonly InboxState[] = isFailed ? ['failed'] : [...OPEN, 'failed'];
-    const empty = isFailed ? 'No message has failed.' : 'No message is waiting, and none has failed.';
-    const { items, none } = await listFromStore(options, empty, async (store) => {
-      const messages = await store.inbox.list({ states, limit: limit + 1 });
-      const outages = await store.outages.list();
-      const first = firstOfQueues(messages);
-      const now = Date.now();
-      return messages.map((message) => ({
-        ...message,
-        outage: outages.find(({ platform }) => platform === message.platform),
-        isFirst: first.has(message),
-        now,
-      }));
-    });
-    out.list(MESSAGE_COLUMNS, items, none, limit);
+    const none = isFailed ? 'No message has failed.' : 'No message is waiting, and none has failed.';
+    const read = () =>
+      withStore(options, async (store) => {
+        const messages = await store.inbox.list({ states, limit: limit + 1 });
+        const outages = await store.outages.list();
+        const first = firstOfQueues(messages);
+        const now = Date.now();
+        return messages.map((message) => ({
+          ...message,
+          outage: outages.find(({ platform }) => platform === message.platform),
+          isFirst: first.has(message),
+          now,
+        }));
+      });
+    await printStored(out, MESSAGE_COLUMNS, { none, limit, read });
   },
 };
 

@@ -5,9 +5,9 @@ import { channelNames } from '../channel-words.ts';
 import { type CliError, EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandCall, CommandRecord } from '../command.ts';
 import { findInboxMessage, stateInWords } from '../inbox-view.ts';
-import { parseSince } from '../time-words.ts';
+import { parseSince } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
-import { listFromStore, withStore } from '../with-store.ts';
+import { readStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description: [
@@ -59,10 +59,12 @@ async function retryFailed({ options, out }: CommandCall): Promise<number> {
     ...(typeof channel === 'string' ? { platform: channel } : {}),
     ...(typeof since === 'string' ? { failed_since: parseSince(since, Date.now()) } : {}),
   };
-  const { items: ids, none } = await listFromStore(options, 'No failed message matches.', async (store) => {
-    await noteAudit(store, { command: 'inbox retry', about: '--failed' });
-    return store.inbox.retryFailed(filter);
-  });
+  const { items: ids, none } = await readStored('No failed message matches.', () =>
+    withStore(options, async (store) => {
+      await noteAudit(store, { command: 'inbox retry', about: '--failed' });
+      return store.inbox.retryFailed(filter);
+    }),
+  );
   if (ids.length === 0) await expectChannel(options, 'channel');
   out.data({ retried: ids.length, ids }, () =>
     ids.length === 0 ? '' : `${ids.length} ${ids.length === 1 ? 'message starts' : 'messages start'} again`,

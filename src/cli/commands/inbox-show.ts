@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { CommandRecord } from '../command.ts';
 import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
-import { indent, jsonOf } from '../render-table.ts';
+import { indent, jsonOf } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

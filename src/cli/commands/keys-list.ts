@@ -1,7 +1,7 @@
 import { KEY_SETTING, type SealingKey, sealingKeys, unusedKeys } from '../../daemon/admin/sealing.ts';
 import type { CommandRecord } from '../command.ts';
-import type { Column } from '../render-table.ts';
-import { listFromStore } from '../with-store.ts';
+import type { Column } from '../output.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -13,13 +13,8 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    const { items, none } = await listFromStore(
-      options,
-      'There is no key.',
-      (store, settings) => sealingKeys(settings, store),
-      'links',
-    );
-    out.list(KEY_COLUMNS, items, none);
+    const read = () => withStore(options, (store, settings) => sealingKeys(settings, store), 'links');
+    const items = await printStored(out, KEY_COLUMNS, { none: 'There is no key.', read });
     for (const unused of unusedKeys(items))
       out.note(`Key ${unused.key} in ${unused.source} is no longer used. ${howToRemove(unused)}`);
   },

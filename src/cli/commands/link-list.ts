@@ -3,9 +3,9 @@ import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
 import { LINK_COLUMNS, linkView } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -22,19 +22,19 @@ export const command: CommandRecord = {
   json: true,
   async run({ options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 100_000 });
-    const { items: links, none } = await listFromStore(
-      options,
-      'No link found.',
-      async (store, settings) => {
-        const { seal } = await openAdministratorSeal(settings);
-        const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
-        const found = await store.links.list({ ...platform, limit: limit + 1 });
-        const now = Date.now();
-        return found.map((link) => linkView(link, now, seal, settings));
-      },
-      'links',
-    );
-    if (links.length === 0) await expectChannel(options, 'platform');
-    out.list(LINK_COLUMNS, links, none, limit);
+    const read = () =>
+      withStore(
+        options,
+        async (store, settings) => {
+          const { seal } = await openAdministratorSeal(settings);
+          const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
+          const found = await store.links.list({ ...platform, limit: limit + 1 });
+          const now = Date.now();
+          return found.map((link) => linkView(link, now, seal, settings));
+        },
+        'links',
+      );
+    const expect = () => expectChannel(options, 'platform');
+    await printStored(out, LINK_COLUMNS, { none: 'No link found.', limit, expect, read });
   },
 };

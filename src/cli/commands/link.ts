@@ -10,7 +10,7 @@ import { type CliError, failed, misconfigured } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import { confirm, readToken } from '../terminal.ts';
-import { isoTime, relativeTime } from '../time-words.ts';
+import { isoTime, relativeTime } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 type Linked = Extract<LinkOutcome, { linked: true }>;

@@ -16,9 +16,8 @@ import {
   rotatedFiles,
   tail,
 } from '../log-file.ts';
-import { parseSince } from '../time-words.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
 
 /** Maximum number of lines that are printed if neither -n nor --since is given. */
 const LINES = 50;

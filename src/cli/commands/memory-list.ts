@@ -3,7 +3,7 @@ import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { MEMORY_COLUMNS } from '../record-views.ts';
 import { expectOneWho, expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { listMemories } from '../with-store.ts';
+import { printStored, withMemories } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -20,8 +20,7 @@ export const command: CommandRecord = {
     const { who, rest } = await expectWho(args, options);
     expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
-    const found = await listMemories(options, none, (memories) => memories.list(memoryOwnerOf(who)));
-    if (found.items.length === 0) await expectUserOf(who, options);
-    out.list(MEMORY_COLUMNS, found.items, found.none);
+    const read = () => withMemories(options, (memories) => memories.list(memoryOwnerOf(who)));
+    await printStored(out, MEMORY_COLUMNS, { none, expect: () => expectUserOf(who, options), read });
   },
 };

@@ -3,9 +3,9 @@ import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { MEMORY_COLUMNS } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
 import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listMemories } from '../with-store.ts';
+import { printStored, withMemories } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
@@ -28,10 +28,8 @@ export const command: CommandRecord = {
     if (text.trim() === '')
       throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');
     const none = `No memory of ${whoInWords(who)} has any of these words.`;
-    const found = await listMemories(options, none, (memories) =>
-      memories.search(memoryOwnerOf(who), { text, words: 'some', limit: limit + 1 }),
-    );
-    if (found.items.length === 0) await expectUserOf(who, options);
-    out.list(MEMORY_COLUMNS, found.items, found.none, limit);
+    const search = { text, words: 'some', limit: limit + 1 } as const;
+    const read = () => withMemories(options, (memories) => memories.search(memoryOwnerOf(who), search));
+    await printStored(out, MEMORY_COLUMNS, { none, limit, expect: () => expectUserOf(who, options), read });
   },
 };

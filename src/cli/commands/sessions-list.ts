@@ -1,9 +1,9 @@
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
 import { SESSION_COLUMNS, withState } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description: 'Works whether the daemon is running or not.',
@@ -21,16 +21,17 @@ export const command: CommandRecord = {
     const { platform } = options;
     const users = await usersNamed(options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
-    const { items, none } = await listFromStore(options, 'No session found.', async (store, settings) => {
-      const filters = users ?? [typeof platform === 'string' ? { platform } : {}];
-      const found = await Promise.all(
-        filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
-      );
-      const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
-      const now = Date.now();
-      return newest.map((session) => withState(session, now, settings));
-    });
-    if (items.length === 0) await expectChannel(options, 'platform');
-    out.list(SESSION_COLUMNS, items, none, limit);
+    const read = () =>
+      withStore(options, async (store, settings) => {
+        const filters = users ?? [typeof platform === 'string' ? { platform } : {}];
+        const found = await Promise.all(
+          filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
+        );
+        const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
+        const now = Date.now();
+        return newest.map((session) => withState(session, now, settings));
+      });
+    const expect = () => expectChannel(options, 'platform');
+    await printStored(out, SESSION_COLUMNS, { none: 'No session found.', limit, expect, read });
   },
 };

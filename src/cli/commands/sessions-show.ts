@@ -2,9 +2,9 @@ import type { StoredTurn } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice.ts';
 import type { CommandRecord } from '../command.ts';
+import { indent, jsonOf } from '../output.ts';
 import { SESSION_DETAILS, sessionNotFound, withState } from '../record-views.ts';
-import { indent, jsonOf } from '../render-table.ts';
-import { isoTime } from '../time-words.ts';
+import { isoTime } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {

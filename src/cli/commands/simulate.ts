@@ -7,13 +7,12 @@ import { EXIT, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import type { Output } from '../output.ts';
 import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
-import { openDaemonRecords } from '../simulate/daemon-records.ts';
-import { KINDS, loadScenario, planBatches, type Scenario } from '../simulate/scenario.ts';
+import { KINDS, loadScenario, openDaemonRecords, planBatches, type Scenario } from '../simulate/scenario.ts';
 import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simulation.ts';
 import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
 import { TOKEN_SHOWS } from '../terminal.ts';
-import { wholeNumber } from '../whole-number.ts';
+import { wholeNumber } from '../typed-values.ts';
 
 /** The buttons of a question. */
 const PRESSES = ['yes', 'no'] as const;

@@ -3,8 +3,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
-import type { Output } from '../output.ts';
-import type { Column } from '../render-table.ts';
+import type { Column, Output } from '../output.ts';
 import {
   adminAddress,
   daemonAddress,

@@ -10,10 +10,9 @@ import {
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
-import type { Output } from '../output.ts';
-import type { Column } from '../render-table.ts';
+import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
-import { durationInWords, isoTimeOrNull } from '../time-words.ts';
+import { durationInWords, isoTimeOrNull } from '../typed-values.ts';
 
 export const command: CommandRecord = {
   description:

@@ -2,7 +2,7 @@ import { readConfiguration } from '../../daemon/admin/settings.ts';
 import { type ToolRegistry, toolTokens, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import type { Column } from '../render-table.ts';
+import type { Column } from '../output.ts';
 
 export const command: CommandRecord = {
   description: [

@@ -10,7 +10,7 @@ import {
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { type Column, jsonOf } from '../render-table.ts';
+import { type Column, jsonOf } from '../output.ts';
 
 export const command: CommandRecord = {
   description: [

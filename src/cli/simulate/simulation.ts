@@ -8,9 +8,8 @@ import {
 import { jsonObject } from '../../channel/json-object.ts';
 import { hasOwnConnection, updateRequest } from '../../channel/simulated-update.ts';
 import { failed, unavailable } from '../cli-error.ts';
-import { failureOf, readBounded, sendRequest } from '../send-request.ts';
-import type { DaemonRecords, MessageEnd } from './daemon-records.ts';
-import { asksForAnswer, type Batch, type Scenario } from './scenario.ts';
+import { failureOf, readBounded, sendRequest } from '../running-daemon.ts';
+import { asksForAnswer, type Batch, type DaemonRecords, type MessageEnd, type Scenario } from './scenario.ts';
 
 /** How often the daemon's records are read, ms. */
 const POLL_MS = 100;

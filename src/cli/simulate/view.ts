@@ -1,5 +1,5 @@
 import { escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
-import { indent } from '../render-table.ts';
+import { indent } from '../output.ts';
 import { isAnswered, type SimulationEvent, type Summary } from './simulation.ts';
 
 /** Longest text of a platform that is printed, in characters. */

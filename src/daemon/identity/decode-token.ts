@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { mayBeInexact, parseExactly } from '../syntax/exact-json.ts';
+import { mayBeInexact, parseExactly } from '../syntax/json.ts';
 import type { Claims } from './identity.ts';
 
 /** Longest token that is examined, in characters (agentd-identity(7), "Checks"). */

@@ -3,7 +3,7 @@ import { basename, dirname, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Loader } from 'cosmiconfig';
 import { isObject } from '../../channel/json-object.ts';
-import { treeFault } from '../syntax/tree-fault.ts';
+import { treeFault } from '../syntax/json.ts';
 import type { LineFinder } from '../syntax/yaml-lines.ts';
 import type { SettingProblem } from './problem.ts';
 

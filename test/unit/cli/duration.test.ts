@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { durationInWords, parseDuration } from '../../../src/cli/time-words.ts';
+import { durationInWords, parseDuration } from '../../../src/cli/typed-values.ts';
 
 describe('a duration', () => {
   it.each([

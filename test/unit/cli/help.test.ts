@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readPage } from '../../../man/build/page.ts';
-import { COMMANDS } from '../../../src/cli/command-index.ts';
+import { COMMANDS } from '../../../src/cli/command.ts';
 import { HELP_TOPICS } from '../../../src/cli/help.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { filesBelow, read } from '../../rules/source-files.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as list } from '../../../src/cli/commands/keys-list.ts';
 import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
 import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
-import { checkSealing } from '../../../src/cli/doctor/sealing.ts';
+import { checkSealing } from '../../../src/cli/doctor/store.ts';
 import { createSeal, keyIdOf, marksOf } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';

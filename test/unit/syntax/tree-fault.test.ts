@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { treeFault } from '../../../src/daemon/syntax/tree-fault.ts';
+import { treeFault } from '../../../src/daemon/syntax/json.ts';
 
 it('counts a shared value each time that it occurs, and a value that contains itself is a fault', () => {
   const shared = [1, 2];

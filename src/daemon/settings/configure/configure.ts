@@ -26,7 +26,7 @@ import {
 } from './cross-checks.ts';
 import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
-import { longestCalls, readSourceEntries } from './tools/read-source-entries.ts';
+import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
 import { findUnknownNames } from './unknown-names.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseExactly } from '../../../src/daemon/syntax/exact-json.ts';
+import { parseExactly } from '../../../src/daemon/syntax/json.ts';
 
 describe('the exact JSON parser', () => {
   it.each([

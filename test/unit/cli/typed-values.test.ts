@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSince, relativeTime } from '../../../src/cli/time-words.ts';
+import { parseSince, relativeTime } from '../../../src/cli/typed-values.ts';
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 
