@@ -182,85 +182,93 @@ function toolsOf(properties: object): object {
 
 const MCP_TOOLS = toolsOf({});
 
-function entry(properties: Readonly<Record<string, object>>, required: readonly string[]): object {
+function entry(properties: Readonly<Record<string, object>>, required: readonly string[]) {
   return { type: 'object', properties, required, additionalProperties: false };
 }
 
+/** The keys of each kind of entry, by the key that every entry of the kind has. */
+const ENTRIES = {
+  openapi: entry(
+    {
+      openapi: { ...TEXT, description: 'Path of an OpenAPI document (3.0 or 3.1), JSON or YAML.' },
+      name: NAME,
+      base_url: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Default: API_BASE_URL.' },
+      credentials: CREDENTIALS,
+      credential: CREDENTIAL,
+      exchange: EXCHANGE,
+      headers: HEADERS,
+      secrets: SECRETS,
+      operations: toolsOf({
+        idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
+        parameters: {
+          type: 'object',
+          description: 'Path parameters, and what their values may be.',
+          additionalProperties: {
+            type: 'object',
+            properties: {
+              allow_slash: { type: 'boolean', description: 'Whether a value may contain a slash.' },
+            },
+            additionalProperties: false,
+          },
+        },
+      }),
+    },
+    ['openapi', 'name', 'operations'],
+  ),
+  mcp: entry(
+    {
+      mcp: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Address of an MCP server.' },
+      name: NAME,
+      credentials: CREDENTIALS,
+      credential: CREDENTIAL,
+      list_credentials: {
+        enum: ['headers', 'exchange'],
+        description: 'The credential with which the tools are listed, and nothing else.',
+      },
+      exchange: EXCHANGE,
+      headers: HEADERS,
+      secrets: SECRETS,
+      timeout_seconds: TIMEOUT,
+      tools: MCP_TOOLS,
+    },
+    ['mcp', 'name', 'tools'],
+  ),
+  command: entry(
+    {
+      command: {
+        type: 'array',
+        items: TEXT,
+        minItems: 1,
+        description: 'An MCP server that agentd starts.',
+      },
+      env: { ...TEXTS, description: 'Its environment.' },
+      name: NAME,
+      credentials: { const: 'none' },
+      secrets: SECRETS,
+      timeout_seconds: TIMEOUT,
+      tools: MCP_TOOLS,
+    },
+    ['command', 'name', 'tools'],
+  ),
+  module: entry(
+    { module: { ...TEXT, description: 'A path, or the name of a package.' }, credential: CREDENTIAL },
+    ['module'],
+  ),
+};
+
+/** The keys that an entry of this kind may have. */
+export function entryKeys(kind: keyof typeof ENTRIES): string[] {
+  return Object.keys(ENTRIES[kind].properties);
+}
+
 /** JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/settings/configure/tools checks it). */
-const SOURCES_SCHEMA: Readonly<Record<string, unknown>> = {
+const SOURCES_SCHEMA: JsonSchema = {
   title: 'tools',
   description:
     'Where the tools of the agent come from: APIs with an OpenAPI document, MCP servers, and modules.',
   type: 'array',
   default: [],
   items: {
-    anyOf: [
-      entry(
-        {
-          openapi: { ...TEXT, description: 'Path of an OpenAPI document (3.0 or 3.1), JSON or YAML.' },
-          name: NAME,
-          base_url: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Default: API_BASE_URL.' },
-          credentials: CREDENTIALS,
-          credential: CREDENTIAL,
-          exchange: EXCHANGE,
-          headers: HEADERS,
-          secrets: SECRETS,
-          operations: toolsOf({
-            idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
-            parameters: {
-              type: 'object',
-              description: 'Path parameters, and what their values may be.',
-              additionalProperties: {
-                type: 'object',
-                properties: {
-                  allow_slash: { type: 'boolean', description: 'Whether a value may contain a slash.' },
-                },
-                additionalProperties: false,
-              },
-            },
-          }),
-        },
-        ['openapi', 'name', 'operations'],
-      ),
-      entry(
-        {
-          mcp: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Address of an MCP server.' },
-          name: NAME,
-          credentials: CREDENTIALS,
-          credential: CREDENTIAL,
-          list_credentials: {
-            enum: ['headers', 'exchange'],
-            description: 'The credential with which the tools are listed, and nothing else.',
-          },
-          exchange: EXCHANGE,
-          headers: HEADERS,
-          secrets: SECRETS,
-          timeout_seconds: TIMEOUT,
-          tools: MCP_TOOLS,
-        },
-        ['mcp', 'name', 'tools'],
-      ),
-      entry(
-        {
-          command: {
-            type: 'array',
-            items: TEXT,
-            minItems: 1,
-            description: 'An MCP server that agentd starts.',
-          },
-          env: { ...TEXTS, description: 'Its environment.' },
-          name: NAME,
-          credentials: { const: 'none' },
-          secrets: SECRETS,
-          timeout_seconds: TIMEOUT,
-          tools: MCP_TOOLS,
-        },
-        ['command', 'name', 'tools'],
-      ),
-      entry(
-        { module: { ...TEXT, description: 'A path, or the name of a package.' }, credential: CREDENTIAL },
-        ['module'],
-      ),
-    ],
+    anyOf: Object.values(ENTRIES),
   },
 };

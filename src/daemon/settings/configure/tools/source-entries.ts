@@ -7,6 +7,7 @@ import type {
   OpenApiEntry,
   SourceEntry,
 } from '../../../tools/source-entry.ts';
+import { entryKeys } from '../../json-schema.ts';
 import type { SettingProblem } from '../../problem.ts';
 import type { StructuredValue } from '../../sources.ts';
 import { ConfigNode } from '../config-node.ts';
@@ -92,11 +93,9 @@ export function longestCalls(entries: readonly SourceEntry[], run_seconds: numbe
   );
 }
 
-const MODULE_KEYS = ['module', 'credential'];
-
 /** Reads an entry with the key `module`; undefined if it has a problem. The module itself is not loaded. */
 function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {
-  node.onlyKeys(MODULE_KEYS);
+  node.onlyKeys(entryKeys('module'));
   const module = node
     .child('module')
     .text('a path such as ./tools/refund.ts, or the name of an installed package');
@@ -106,21 +105,9 @@ function readModuleEntry(node: ConfigNode): ModuleEntry | undefined {
   return { kind: 'module', place, module, folder: node.folder, ...(credential && { credential }) };
 }
 
-const OPENAPI_KEYS = [
-  'openapi',
-  'name',
-  'base_url',
-  'credentials',
-  'credential',
-  'exchange',
-  'headers',
-  'secrets',
-  'operations',
-];
-
 /** Reads an entry with the key `openapi`; undefined if it has a problem. The document itself is not read. */
 function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry | undefined {
-  node.onlyKeys(OPENAPI_KEYS);
+  node.onlyKeys(entryKeys('openapi'));
   const path = node.child('openapi').text('the path of an OpenAPI document, JSON or YAML');
   const name = readName(node);
   const base_url = readBaseUrl(node.child('base_url'), context);
@@ -162,19 +149,6 @@ function readBaseUrl(node: ConfigNode, { api_base_url }: EntryContext): string |
   return api_base_url;
 }
 
-const MCP_KEYS = [
-  'mcp',
-  'name',
-  'credentials',
-  'credential',
-  'list_credentials',
-  'exchange',
-  'headers',
-  'secrets',
-  'timeout_seconds',
-  'tools',
-];
-const STDIO_KEYS = ['command', 'env', 'name', 'credentials', 'secrets', 'timeout_seconds', 'tools'];
 const LIST_CREDENTIALS = ['headers', 'exchange'] as const satisfies readonly ListCredentials[];
 /** The longest time that a run of the agent can take, seconds. */
 const MAX_TIMEOUT = 600;
@@ -187,7 +161,7 @@ const RIGHT_ENV = `names and values, such as { LOG: debug }; a secret as \${SETT
  * Reads an entry with the key `mcp`: a server that is reached through streamable HTTP. Undefined if it has a problem.
  */
 function readMcpEntry(node: ConfigNode, context: EntryContext): McpEntry | undefined {
-  node.onlyKeys(MCP_KEYS);
+  node.onlyKeys(entryKeys('mcp'));
   const url = readUrl(node.child('mcp'), { query: true });
   const name = readName(node);
   const list = node.child('tools');
@@ -239,7 +213,7 @@ function readTimeout(node: ConfigNode): number | undefined {
 
 /** Reads an entry with the key `command`: an MCP server that agentd starts. Undefined if it has a problem. */
 function readStdioEntry(node: ConfigNode, context: EntryContext): McpEntry | undefined {
-  node.onlyKeys(STDIO_KEYS);
+  node.onlyKeys(entryKeys('command'));
   const command = readCommand(node.child('command'));
   const name = readName(node);
   const list = node.child('tools');
