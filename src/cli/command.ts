@@ -72,7 +72,7 @@ export interface CommandCall {
  */
 export type OptionValues = Readonly<Record<string, unknown>>;
 
-export function completeCommand(name: string, summary: string, record: CommandRecord): Command {
+function completeCommand(name: string, summary: string, record: CommandRecord): Command {
   const terms = <Details>(of: Terms<Details> = {}) =>
     Object.entries(of).map(([form, about]) => ({
       form,

@@ -16,7 +16,7 @@ import { EXIT, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 
 /** The folder in which `serve --dev` keeps its files, relative to its working directory. */
-export const DEV_FOLDER = '.agentd';
+const DEV_FOLDER = '.agentd';
 
 /**
  * Where a command looks for settings. It looks where the daemon looks. If the program has found settings of `serve
@@ -55,7 +55,7 @@ export async function coreSettings(
 }
 
 /** The file in which `serve --dev` keeps its settings for other terminals, relative to its working directory. */
-export const DEV_FILE = `${DEV_FOLDER}/env`;
+const DEV_FILE = `${DEV_FOLDER}/env`;
 
 /** Printed by commands that use these settings. */
 export const USING_DEV_SETTINGS = `Using the settings of \`serve --dev\` in ${DEV_FILE}.`;
@@ -100,8 +100,8 @@ export function settingsHint({ command, code, options, usesDev }: EndedCommand, 
 }
 
 /** These commands find the settings of `serve --dev` themselves, or create them. */
-const WITHOUT = ['serve', 'simulate'];
-const NOT_FOUND: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
+const WITHOUT_HINT = ['serve', 'simulate'];
+const CODES_WITH_HINT: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
 
 /**
  * A hint for a command that failed without using the settings of `serve --dev`, if `serve --dev` has run in the working
@@ -110,7 +110,7 @@ const NOT_FOUND: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
  * @param options the options of the program, which may name other settings
  */
 function devHint(command: string, code: number, options: OptionValues, cwd: string): string | null {
-  if (WITHOUT.includes(command) || !NOT_FOUND.includes(code)) return null;
+  if (WITHOUT_HINT.includes(command) || !CODES_WITH_HINT.includes(code)) return null;
   if (options.envFile !== undefined || options.config !== undefined) return null;
   if (!existsSync(join(cwd, DEV_FILE))) return null;
   return `For the daemon of \`serve --dev\` in this directory, add --env-file ${DEV_FILE}.`;

@@ -3,13 +3,13 @@ import { COMMANDS, type CommandExamples } from './command.ts';
 import { wrapText } from './wrap-text.ts';
 
 /** A complaint of a user, and the commands that show its cause. */
-export interface Complaint {
+interface Complaint {
   words: string;
   commands: readonly string[];
 }
 
 /** A subject of `agentd help TOPIC`: what to know first, the commands for it, and the manual pages to read next. */
-export interface HelpTopic {
+interface HelpTopic {
   /** As typed. */
   name: string;
   summary: string;

@@ -8,7 +8,7 @@ import type { Column } from './output.ts';
 import { relativeTime } from './typed-values.ts';
 
 /** A message of the inbox, with the data that its next attempt depends on. */
-export interface ListedMessage extends InboxMessage {
+interface ListedMessage extends InboxMessage {
   /** The outage of its platform, if the platform cannot be reached. */
   outage: Outage | undefined;
   /** Whether no earlier message of its session is open. */

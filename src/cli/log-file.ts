@@ -11,7 +11,7 @@ const POLL_MS = 250;
 const NEWLINE = 0x0a;
 
 /** The lines that `tail` read, and where `follow` continues. */
-export interface Tail {
+interface Tail {
   /** Oldest first, without line ends. */
   lines: string[];
   /** Whether earlier lines match, too. */
@@ -214,7 +214,7 @@ function unlessMissing(error: NodeJS.ErrnoException): null {
 }
 
 /** A file to which the log was moved. */
-export interface RotatedFile {
+interface RotatedFile {
   path: string;
   isCompressed: boolean;
 }

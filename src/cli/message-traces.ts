@@ -4,7 +4,7 @@ import { isoTime } from './typed-values.ts';
 import type { UserNamed } from './who.ts';
 
 /** One message. */
-export interface MessageTrace {
+interface MessageTrace {
   trace: TraceRecord;
   /** What the message waits for, in the words of `agentd inbox`. Null if the message has ended. */
   waits: string | null;

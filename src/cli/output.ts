@@ -33,7 +33,7 @@ export interface Output {
   write(text: string): void;
   /** Prints a line to stderr, like the text of `data`. */
   note(text: string): void;
-  /** The text of a table (render-table.ts). */
+  /** The text of a table (`renderTable`). */
   table<T>(columns: readonly Column<T>[], items: readonly T[], width?: number): string;
   /** The text of one item, a line for each value. */
   details<T>(columns: readonly Column<T>[], item: T): string;
@@ -46,7 +46,7 @@ export interface Sink {
   columns?: number;
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   json: boolean;
   stdout: Sink;
   stderr: Sink;

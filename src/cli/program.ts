@@ -23,7 +23,7 @@ export interface Streams {
  * Runs one command line.
  *
  * @param argv the arguments after the program's name
- * @returns the exit code (exit-codes.ts); never throws, never exits
+ * @returns the exit code; never throws, never exits
  */
 export async function runProgram(argv: readonly string[], streams: Streams): Promise<number> {
   const [first, word = ''] = argv;

@@ -18,13 +18,13 @@ import type { Column } from './output.ts';
 import { isoTime } from './typed-values.ts';
 
 /** A person as operators see it: the claims that identify the person. */
-export interface PersonView {
+interface PersonView {
   sub: string;
   issuer: string | null;
   tenant_id: string | null;
 }
 
-export interface SessionWithState extends Session {
+interface SessionWithState extends Session {
   state: SessionState;
 }
 
@@ -96,7 +96,7 @@ export function personView(key: PersonKey | null): PersonView | null {
   return { sub, issuer: issuer || null, tenant_id: tenant || null };
 }
 
-export function personInWords(person: PersonView | null): string {
+function personInWords(person: PersonView | null): string {
   if (person === null) return 'nobody';
   const { sub, issuer, tenant_id } = person;
   const of = [issuer && `issuer ${issuer}`, tenant_id && `tenant ${tenant_id}`].filter(Boolean).join(', ');

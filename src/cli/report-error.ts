@@ -3,7 +3,7 @@ import { CliError, EXIT } from './cli-error.ts';
 import type { Sink } from './output.ts';
 
 /** How an error is reported: what happened, what to do, and the exit code. */
-export interface ErrorReport {
+interface ErrorReport {
   message: string;
   advice?: string;
   exitCode: number;

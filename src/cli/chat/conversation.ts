@@ -202,7 +202,7 @@ export interface ServerEvent {
 }
 
 /** Longest line and longest data of an event, in characters: much longer than any reply. */
-const LENGTH_MAX = 8_388_608;
+const EVENT_LENGTH_MAX = 8_388_608;
 
 /**
  * Reads an event stream (WHATWG HTML, "Interpreting an event stream") from pieces that may be cut anywhere: within a
@@ -236,8 +236,8 @@ export class EventParser {
       if (line === '') events.push(...this.#dispatch());
       else this.#field(line);
     }
-    if (this.#line.length > LENGTH_MAX || this.#length > LENGTH_MAX)
-      throw new RangeError(`an event has more than ${LENGTH_MAX} characters`);
+    if (this.#line.length > EVENT_LENGTH_MAX || this.#length > EVENT_LENGTH_MAX)
+      throw new RangeError(`an event has more than ${EVENT_LENGTH_MAX} characters`);
     return events;
   }
 

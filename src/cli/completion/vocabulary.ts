@@ -21,7 +21,7 @@ export interface OptionWords {
 }
 
 /** The words that can be typed after one command. */
-export interface CommandWords {
+interface CommandWords {
   /** The command as it is typed after `agentd`; empty for the program itself. */
   at: string;
   next: readonly Word[];

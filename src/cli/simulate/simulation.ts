@@ -25,7 +25,7 @@ interface Pending {
   end: MessageEnd | null;
 }
 
-export interface SimulationParts {
+interface SimulationParts {
   scenario: Scenario;
   daemon: URL;
   /** Null if the daemon's records cannot be read. */

@@ -33,7 +33,7 @@ export async function loadOneBundled(name: string): Promise<ChannelPlugin | null
 }
 
 /** The rules for the name of a new channel. */
-export interface ChannelNames {
+interface ChannelNames {
   isName(name: string): boolean;
   /** The rule in words. */
   rule: string;

@@ -30,7 +30,7 @@ const ID = 'agentd-tools-call';
 /** Nothing is stored here, so nothing is sealed. */
 const SEAL = createSeal(undefined);
 
-export interface OperatorCall {
+interface OperatorCall {
   tool: Tool;
   /** The arguments as the operator wrote them, in the names of the tool's schema. */
   given: unknown;

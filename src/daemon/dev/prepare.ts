@@ -56,7 +56,7 @@ export interface Dev {
 }
 
 /** The services of the daemon that the sample company uses. */
-export type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
+type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
 
 /** The name of the env file in `.agentd/`. */
 const ENV_FILE = 'env';

@@ -27,7 +27,7 @@ const RETRY_AFTER_SECONDS = 1;
 /** Probes have no body. */
 const NO_BODY = new Uint8Array();
 
-export interface AdminServer {
+interface AdminServer {
   /** Rejects with the system's error if it cannot listen. */
   listen(address: ListenAddress): Promise<ListeningAddress>;
   /** Ends every connection. */

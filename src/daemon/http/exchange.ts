@@ -16,7 +16,7 @@ export const { createServer, STATUS_CODES, validateHeaderName, validateHeaderVal
 export interface Exchange {
   /** request-id */
   request_id: string;
-  /** request-id; address of the client, by TRUST_PROXY (client-address.ts) */
+  /** request-id; address of the client, by TRUST_PROXY */
   address: string;
   /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;

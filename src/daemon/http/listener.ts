@@ -23,7 +23,7 @@ const MAX_HEADER_SIZE = 32_768;
 /** Maximum number of connections. There is room for 10,000 open streams. Further connections are dropped. */
 const MAX_CONNECTIONS = 16_384;
 
-export interface ListenerOptions {
+interface ListenerOptions {
   /** KEEP_ALIVE_SECONDS */
   keepAliveSeconds: number;
   /** Maximum time for a request to arrive, ms; for tests. */
@@ -43,7 +43,7 @@ export interface InheritedSocket {
 }
 
 /** Where a server listens, and the setting that determines it. */
-export interface ListenTarget {
+interface ListenTarget {
   /** Undefined means every address of the machine. */
   host: string | undefined;
   /** 0 means any free port. */

@@ -8,7 +8,7 @@ type WatchedMemory = Pick<LongTermMemory, 'isAvailable' | 'check'>;
 /** The result of one check of `/ready`. */
 export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
 
-export interface ReadinessReport {
+interface ReadinessReport {
   /** `degraded`: the daemon should get requests, but answers some of them with 503. */
   status: 'ok' | 'degraded' | 'failed';
   /** Why the daemon should get no requests now; null if it should get requests. */

@@ -22,7 +22,7 @@ const DAEMONS_OWN: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-export interface StreamParts {
+interface StreamParts {
   /** Aborts when open streams must end. */
   stopping: AbortSignal;
   log: Log;
@@ -46,7 +46,7 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
 type RouteHeaders = NonNullable<ChannelResponse['headers']>;
 
 /** Sets the headers of a route. If one of them cannot be sent, throws before any header is set. */
-export function setHeaders(ctx: Context, headers: RouteHeaders): void {
+function setHeaders(ctx: Context, headers: RouteHeaders): void {
   checkHeaders(headers);
   for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
 }

@@ -37,7 +37,7 @@ const LAST_REQUESTS = 2500;
 /** Time in which the last answers must be sent when the server closes, ms. */
 const FAREWELL = 1000;
 
-export interface ServerParts {
+interface ServerParts {
   settings: Settings;
   store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
   tokens: TokenValidator;

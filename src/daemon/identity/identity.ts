@@ -106,7 +106,7 @@ export function personOf(credential: Credential): PersonKey | null {
   return credential.kind === 'person' ? credential.verdict.person : null;
 }
 
-export type NoCredential =
+type NoCredential =
   | 'no_token'
   /** The sender has no link. Only on channels that look for a link. */
   | 'no_link'

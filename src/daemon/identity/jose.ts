@@ -23,7 +23,7 @@ const RENEW_AGAIN_MS = 5000;
 /** Age at which the set is no longer used, ms. A withdrawn key must not be trusted for long during an outage. */
 const MAX_AGE_MS = 3_600_000;
 
-/** The key set cannot be fetched or read; `cause` says why. It is then not known whether a signature is valid. */
+/** The key set cannot be fetched or readBody; `cause` says why. It is then not known whether a signature is valid. */
 export class KeySetUnreachable extends Error {
   constructor(cause: unknown) {
     super('The key set at JWT_JWKS_URL cannot be reached.', { cause });
@@ -115,7 +115,7 @@ async function collect(keys: AsyncIterable<webcrypto.CryptoKey>): Promise<webcry
   return collected;
 }
 
-const MAX_BYTES = 262_144;
+const KEY_SET_MAX_BYTES = 262_144;
 
 interface KeySetSource {
   /**
@@ -147,7 +147,7 @@ function boundedFetch(): KeySetSource {
       // attempted.
       if (failure && begun >= failure.at && begun < failure.until) throw failure.cause;
       try {
-        const body = await read(await fetch(url, options));
+        const body = await readBody(await fetch(url, options));
         failure = undefined;
         fetchedAt = Date.now();
         return new Response(body);
@@ -160,7 +160,7 @@ function boundedFetch(): KeySetSource {
   };
 }
 
-async function read(response: Response): Promise<string> {
+async function readBody(response: Response): Promise<string> {
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`Expected status 200, got ${response.status}.`);
@@ -169,7 +169,7 @@ async function read(response: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw new Error(`Expected at most ${MAX_BYTES} bytes.`);
+    if (bytes > KEY_SET_MAX_BYTES) throw new Error(`Expected at most ${KEY_SET_MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

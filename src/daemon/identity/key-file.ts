@@ -89,7 +89,7 @@ export function newKeyAdvice(path: string): string {
 }
 
 /** The keys in the content of a key file, unchecked. */
-export function keysOfContent(content: string): Secret {
+function keysOfContent(content: string): Secret {
   return new Secret(content.replace(/\r?\n$/, ''));
 }
 
@@ -105,7 +105,7 @@ function unusable(path: string, problem: string, cause?: unknown): Configuration
 }
 
 /** Makes renames and links in a directory durable, so that they survive a crash of the machine. */
-export async function syncDirectory(path: string): Promise<void> {
+async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
     await directory.sync();

@@ -11,6 +11,61 @@ import type { Log } from '../process/log.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 
+/** A setting has no usable key. The error never quotes the value. */
+export class UnusableKey extends Error {
+  readonly setting: string;
+  readonly problem: string;
+  /** What a correct value would be. */
+  readonly right: string;
+
+  constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
+    super(`${setting} ${problem}: ${right}`, options);
+    this.name = 'UnusableKey';
+    this.setting = setting;
+    this.problem = problem;
+    this.right = right;
+  }
+}
+
+/** The input of a signature check. */
+export interface Signed {
+  /** Header and payload as written, which are the signed text. */
+  signed: string;
+  /** The signature as written, in base64url. */
+  signature: string;
+  /** Which key of a set was used, according to the header. Not trusted. */
+  kid: unknown;
+}
+
+/**
+ * Whether a key fits a token. If there are several keys, the position of the first one that does, from 1, so that an
+ * operator sees when an old key is no longer needed.
+ */
+export type KeyFit = boolean | number;
+
+/** The keys that check signatures. Imported once at the start, since importing costs more than checking. */
+export interface VerificationKeys {
+  /**
+   * Whether the token was signed with one of these keys. Each key is tried at most once. Called only for tokens
+   * with the configured `alg`. Throws if this is not known because the key set cannot be reached.
+   */
+  verify(token: Signed): KeyFit | Promise<KeyFit>;
+}
+
+/**
+ * Whether a token is signed with this secret (HS256). jose is not used, because its WebCrypto runs each check on
+ * another thread. That costs three times as much, and messages that arrive together would be written separately, with a
+ * sync of the disk for each.
+ *
+ * The signatures are compared in constant time, and as texts, because a signature has only one valid spelling (see
+ * `isSignedWithKey`).
+ */
+function isSignedWithSecret(secret: KeyObject, { signed, signature }: Signed): boolean {
+  const right = Buffer.from(createHmac('sha256', secret).update(signed).digest('base64url'));
+  const given = Buffer.from(signature);
+  return given.length === right.length && timingSafeEqual(given, right);
+}
+
 export type KeySettings = Pick<
   Settings,
   'JWT_ALGORITHM' | 'JWT_SECRET_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_JWKS_URL' | 'JWT_VERIFY_SIGNATURE'
@@ -165,7 +220,7 @@ export function listedKeys(value: string): readonly string[] {
 }
 
 /** @throws UnusableKey if there are too many keys */
-export function expectFewKeys(setting: string, { length }: readonly unknown[]): void {
+function expectFewKeys(setting: string, { length }: readonly unknown[]): void {
   if (length <= KEYS_MAX) return;
   const right = `at most ${KEYS_MAX}, one per line; remove the keys that no valid token is signed with`;
   throw new UnusableKey(setting, `has ${length} keys`, right);
@@ -175,7 +230,7 @@ function linesOf(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line.replaceAll('\\n', '').trim() !== '');
 }
 
-const SETTING = 'JWT_SECRET_KEY';
+const SECRET_SETTING = 'JWT_SECRET_KEY';
 /** A public key as PEM, for SSH, or as a JWK. */
 const PUBLIC_KEY =
   /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*(?:ssh-|ecdsa-sha2-|sk-)\S+ AAAA|"kty"\s*:\s*"(?:RSA|EC|OKP)"/m;
@@ -193,23 +248,23 @@ export function sharedSecrets(secret: Secret): readonly Secret[] {
   const text = secret.reveal();
   if (PUBLIC_KEY.test(text) || holdsBarePublicKey(text)) {
     throw new UnusableKey(
-      SETTING,
+      SECRET_SETTING,
       'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
       'a secret that only the site and agentd know; or JWT_ALGORITHM=RS256, if the site signs with a private key',
     );
   }
   const keys = listedKeys(text);
-  expectFewKeys(SETTING, keys);
+  expectFewKeys(SECRET_SETTING, keys);
   if (keys.some((key) => TORN_PEM.test(key))) {
     throw new UnusableKey(
-      SETTING,
+      SECRET_SETTING,
       'has a line that begins or ends a PEM block, which would be a secret that anybody knows',
       'one secret per line',
     );
   }
   if (keys.length > 1 && keys.some((key) => COMMENT.test(key))) {
     throw new UnusableKey(
-      SETTING,
+      SECRET_SETTING,
       'has a line that begins with `# `, which would be a secret',
       'secrets only',
     );
@@ -233,61 +288,7 @@ function holdsBarePublicKey(text: string): boolean {
 /** The secret that signs. @throws UnusableKey */
 export function signingSecret(secret: Secret): Secret {
   const [first] = sharedSecrets(secret);
-  if (first === undefined) throw new UnusableKey(SETTING, 'is empty', 'HS256 needs the signing secret');
+  if (first === undefined)
+    throw new UnusableKey(SECRET_SETTING, 'is empty', 'HS256 needs the signing secret');
   return first;
-}
-
-/** A setting has no usable key. The error never quotes the value. */
-export class UnusableKey extends Error {
-  readonly setting: string;
-  readonly problem: string;
-  /** What a correct value would be. */
-  readonly right: string;
-
-  constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
-    super(`${setting} ${problem}: ${right}`, options);
-    this.name = 'UnusableKey';
-    this.setting = setting;
-    this.problem = problem;
-    this.right = right;
-  }
-}
-
-/** The input of a signature check. */
-export interface Signed {
-  /** Header and payload as written, which are the signed text. */
-  signed: string;
-  /** The signature as written, in base64url. */
-  signature: string;
-  /** Which key of a set was used, according to the header. Not trusted. */
-  kid: unknown;
-}
-
-/**
- * Whether a key fits a token. If there are several keys, the position of the first one that does, from 1, so that an
- * operator sees when an old key is no longer needed.
- */
-export type KeyFit = boolean | number;
-
-/** The keys that check signatures. Imported once at the start, since importing costs more than checking. */
-export interface VerificationKeys {
-  /**
-   * Whether the token was signed with one of these keys. Each key is tried at most once. Called only for tokens with the configured `alg`. Throws if
-   * this is not known because the key set cannot be reached.
-   */
-  verify(token: Signed): KeyFit | Promise<KeyFit>;
-}
-
-/**
- * Whether a token is signed with this secret (HS256). jose is not used, because its WebCrypto runs each check on
- * another thread. That costs three times as much, and messages that arrive together would be written separately, with a
- * sync of the disk for each.
- *
- * The signatures are compared in constant time, and as texts, because a signature has only one valid spelling (see
- * rsa-signature.ts).
- */
-function isSignedWithSecret(secret: KeyObject, { signed, signature }: Signed): boolean {
-  const right = Buffer.from(createHmac('sha256', secret).update(signed).digest('base64url'));
-  const given = Buffer.from(signature);
-  return given.length === right.length && timingSafeEqual(given, right);
 }

@@ -32,7 +32,7 @@ export interface Examination {
   now: number;
 }
 
-export interface TokenCheck {
+interface TokenCheck {
   /** Name for people and for `token verify --json`; stable. */
   check: string;
   /** Why the token is invalid if this check fails. */
@@ -45,7 +45,7 @@ export interface TokenCheck {
 
 /**
  * The token validation decision sequence (agentd-identity(7), "Checks"). The first check that fails gives the reason.
- * The list is used in two ways: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
+ * The list is used in two ways: the daemon (createValidator) stops at the first failure; `agentd token verify` shows every
  * step (walkChecks).
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [
@@ -116,7 +116,7 @@ export type CheckOutcome =
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
 /** Runs one check; never throws. A check that cannot be run (a key set that cannot be reached) fails. */
-export async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
+async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };
   try {

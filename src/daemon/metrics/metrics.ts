@@ -19,7 +19,7 @@ export interface Gauges {
   lastBackupAt(): number | null;
 }
 
-export interface InboxGauge {
+interface InboxGauge {
   platform: string;
   state: string;
   messages: number;

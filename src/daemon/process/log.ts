@@ -8,7 +8,7 @@ import { LogFile, LogOutput, standardError } from './log-output.ts';
 
 export type Log = pino.Logger;
 
-export interface LogOptions {
+interface LogOptions {
   level: string;
   /** The log is also written to this file, one JSON object per line. */
   file?: string | undefined;

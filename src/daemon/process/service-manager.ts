@@ -10,7 +10,7 @@ const PROGRAM = 'systemd-notify';
 const TIMEOUT_MS = 10_000;
 
 /** The protocol's variables, sd_notify(3) and sd_watchdog_enabled(3). */
-export interface NotifyEnvironment {
+interface NotifyEnvironment {
   NOTIFY_SOCKET?: string | undefined;
   WATCHDOG_USEC?: string | undefined;
   WATCHDOG_PID?: string | undefined;
@@ -18,7 +18,7 @@ export interface NotifyEnvironment {
 }
 
 /** Sends one notification. Rejects if it could not be sent. */
-export type SendNotification = (...assignments: string[]) => Promise<void>;
+type SendNotification = (...assignments: string[]) => Promise<void>;
 
 /**
  * Tells the service manager (systemd) that the daemon is ready, stopping, and alive (sd_notify(3)). It does nothing

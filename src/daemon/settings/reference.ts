@@ -99,7 +99,7 @@ function schemaOf(record: TextRecord): JsonSchema {
 }
 
 /** An example in which every line is a comment. */
-export const TEXTS_EXAMPLE = `
+const TEXTS_EXAMPLE = `
 # texts:
 #   de:
 #     confirm: ['ja', 'ok', 'ja bitte']

@@ -150,8 +150,8 @@ export function isBlank(value: unknown): boolean {
 }
 
 export const DEFAULT_ENV_FILE = '.env';
-const MAX_BYTES = 1_048_576;
-const RIGHT = 'lines of the form NAME=value, at most 1 MiB';
+const ENV_FILE_MAX_BYTES = 1_048_576;
+const RIGHT_ENV_FILE = 'lines of the form NAME=value, at most 1 MiB';
 
 /**
  * The settings of the named file, which must exist, or of `.env` in the working directory if it exists. Any line other
@@ -163,14 +163,14 @@ async function readEnvFile(
 ): Promise<{ layer: Layer | null; problems: SettingProblem[] }> {
   const source = named ?? DEFAULT_ENV_FILE;
   const path = resolve(cwd, source);
-  const refuse = (problem: string, right = RIGHT) => ({
+  const refuse = (problem: string, right = RIGHT_ENV_FILE) => ({
     layer: null,
     problems: [{ setting: source, value: null, source: null, problem, right }],
   });
 
   let text: string;
   try {
-    if ((await stat(path)).size > MAX_BYTES) return refuse('is larger than 1 MiB');
+    if ((await stat(path)).size > ENV_FILE_MAX_BYTES) return refuse('is larger than 1 MiB');
     text = (await readFile(path, 'utf8')).replace(/^\u{feff}/u, '').replaceAll('\r\n', '\n');
   } catch (error) {
     const { code = 'unknown' } = error as NodeJS.ErrnoException;
@@ -184,7 +184,7 @@ async function readEnvFile(
       value: null,
       source: null,
       problem: 'is neither NAME=value, nor a comment, nor blank',
-      right: RIGHT,
+      right: RIGHT_ENV_FILE,
     })),
   };
 }

@@ -44,7 +44,7 @@ export interface TelemetryOptions {
   version: string;
 }
 
-export type TelemetrySettings = Pick<Settings, Extract<keyof Settings, `OTEL_${string}`>>;
+type TelemetrySettings = Pick<Settings, Extract<keyof Settings, `OTEL_${string}`>>;
 
 type Switches = Pick<
   TelemetrySettings,

@@ -27,7 +27,7 @@ import type { SourceSecrets } from './source-secrets.ts';
 import { readToolEntries } from './tool-entries.ts';
 
 /** The values that entries refer to. */
-export interface EntryContext {
+interface EntryContext {
   /** `API_BASE_URL`. Null if it is not set; undefined if it is wrong, which is reported. */
   readonly api_base_url: string | null | undefined;
   readonly secrets: SourceSecrets;

@@ -128,13 +128,13 @@ export function isSafe(address: string): boolean {
 }
 
 /** The tools that an entry lists, as they were read. */
-export interface ToolList {
+interface ToolList {
   node: ConfigNode;
   entries: Readonly<Record<string, ToolEntry>>;
 }
 
 /** The destination of the requests of a source. */
-export interface Destination {
+interface Destination {
   /** Undefined if it is missing or wrong, which is reported. */
   url: string | undefined;
   /** `API_BASE_URL`. Null if it is not set; undefined if it is wrong, which is reported. */
@@ -235,7 +235,8 @@ function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination:
   }
 }
 
-const RIGHT = '{ header: X-User-Token }, { header: Authorization, scheme: Token } or { cookie: session }';
+const RIGHT_CREDENTIAL =
+  '{ header: X-User-Token }, { header: Authorization, scheme: Token } or { cookie: session }';
 const RIGHT_HEADER = 'the name of a header such as X-User-Token';
 const COOKIE_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
 const SCHEME = /^[A-Za-z][A-Za-z0-9_-]{0,30}$/;
@@ -246,20 +247,23 @@ const OF_MESSAGE =
 /** Reads `credential` of an entry: where its requests carry the token. Undefined if it is absent or wrong. */
 export function readCredential(node: ConfigNode): CredentialForm | undefined {
   if (node.isAbsent) return undefined;
-  if (node.members(RIGHT).length === 0)
-    return typeof node.value === 'object' ? node.refuse('is empty', RIGHT) : undefined;
+  if (node.members(RIGHT_CREDENTIAL).length === 0)
+    return typeof node.value === 'object' ? node.refuse('is empty', RIGHT_CREDENTIAL) : undefined;
   const query = node.child('query');
   if (query.value !== undefined)
-    return query.refuse('would put the token into addresses, which servers and proxies log', RIGHT);
+    return query.refuse(
+      'would put the token into addresses, which servers and proxies log',
+      RIGHT_CREDENTIAL,
+    );
   node.onlyKeys(['header', 'scheme', 'cookie']);
   const [header, scheme, cookie] = [node.child('header'), node.child('scheme'), node.child('cookie')];
   if (header.isAbsent === cookie.isAbsent)
     return node.refuse(
       header.isAbsent ? 'names neither a header nor a cookie' : 'names a header and a cookie',
-      RIGHT,
+      RIGHT_CREDENTIAL,
     );
   if (!cookie.isAbsent) {
-    if (!scheme.isAbsent) scheme.refuse('belongs to a header, not to a cookie', RIGHT);
+    if (!scheme.isAbsent) scheme.refuse('belongs to a header, not to a cookie', RIGHT_CREDENTIAL);
     return readCookie(cookie);
   }
   return readHeader(header, scheme);
@@ -287,7 +291,7 @@ function readHeader(node: ConfigNode, scheme_node: ConfigNode): CredentialForm |
   return { header, scheme };
 }
 
-const REFERENCE = /\$\{([^}]*)\}/g;
+const SECRET_REFERENCE = /\$\{([^}]*)\}/g;
 
 /** The secrets that one entry may use. */
 export interface EntrySecrets {
@@ -307,14 +311,15 @@ export function fillSecrets(
 ): string | undefined {
   const text = node.text(right);
   if (text === undefined) return undefined;
-  const names = [...text.matchAll(REFERENCE)].map(([, name = '']) => name);
+  const names = [...text.matchAll(SECRET_REFERENCE)].map(([, name = '']) => name);
   const unlisted = names.filter((name) => !listed.includes(name));
   for (const name of new Set(unlisted)) {
     node.refuse(`refers to \${${name}}, which the entry does not list`, `secrets: [${name}] in the entry`);
   }
   if (unlisted.length > 0) return undefined;
-  if (text.replace(REFERENCE, '').includes(`\${`)) return node.refuse(`has a \`\${\` without a \`}\``, right);
+  if (text.replace(SECRET_REFERENCE, '').includes(`\${`))
+    return node.refuse(`has a \`\${\` without a \`}\``, right);
   // A missing value is reported once, under the name of the secret.
   if (names.some((name) => !values.get(name))) return undefined;
-  return text.replace(REFERENCE, (_reference, name: string) => values.get(name)?.reveal() ?? '');
+  return text.replace(SECRET_REFERENCE, (_reference, name: string) => values.get(name)?.reveal() ?? '');
 }
