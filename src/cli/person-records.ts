@@ -14,6 +14,7 @@ import { MESSAGE_DETAILS } from './inbox-view.ts';
 import { jsonOf } from './output.ts';
 import {
   ACTION_COLUMNS,
+  type ActionView,
   actionView,
   LINK_COLUMNS,
   linkView,
@@ -73,7 +74,7 @@ export function recordsView(
     })),
     links: links.map((link) => jsonOf(LINK_COLUMNS, linkView(link, now, seal, settings))),
     memories: memories.map((memory) => jsonOf(MEMORY_COLUMNS, memory)),
-    actions: actions.map((action) => jsonOf(ACTION_COLUMNS, actionView(action, now, seal))),
+    actions: actions.map((action) => jsonOf<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
     inbox: inbox.map((message) =>
       jsonOf(MESSAGE_DETAILS, { ...message, outage: undefined, isFirst: true, now, settings }),
     ),

@@ -1,7 +1,6 @@
 import {
   type ExpirySettings,
   type LinkState,
-  type OpenedAction,
   openAction,
   openLink,
   type Session,
@@ -135,19 +134,9 @@ export function sessionNotFound(id: string): CliError {
 }
 
 /** A link without its token. */
-interface LinkView {
-  platform: string;
-  user_id: string;
-  state: LinkState;
-  email: string | null;
-  person: PersonView | null;
-  token_expires_at: number | null;
-  link_expires_at: number;
-  /** The earlier of `token_expires_at` and `link_expires_at`; null if the token cannot be read. */
-  expires_at: number | null;
-}
+type LinkView = ReturnType<typeof linkView>;
 
-export function linkView(...args: Parameters<typeof openLink>): LinkView {
+export function linkView(...args: Parameters<typeof openLink>) {
   const { holder, ...link } = openLink(...args);
   if (holder === null)
     return { ...link, email: null, person: null, token_expires_at: null, expires_at: null };
@@ -157,6 +146,7 @@ export function linkView(...args: Parameters<typeof openLink>): LinkView {
     email: claims.email,
     person: personView(person),
     token_expires_at,
+    // The earlier of the two.
     expires_at: Math.min(token_expires_at, link.link_expires_at),
   };
 }
@@ -189,29 +179,13 @@ export const MEMORY_COLUMNS: readonly Column<Memory>[] = [
   { json: 'turn_id' },
 ];
 
-/** An action as operators see it. */
-export interface ActionView {
-  action_id: string;
-  time: number;
-  finished_at: number | null;
-  tool: string;
-  /** Null if no encryption key decrypts it. */
-  summary: string | null;
-  arguments: unknown;
-  outcome: OpenedAction['outcome'];
-  status: number | null;
-  attempts: number;
-  confirmed: boolean;
-  platform: string | null;
-  user_id: string | null;
-  session_id: string | null;
-  /** The request that made the call, if it is known; null after TRACE_RETENTION_DAYS. */
-  request_id?: string | null;
-  person: PersonView | null;
-  operator: string | null;
-}
+/**
+ * An action as operators see it. `request_id`: the request that made the call; null if it is not known, or after
+ * TRACE_RETENTION_DAYS.
+ */
+export type ActionView = ReturnType<typeof actionView> & { request_id?: string | null };
 
-export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>): ActionView {
+export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>) {
   const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
   const opened = openAction(action, now, seal);
   return {

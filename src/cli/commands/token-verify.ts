@@ -1,12 +1,5 @@
 import { Secret } from '../../daemon/admin/texts.ts';
-import {
-  type ExaminedToken,
-  type Step,
-  type TokenReason,
-  tokenExaminer,
-  type UntrustedObject,
-  type UserContext,
-} from '../../daemon/admin/tokens.ts';
+import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -110,28 +103,16 @@ function expiryInWords({ expires_at }: TokenReport, now: number): string {
 }
 
 /** The output of `token verify --json`. */
-interface TokenReport {
-  valid: boolean;
-  /** Null if the token is valid. */
-  reason: TokenReason | null;
-  /** The position of the key that the token is signed with, from 1. Null if no key fits, or if there is only one. */
-  key: number | null;
-  /** `ok` is null if the check was not made: an earlier one failed, or a setting turned it off. */
-  steps: { check: string; ok: boolean | null }[];
-  /** The claims, if they can be decoded. The claims of an invalid token are not to be trusted. */
-  claims: UntrustedObject | null;
-  /** Null if the token is invalid. The token itself is never shown. */
-  user: Omit<UserContext, 'token'> | null;
-  /** ISO 8601 UTC; null if the token has no expiry. */
-  expires_at: string | null;
-}
+type TokenReport = ReturnType<typeof tokenReport>;
 
-function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedToken): TokenReport {
+function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedToken) {
   return {
     valid: !failed,
     reason: failed?.reason ?? null,
+    // The position of the key that the token is signed with, from 1, if there are several.
     key: steps.reduce<number | null>((key, step) => (step.outcome === 'ok' ? (step.key ?? key) : key), null),
     steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
+    // The claims of an invalid token are not to be trusted.
     claims: payload,
     user: failed || !claims ? null : { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [] },
     expires_at: isoTimeOrNull(expires_at),

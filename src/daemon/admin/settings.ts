@@ -1,7 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { LoadedPlugins } from '../channels/load.ts';
 import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
-import type { JsonSchema } from '../settings/json-schema.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { SettingGroup } from '../settings/reference.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -62,20 +61,9 @@ export async function unusualPlace(credential: CredentialForm | null): Promise<s
 }
 
 /** The reference of all settings, and of the texts that channels and the daemon send. */
-export interface SettingsReference {
-  groups: readonly SettingGroup[];
-  /** For a terminal. */
-  text(): string;
-  /** The JSON Schema of the configuration file. */
-  schema(): JsonSchema;
-  /**
-   * A configuration file in which every setting is explained.
-   * @param values settings that the file sets; the others are comments
-   */
-  example(values?: ReadonlyMap<string, unknown>): string;
-}
+export type SettingsReference = Awaited<ReturnType<typeof settingsReference>>;
 
-export async function settingsReference(plugins: readonly ChannelPlugin[]): Promise<SettingsReference> {
+export async function settingsReference(plugins: readonly ChannelPlugin[]) {
   const [reference, { settingsSchema }, { exampleFile }] = await Promise.all([
     import('../settings/reference.ts'),
     import('../settings/json-schema.ts'),
@@ -85,9 +73,12 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]): Prom
   const texts = plugins.flatMap((plugin) => plugin.texts ?? []);
   return {
     groups,
+    /** For a terminal. */
     text: () => reference.settingsReference(groups, texts),
+    /** The JSON Schema of the configuration file. */
     schema: () => settingsSchema(groups, texts),
-    example: (values) => exampleFile(groups, values),
+    /** A configuration file in which every setting is explained. @param values settings that it sets */
+    example: (values?: ReadonlyMap<string, unknown>) => exampleFile(groups, values),
   };
 }
 

@@ -23,7 +23,7 @@ const RENEW_AGAIN_MS = 5000;
 /** Age at which the set is no longer used, ms. A withdrawn key must not be trusted for long during an outage. */
 const MAX_AGE_MS = 3_600_000;
 
-/** The key set cannot be fetched or readBody; `cause` says why. It is then not known whether a signature is valid. */
+/** The key set cannot be fetched or read; `cause` says why. It is then not known whether a signature is valid. */
 export class KeySetUnreachable extends Error {
   constructor(cause: unknown) {
     super('The key set at JWT_JWKS_URL cannot be reached.', { cause });
