@@ -34,7 +34,6 @@ import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
-import type { StreamServices } from './stream/stream-services.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
 import { type AlarmClock, systemClock } from './time/clock.ts';
@@ -59,29 +58,8 @@ export interface DevParts {
 
 const NO_DEV: DevParts = { simulated: [], routes: [] };
 
-export interface Daemon {
-  /** `http://127.0.0.1:8080` */
-  url: string;
-  /** Address of the listener for probes; null if ADMIN_LISTEN is not set. */
-  adminUrl: string | null;
-  channels: readonly string[];
-  store: string;
-  /** Where long-term memory is kept, in a form for people. */
-  memory: string;
-  agent: string;
-  /** The path for messages that are answered in the response; null if no channel has one. */
-  messagePath: string | null;
-  /** The page of the sample shop; null if there is none. */
-  demoPath: string | null;
-  services: StreamServices;
-  /**
-   * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
-   * elsewhere.
-   */
-  stopDelay: number;
-  /** Drains, then stops everything in reverse order. False if the grace period ended with a request unanswered. */
-  stop(): Promise<boolean>;
-}
+/** A running daemon. */
+export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
 
 /**
  * The composition root: every part is made here, in start order, and handed to the parts that use it. If the start
@@ -94,7 +72,7 @@ export async function startDaemon(
   clock: AlarmClock = systemClock,
   /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
   socket: number | null = null,
-): Promise<Daemon> {
+) {
   const life = new Lifecycle();
   try {
     const readiness = new Readiness();
@@ -234,16 +212,26 @@ export async function startDaemon(
     const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);
 
     return {
+      /** `http://127.0.0.1:8080` */
       url: address.url,
+      /** Address of the listener for probes; null if ADMIN_LISTEN is not set. */
       adminUrl,
       channels: services.channelNames,
       store: store.description,
+      /** Where long-term memory is kept, in a form for people. */
       memory: memory?.description ?? 'none',
       agent: runtimeName(settings),
+      /** The path for messages that are answered in the response; null if no channel has one. */
       messagePath: messagePathOf(active),
+      /** The page of the sample shop; null if there is none. */
       demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
+      /**
+       * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
+       * elsewhere.
+       */
       stopDelay,
+      /** Drains, then stops everything in reverse order. False if the grace period ended with a request unanswered. */
       async stop() {
         // A monotonic time: a clock that is set back would prolong the grace period.
         grace_ends_at = performance.now() + grace;

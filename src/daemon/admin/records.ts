@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import { decodeToken } from '../identity/decode-token.ts';
-import { type Claims, personKey, type TokenValidator } from '../identity/identity.ts';
+import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { type LinkedChannel, userOfKey } from '../linking/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/links.ts';
@@ -24,7 +24,7 @@ import {
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
 import { openActionText } from '../tools/action-texts.ts';
-import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
+import { outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
 import { openAdministratorSeal } from './sealing.ts';
 import { withMemoriesOf } from './store.ts';
 import { memoryOwnerOf, type Who } from './who.ts';
@@ -35,16 +35,7 @@ export type { ExpirySettings, Session, SessionState, StoredTurn };
 export { ERRORS, type ErrorCode, formatLogLine, sessionState, shortId, tagOf as sessionTag };
 
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */
-export interface OpenedAction {
-  outcome: ActionOutcomeNow | NotSent;
-  /** Whether the call was sent. */
-  wasSent: boolean;
-  /** Null if no encryption key decrypts it. */
-  summary: string | null;
-  arguments: unknown;
-}
-
-export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>): OpenedAction {
+export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>) {
   const args = openActionText(seal, action, 'args');
   const not_sent = whyNotSent(action, now);
   return {
@@ -97,34 +88,24 @@ export function unlinkUser(
  */
 export type LinkState = 'live' | 'token_expired' | 'unreadable' | 'malformed';
 
-/** A link without its token. */
-interface OpenedLink {
-  platform: string;
-  user_id: string;
-  state: LinkState;
-  /** Null if the token cannot be read. */
-  holder: { claims: Claims; person: ReturnType<typeof personKey>; token_expires_at: number } | null;
-  link_expires_at: number;
-}
-
 /** Opens a stored link. Its token is decoded, not validated: the store contains only tokens that were valid. */
 export function openLink(
   { key, token: stored, expires_at }: Link,
   now: number,
   seal: Pick<Seal, 'open'>,
   settings: Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>,
-): OpenedLink {
+) {
   const token = seal.open(stored, key);
   const claims = token === null ? null : decodeToken(token).claims;
   const opened = { ...userOfKey(key), link_expires_at: expires_at };
-  if (!claims) return { ...opened, state: token === null ? 'unreadable' : 'malformed', holder: null };
+  if (!claims) {
+    const state: LinkState = token === null ? 'unreadable' : 'malformed';
+    return { ...opened, state, holder: null };
+  }
   const ends = Math.floor(claims.exp * 1000);
   const isExpired = settings.JWT_VERIFY_EXP && ends + settings.JWT_CLOCK_SKEW_SECONDS * 1000 <= now;
-  return {
-    ...opened,
-    state: isExpired ? 'token_expired' : 'live',
-    holder: { claims, person: personKey(claims), token_expires_at: ends },
-  };
+  const state: LinkState = isExpired ? 'token_expired' : 'live';
+  return { ...opened, state, holder: { claims, person: personKey(claims), token_expires_at: ends } };
 }
 
 /** Everything that is stored about one person. */

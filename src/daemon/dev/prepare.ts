@@ -30,30 +30,7 @@ import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT, DOCUMENT_FILE, keptSampleTools } from './sample.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
-export interface Dev {
-  /** Values for settings that no other source sets. */
-  defaults: Record<string, string>;
-  /** The tools of the sample API. They are used if the configuration file lists no tools. */
-  structured: readonly StructuredValue[];
-  /** The people of the sample company. */
-  people: readonly SamplePerson[];
-  /** Null if API_BASE_URL names a real API. */
-  sampleApiUrl: string | null;
-  /** Names of the channels that talk to `agentd simulate` instead of their platform. */
-  simulated: readonly string[];
-  /**
-   * Call this when the daemon has started. The sample API then checks tokens as the daemon does, and the shop shows
-   * actions.
-   */
-  useServices(services: DevServices): void;
-  /** The routes of the sample shop (`shopRoutes`). */
-  shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
-  /** A token of the person. Null if tokens are not signed with a shared secret. */
-  issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
-  /** Writes the file from which commands in a second terminal read these settings. */
-  keepEnvFile(url: string): Promise<void>;
-  close(): Promise<void>;
-}
+export type Dev = Awaited<ReturnType<typeof prepareDev>>;
 
 /** The services of the daemon that the sample company uses. */
 type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
@@ -77,7 +54,7 @@ const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_S
  * in `.agentd/`.
  * @throws DevAlreadyRunning
  */
-export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
+export async function prepareDev(place: ConfigureOptions) {
   const directory = join(place.cwd, '.agentd');
   makePrivateDirectory(directory);
   const unlock = await lockFile(join(directory, 'dev.lock'));
@@ -119,15 +96,23 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     structured = keptSampleTools(directory);
   } else await rm(join(directory, DOCUMENT_FILE), { force: true });
   return {
+    /** Values for settings that no other source sets. */
     defaults,
+    /** The tools of the sample API. They are used if the configuration file lists no tools. */
     structured,
-    people: SAMPLE_PEOPLE,
+    people: SAMPLE_PEOPLE as readonly SamplePerson[],
+    /** Null if API_BASE_URL names a real API. */
     sampleApiUrl: api?.url ?? null,
+    /** Names of the channels that talk to `agentd simulate` instead of their platform. */
     simulated: platforms.simulated,
-    useServices(started) {
+    /**
+     * Call this when the daemon has started. The sample API then checks tokens as the daemon does, and the shop shows
+     * actions.
+     */
+    useServices(started: DevServices) {
       services = started;
     },
-    shopRoutes: ({ channels, settings }) =>
+    shopRoutes: ({ channels, settings }: Configuration) =>
       shopRoutes(
         channels.map(({ plugin }) => plugin.name),
         {
@@ -140,7 +125,8 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
         },
       ),
     issueToken,
-    async keepEnvFile(url) {
+    /** Writes the file from which commands in a second terminal read these settings. */
+    async keepEnvFile(url: string) {
       const path = join(directory, ENV_FILE);
       const { hostname, port } = new URL(url);
       const kept = {
@@ -230,6 +216,7 @@ function issuerOf({ JWT_ISSUER }: Settings): { iss?: string } {
   return isAny(JWT_ISSUER) ? {} : { iss: JWT_ISSUER };
 }
 
+/** A token of the person. Null if tokens are not signed with a shared secret. */
 async function issueToken(person: SamplePerson, settings: Settings): Promise<string | null> {
   if (settings.JWT_ALGORITHM !== 'HS256' || !settings.JWT_SECRET_KEY) return null;
   const now = Math.floor(Date.now() / 1000);

@@ -7,14 +7,7 @@ import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Exchange } from './exchange.ts';
 import { InFlight } from './in-flight.ts';
-import {
-  answerBrokenRequests,
-  createListener,
-  type ListeningAddress,
-  listen,
-  requireHost,
-  stopListening,
-} from './listener.ts';
+import { answerBrokenRequests, createListener, listen, requireHost, stopListening } from './listener.ts';
 import { problems, securityHeaders } from './problem.ts';
 import type { Readiness } from './readiness.ts';
 import { ReceivedRequest } from './received-request.ts';
@@ -27,13 +20,6 @@ const RETRY_AFTER_SECONDS = 1;
 /** Probes have no body. */
 const NO_BODY = new Uint8Array();
 
-interface AdminServer {
-  /** Rejects with the system's error if it cannot listen. */
-  listen(address: ListenAddress): Promise<ListeningAddress>;
-  /** Ends every connection. */
-  close(): Promise<void>;
-}
-
 /**
  * The listener of ADMIN_LISTEN, which is separate from the public one. It answers probes of an orchestrator or load
  * balancer: `/live` as long as the process runs, `/ready` as long as the daemon should get requests. It also serves
@@ -43,7 +29,7 @@ export function createAdminServer(
   readiness: Readiness,
   metrics: Route,
   { log, keepAliveSeconds }: { log: Log; keepAliveSeconds: number },
-): AdminServer {
+) {
   const inFlight = new InFlight();
   const app = new Koa<Exchange>();
   app.use(requestId(log, 0));
@@ -65,7 +51,8 @@ export function createAdminServer(
   const server = createListener(app, log, { keepAliveSeconds });
   answerBrokenRequests(server, inFlight, log);
   return {
-    listen: (address) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),
+    /** Rejects with the system's error if it cannot listen. */
+    listen: (address: ListenAddress) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),
     async close() {
       const closed = stopListening(server);
       server.closeAllConnections();

@@ -18,7 +18,6 @@ import {
   answerBrokenRequests,
   createListener,
   type InheritedSocket,
-  type ListeningAddress,
   listen,
   requireHost,
   stopAccepting,
@@ -54,25 +53,8 @@ interface ServerParts {
   requestTimeout?: number;
 }
 
-export interface Server {
-  /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
-  listen(target: { host: string; port: number } | InheritedSocket): Promise<ListeningAddress>;
-  /**
-   * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
-   * their next answer; requests that arrive on them soon are still answered.
-   */
-  refuseConnections(): Promise<void>;
-  /**
-   * Ends open streams and waits for the running requests. A server that listens continues to listen, and refuses new
-   * requests (503). False if a request was still unanswered after `graceMs`; the server then stops listening.
-   */
-  drain(graceMs: number): Promise<boolean>;
-  /** Stops listening and ends every connection. */
-  close(): Promise<void>;
-}
-
 /** The HTTP side of the daemon: the middleware of every request, in order. */
-export function createServer(parts: ServerParts): Server {
+export function createServer(parts: ServerParts) {
   const { settings, store, log, clock } = parts;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
@@ -108,14 +90,24 @@ export function createServer(parts: ServerParts): Server {
   });
   answerBrokenRequests(server, inFlight, log);
   return {
-    listen: (target) => listen(server, 'fd' in target ? target : { ...target, setting: 'HOST' }, log),
+    /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
+    listen: (target: { host: string; port: number } | InheritedSocket) =>
+      listen(server, 'fd' in target ? target : { ...target, setting: 'HOST' }, log),
+    /**
+     * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
+     * their next answer; requests that arrive on them soon are still answered.
+     */
     async refuseConnections() {
       await quietTick();
       const closed = stopAccepting(server);
       inFlight.retire();
       await settledWithin([closed], LAST_REQUESTS);
     },
-    async drain(graceMs) {
+    /**
+     * Ends open streams and waits for the running requests. A server that listens continues to listen, and refuses new
+     * requests (503). False if a request was still unanswered after `graceMs`; the server then stops listening.
+     */
+    async drain(graceMs: number) {
       // If the server no longer listens, remaining requests are still answered, and their connections then end.
       if (server.listening) inFlight.drain();
       // Readers of streams reconnect, and get everything that they have missed (agentd-message(7), "Reconnecting").
@@ -124,6 +116,7 @@ export function createServer(parts: ServerParts): Server {
       stopListening(server);
       return false;
     },
+    /** Stops listening and ends every connection. */
     async close() {
       inFlight.drain();
       const closed = stopListening(server);

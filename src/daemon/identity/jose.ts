@@ -117,31 +117,22 @@ async function collect(keys: AsyncIterable<webcrypto.CryptoKey>): Promise<webcry
 
 const KEY_SET_MAX_BYTES = 262_144;
 
-interface KeySetSource {
-  /**
-   * Fetches a key set; jose gets this function as its `customFetch`, and adds the timeout. Any answer other than a 200
-   * of limited size is an error.
-   */
-  fetch(url: string, options: RequestInit): Promise<Response>;
-  /** Time of the last successful fetch, in ms since the epoch; 0 if there was none. */
-  fetchedAt(): number;
-  /** Time at which the last fetch failed, in ms since the epoch; 0 if it did not fail. */
-  failedAt(): number;
-}
-
 /**
  * Fetches a key set within limits. After a failure, there is no new attempt for as long as the failed attempt took: an
  * issuer that does not answer must not hold up each message, but an issuer that recovers should be used again soon.
  * Redirects are answers other than 200, so they are not followed: only the configured address may decide which keys the
  * daemon trusts.
  */
-function boundedFetch(): KeySetSource {
+function boundedFetch() {
   let fetchedAt = 0;
   let failure: { at: number; until: number; cause: unknown } | undefined;
   return {
+    /** Time of the last successful fetch, in ms since the epoch; 0 if there was none. */
     fetchedAt: () => fetchedAt,
+    /** Time at which the last fetch failed, in ms since the epoch; 0 if it did not fail. */
     failedAt: () => failure?.at ?? 0,
-    async fetch(url, options) {
+    /** jose gets this function as its `customFetch`, and adds the timeout. */
+    async fetch(url: string, options: RequestInit) {
       const begun = Date.now();
       // If the clock was set back since the failure, it does not show how long ago the failure was. The fetch is then
       // attempted.
