@@ -13,10 +13,11 @@ import type { Observer } from '../trace/observer.ts';
 import { LargeBodies } from './body.ts';
 import { cors } from './cors.ts';
 import type { Exchange, Middleware } from './exchange.ts';
-import { admit, InFlight } from './in-flight.ts';
 import {
+  admit,
   answerBrokenRequests,
   createListener,
+  InFlight,
   type InheritedSocket,
   listen,
   requireHost,

@@ -23,8 +23,8 @@ import {
   checkMemorySettings,
   checkOrigins,
   checkStoreSettings,
+  checkTelemetrySettings,
 } from './cross-checks.ts';
-import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';

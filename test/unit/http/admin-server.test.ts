@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Readiness } from '../../../src/daemon/http/readiness.ts';
+import { Readiness } from '../../../src/daemon/http/admin-server.ts';
 import type { ReplicaStore } from '../../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../../src/daemon/store/store.ts';
 
