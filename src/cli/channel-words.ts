@@ -16,11 +16,20 @@ export async function simulatedChannels(): Promise<string[]> {
 }
 
 /** Words of `agentd link` for channels whose users can be linked. */
-export async function linkingWords(): Promise<string[]> {
+async function linkingWords(): Promise<string[]> {
   return (await bundled()).flatMap(({ name, linking }) =>
     linking === undefined ? [] : [linking.word ?? name],
   );
 }
+
+/** The arguments that name a user whose link a command changes. */
+export const LINK_ARGUMENTS = {
+  '<channel>': {
+    sentence: 'name of the channel, or its alias for linking, such as `phone`',
+    values: linkingWords,
+  },
+  '<user>': 'id or number of the user on that channel',
+} as const;
 
 async function bundled() {
   const { plugins } = await loadBundled();

@@ -2,7 +2,7 @@ import { unlinkUser } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
-import { invalidId, linkableChannel, linkingWords } from '../channel-words.ts';
+import { invalidId, LINK_ARGUMENTS, linkableChannel } from '../channel-words.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { withStore } from '../with-store.ts';
@@ -11,11 +11,7 @@ export const command: CommandRecord = {
   description:
     'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
   args: {
-    '<channel>': {
-      sentence: 'name of the channel, or its alias for linking, such as `phone`',
-      values: linkingWords,
-    },
-    '<user>': 'id or number of the user on that channel',
+    ...LINK_ARGUMENTS,
   },
   examples: { 'agentd link remove phone +15550100123': 'Removes the link of one number.' },
   json: true,

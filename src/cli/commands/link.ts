@@ -5,7 +5,7 @@ import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
 import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
-import { invalidId, type LinkableChannel, linkableChannel, linkingWords } from '../channel-words.ts';
+import { invalidId, LINK_ARGUMENTS, type LinkableChannel, linkableChannel } from '../channel-words.ts';
 import { type CliError, failed, misconfigured } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -23,11 +23,7 @@ export const command: CommandRecord = {
     'Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
   ].join('\n\n'),
   args: {
-    '<channel>': {
-      sentence: 'name of the channel, or its alias for linking, such as `phone`',
-      values: linkingWords,
-    },
-    '<user>': 'id or number of the user on that channel',
+    ...LINK_ARGUMENTS,
     '[token]':
       '`-` reads the token from standard input; without this argument, the command asks for it without echo',
   },
