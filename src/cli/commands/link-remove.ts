@@ -10,9 +10,7 @@ import { withStore } from '../with-store.ts';
 export const command: CommandRecord = {
   description:
     'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
-  args: {
-    ...LINK_ARGUMENTS,
-  },
+  args: LINK_ARGUMENTS,
   examples: { 'agentd link remove phone +15550100123': 'Removes the link of one number.' },
   json: true,
   async run({ args: [word = '', user = ''], options, out }) {
