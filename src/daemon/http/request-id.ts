@@ -92,38 +92,24 @@ function networkOf(text: string): string | null {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return null;
   const groups = groupsOf(text);
-  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) return ipv4Of(groups);
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')}::/64`;
+  const isMapped = groups.slice(0, 6).join() === '0,0,0,0,0,ffff';
+  return isMapped ? ipv4Of(groups) : `${groups.slice(0, 4).join(':')}::/64`;
 }
 
-/** The eight groups of a valid IPv6 address. */
-function groupsOf(address: string): number[] {
-  const [head = '', tail] = withoutZone(address).split('::');
-  const left = numbersOf(head);
-  if (tail === undefined) return left;
-  const right = numbersOf(tail);
-  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
-}
-
-function withoutZone(address: string): string {
-  return address.split('%', 1)[0] ?? address;
-}
-
-function numbersOf(part: string): number[] {
-  if (part === '') return [];
-  return part.split(':').flatMap((group) => {
-    if (!group.includes('.')) return [Number.parseInt(group, 16)];
-    const [a = 0, b = 0, c = 0, d = 0] = group.split('.').map(Number);
-    return [a * 256 + b, c * 256 + d];
-  });
+/** The eight groups of a valid IPv6 address, as a URL writes them. */
+function groupsOf(address: string): string[] {
+  const { hostname } = new URL(`http://[${address.split('%', 1)[0]}]`);
+  const [left = [], right] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
+  if (right === undefined) return left;
+  return [...left, ...new Array<string>(8 - left.length - right.length).fill('0'), ...right];
 }
 
 /** The last 32 bits of an IPv4-mapped address. */
-function ipv4Of(groups: readonly number[]): string {
-  const [high = 0, low = 0] = groups.slice(6);
+function ipv4Of(groups: readonly string[]): string {
+  const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 

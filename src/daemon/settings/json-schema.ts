@@ -86,9 +86,8 @@ function form(record: SettingRecord): JsonSchema {
       if (record.several) return { type: ['string', 'array'], items: { type: 'string' } };
       return { type: 'string', ...(record.pattern ? { pattern: record.pattern.source } : {}) };
     case 'integer':
-      return { type: 'integer', minimum: record.min, maximum: record.max };
     case 'number':
-      return { type: 'number', minimum: record.min, maximum: record.max };
+      return { type: record.kind, minimum: record.min, maximum: record.max };
     case 'boolean':
       return { type: 'boolean' };
     case 'choice':

@@ -26,9 +26,10 @@ export function rightForm(record: KnownRecord): string {
       if (record.several) return 'a string, or several: one per line, or a list in the configuration file';
       return record.pattern ? `a string of the form ${record.pattern.source}` : 'a string';
     case 'integer':
-      return `a whole number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
-    case 'number':
-      return `a number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
+    case 'number': {
+      const what = record.kind === 'integer' ? 'a whole number' : 'a number';
+      return `${what} from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
+    }
     case 'boolean':
       return 'true or false (also yes/no, on/off, 1/0)';
     case 'choice':
@@ -47,7 +48,6 @@ function readPlain(record: KnownRecord, raw: unknown): Reading {
     case 'string':
       return readText(record, record.several && Array.isArray(raw) ? linesOf(raw) : raw);
     case 'integer':
-      return readInteger(record, raw);
     case 'number':
       return readNumber(record, raw);
     case 'boolean':
@@ -78,17 +78,12 @@ function linesOf(items: readonly unknown[]): unknown {
   return items.length > 0 && items.every((item) => typeof item === 'string') ? items.join('\n') : items;
 }
 
-function readInteger({ min, max }: { min: number; max: number }, raw: unknown): Reading {
-  const value = typeof raw === 'string' && /^\s*-?\d+\s*$/.test(raw) ? Number(raw) : raw;
-  if (typeof value !== 'number' || !Number.isInteger(value)) return wrong('is not a whole number');
-  if (value < min) return wrong(`is less than ${min}`);
-  if (value > max) return wrong(`is more than ${max}`);
-  return { ok: true, value };
-}
-
-function readNumber({ min, max }: { min: number; max: number }, raw: unknown): Reading {
-  const value = typeof raw === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : raw;
-  if (typeof value !== 'number' || !Number.isFinite(value)) return wrong('is not a number');
+function readNumber({ kind, min, max }: { kind: string; min: number; max: number }, raw: unknown): Reading {
+  const isWhole = kind === 'integer';
+  const written = isWhole ? /^\s*-?\d+\s*$/ : /^\s*-?\d+(\.\d+)?\s*$/;
+  const value = typeof raw === 'string' && written.test(raw) ? Number(raw) : raw;
+  if (typeof value !== 'number' || !(isWhole ? Number.isInteger(value) : Number.isFinite(value)))
+    return wrong(isWhole ? 'is not a whole number' : 'is not a number');
   if (value < min) return wrong(`is less than ${min}`);
   if (value > max) return wrong(`is more than ${max}`);
   return { ok: true, value };
