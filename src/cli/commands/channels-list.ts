@@ -23,7 +23,7 @@ export const command: CommandRecord = {
   options: { ...URL_OPTION },
   examples: {
     'agentd channels list': 'Shows all channels, and what inactive ones lack.',
-    [`agentd channels list --json | jq -r '.[] | select(.active) | .name'`]:
+    "agentd channels list --json | jq -r '.[] | select(.active) | .name'":
       'Prints the names of the active channels.',
   },
   json: true,

@@ -15,7 +15,7 @@ export const command: CommandRecord = {
   options: { '--set': 'only settings that are set, not settings at their default' },
   examples: {
     'agentd config show --set': 'Shows which settings are set, and where.',
-    [`agentd config show --json | jq -r '.[] | select(.name == "PORT") | .value'`]:
+    'agentd config show --json | jq -r \'.[] | select(.name == "PORT") | .value\'':
       'Prints one value for a script.',
   },
   json: true,

@@ -32,7 +32,7 @@ export const command: CommandRecord = {
   ].join('\n\n'),
   examples: {
     'agentd doctor': 'Runs all checks.',
-    [`agentd doctor --json | jq -r '.[] | select(.outcome == "failed") | .detail'`]:
+    'agentd doctor --json | jq -r \'.[] | select(.outcome == "failed") | .detail\'':
       'Prints what failed, for a script.',
   },
   json: true,

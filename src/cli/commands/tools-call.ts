@@ -39,7 +39,7 @@ export const command: CommandRecord = {
   },
   examples: {
     'agentd tools call get_user --token - < token.txt': 'Looks up the person of a token.',
-    [`agentd tools call get_user '{"email": "ada@example.com"}'`]:
+    'agentd tools call get_user \'{"email": "ada@example.com"}\'':
       'Shows what somebody who is not signed in sees.',
   },
   json: true,

@@ -13,7 +13,7 @@ export const command: CommandRecord = {
   ].join('\n\n'),
   examples: {
     'agentd tools list': 'Shows all tools with their policies.',
-    [`agentd tools list --json | jq -r '.[] | select(.effect == "write") | .name'`]:
+    'agentd tools list --json | jq -r \'.[] | select(.effect == "write") | .name\'':
       'Prints the names of the tools that change something.',
   },
   json: true,
