@@ -4,11 +4,9 @@
  * to date.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Command } from '../../src/cli/command.ts';
-import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
-import { EXIT, EXIT_MEANINGS } from '../../src/cli/exit-codes.ts';
-import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
-import { COMMON_OPTIONS, HELP_COMMAND, JSON_SENTENCE } from '../../src/cli/program-help.ts';
+import { EXIT, EXIT_MEANINGS } from '../../src/cli/cli-error.ts';
+import { COMMANDS, type Command, GROUPS } from '../../src/cli/command.ts';
+import { COMMON_OPTIONS, HELP_COMMAND, HELP_TOPICS, JSON_SENTENCE } from '../../src/cli/help.ts';
 import { ERRORS } from '../../src/daemon/errors.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { optionTerm, type PageText, pageLink, pageText, prose, seeAlso, shell, terms } from './markdown.ts';
@@ -158,7 +156,9 @@ function commandPage(name: string, commands: readonly Command[]): PageText {
       {
         title: 'Examples',
         body: commands
-          .flatMap(({ examples }) => examples.map(({ line, does }) => `${prose(does)}\n\n${shell(line)}`))
+          .flatMap(({ examples }) =>
+            Object.entries(examples).map(([line, does]) => `${prose(does)}\n\n${shell(line)}`),
+          )
           .join('\n\n'),
       },
       {
@@ -173,7 +173,7 @@ function commandPage(name: string, commands: readonly Command[]): PageText {
 }
 
 function optionsOf({
-  options = [],
+  options,
   json,
   jsonSentence = JSON_SENTENCE,
 }: Command): { flags: string; sentence: string }[] {
@@ -189,7 +189,7 @@ function synopsis(command: Command): string {
   return [
     `\`agentd ${command.name}\``,
     ...optionsOf(command).map(({ flags }) => `[${optionTerm(flags.replace(/^-\w, /, ''))}]`),
-    ...(command.args ?? []).map(({ name, required, variadic }) => {
+    ...command.args.map(({ name, required, variadic }) => {
       const argument = `*${name}*${variadic ? ' ...' : ''}`;
       return required ? argument : `[${argument}]`;
     }),
@@ -198,7 +198,7 @@ function synopsis(command: Command): string {
 
 function description(command: Command, alone: boolean): string {
   const items = [
-    ...(command.args ?? []).map(({ name, sentence }) => ({ term: `**${name}**`, body: prose(sentence) })),
+    ...command.args.map(({ name, sentence }) => ({ term: `**${name}**`, body: prose(sentence) })),
     ...optionsOf(command).map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
   ];
   return [

@@ -4,9 +4,13 @@
  */
 import type { ChannelText, SettingRecord } from '../../src/channel/index.ts';
 import { loadPlugins } from '../../src/daemon/channels/load.ts';
-import { exampleFile } from '../../src/daemon/settings/example-file.ts';
-import { formOf, type SettingGroup, settingGroups } from '../../src/daemon/settings/reference.ts';
-import { defaultOf } from '../../src/daemon/settings/texts-reference.ts';
+import {
+  defaultOf,
+  exampleFile,
+  formOf,
+  type SettingGroup,
+  settingGroups,
+} from '../../src/daemon/settings/reference.ts';
 import { textRecords } from '../../src/daemon/texts/text-records.ts';
 import { type PageText, pageText, prose, seeAlso, terms } from './markdown.ts';
 

@@ -1,9 +1,6 @@
 import { ERRORS, type ErrorCode } from '../daemon/admin/records.ts';
-import type { Advice, AdviceTable } from './advice/advice-table.ts';
-import { AGENT_ADVICE } from './advice/agent-advice.ts';
-import { IDENTITY_ADVICE } from './advice/identity-advice.ts';
-import { MESSAGE_ADVICE } from './advice/message-advice.ts';
-import { TOOL_ADVICE } from './advice/tool-advice.ts';
+import { type Advice, type AdviceTable, IDENTITY_ADVICE, MESSAGE_ADVICE } from './advice/advice-table.ts';
+import { AGENT_ADVICE, TOOL_ADVICE } from './advice/tool-advice.ts';
 
 /** Name of the business API in traces. Its address is API_BASE_URL. */
 const BUSINESS_API = 'api';

@@ -1,8 +1,7 @@
 import { Command as Commander, Option } from 'commander';
 import { version } from '../daemon/admin/program.ts';
-import type { Command } from './command.ts';
-import { COMMANDS, GROUPS, type IndexEntry } from './command-index.ts';
-import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './program-help.ts';
+import { COMMANDS, type Command, GROUPS, type IndexEntry } from './command.ts';
+import { COMMON_OPTIONS, examplesText, HELP_OPTION, JSON_SENTENCE, VERSION_OPTION } from './help.ts';
 
 /**
  * Creates the command-line parser: all commands, with name and summary only. Once it is known which command is called,
@@ -39,18 +38,18 @@ function group(program: Commander, name: string): Commander {
   const made = program.command(name).helpCommand(false);
   const { summary, example } = GROUPS[name] ?? {};
   if (summary !== undefined) made.description(summary);
-  if (example !== undefined) made.addHelpText('after', `\n${examplesText([example])}`);
+  if (example !== undefined) made.addHelpText('after', `\n${examplesText(example)}`);
   return made;
 }
 
 /** Adds the arguments, options and help of a command. */
 export function addDetails(parser: Commander, command: Command): void {
   parser.description([command.summary, command.description].filter(Boolean).join('\n\n'));
-  for (const { name, sentence, required, variadic } of command.args ?? []) {
+  for (const { name, sentence, required, variadic } of command.args) {
     const word = variadic ? `${name}...` : name;
     parser.argument(required ? `<${word}>` : `[${word}]`, sentence);
   }
-  for (const { flags, sentence, default: value, repeatable } of command.options ?? []) {
+  for (const { flags, sentence, default: value, repeatable } of command.options) {
     const option = new Option(flags, sentence);
     if (value !== undefined) option.default(value);
     if (repeatable) option.argParser((one, earlier: string[] | undefined) => [...(earlier ?? []), one]);

@@ -1,15 +1,26 @@
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { keptSampleTools, type SettingsLocation } from '../daemon/admin/settings.ts';
-import { usageError } from './cli-error.ts';
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import {
+  DEFAULT_ENV_FILE,
+  isDaemonAt,
+  keptSampleTools,
+  type Purpose,
+  readSettings,
+  type Settings,
+  type SettingsLocation,
+} from '../daemon/admin/settings.ts';
+import { printable } from '../daemon/admin/texts.ts';
+import { EXIT, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 
 /** The folder in which `serve --dev` keeps its files, relative to its working directory. */
-export const DEV_FOLDER = '.agentd';
+const DEV_FOLDER = '.agentd';
 
 /**
  * Where a command looks for settings. It looks where the daemon looks. If the program has found settings of `serve
- * --dev` in the working directory (dev-settings.ts), those settings and the tools of the sample API are the defaults.
+ * --dev` in the working directory, those settings and the tools of the sample API are the defaults.
  * @throws CliError (2) if the file that `--env-file` names does not exist
  */
 export function configLocation(options: OptionValues): SettingsLocation {
@@ -29,4 +40,90 @@ export function configLocation(options: OptionValues): SettingsLocation {
     configFile: options.config as string | undefined,
     ...(defaults === undefined ? {} : { defaults, structured: keptSampleTools(join(cwd, DEV_FOLDER)) }),
   };
+}
+
+/**
+ * The daemon's own settings without those of its channels, where this command looks for them.
+ * @throws ConfigurationError with all problems of the settings that the purpose needs.
+ */
+export async function coreSettings(
+  options: OptionValues,
+  purpose: Purpose,
+  location = configLocation(options),
+): Promise<Settings> {
+  return readSettings(location, purpose);
+}
+
+/** The file in which `serve --dev` keeps its settings for other terminals, relative to its working directory. */
+const DEV_FILE = `${DEV_FOLDER}/env`;
+
+/** Printed by commands that use these settings. */
+export const USING_DEV_SETTINGS = `Using the settings of \`serve --dev\` in ${DEV_FILE}.`;
+
+/**
+ * The settings that `serve --dev` keeps in the working directory. A command uses them if its own settings describe no
+ * daemon: no settings file was named, and JWT_ALGORITHM, which `serve` needs, is not set. Null if there are none, or if
+ * the command's settings describe another daemon.
+ */
+export async function findDevSettings(options: OptionValues): Promise<Record<string, string> | null> {
+  if (options.envFile !== undefined || options.config !== undefined) return null;
+  const location = configLocation(options);
+  if (!existsSync(join(location.cwd, DEV_FILE))) return null;
+  return (await isDaemonAt(location)) ? null : readDevSettings(location.cwd);
+}
+
+/** The settings that `serve --dev` keeps in this directory. Null if it has not run here. */
+export async function readDevSettings(cwd: string): Promise<Record<string, string> | null> {
+  try {
+    const values = parseEnv(await readFile(join(cwd, DEV_FILE), 'utf8'));
+    return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value ?? '']));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** A command that has ended. */
+interface EndedCommand {
+  /** The first word of its name. */
+  command: string;
+  code: number;
+  /** The options of the program, which may name settings. */
+  options: OptionValues;
+  /** Whether it used the settings of `serve --dev` in the working directory. */
+  usesDev: boolean;
+}
+
+/** A hint about settings that a command did not use: those of `serve --dev`, or a `.env` next to `--config`. */
+export function settingsHint({ command, code, options, usesDev }: EndedCommand, cwd: string): string | null {
+  return envFileHint(code, options, cwd) ?? (usesDev ? null : devHint(command, code, options, cwd));
+}
+
+/** These commands find the settings of `serve --dev` themselves, or create them. */
+const WITHOUT_HINT = ['serve', 'simulate'];
+const CODES_WITH_HINT: readonly number[] = [EXIT.no, EXIT.unavailable, EXIT.config];
+
+/**
+ * A hint for a command that failed without using the settings of `serve --dev`, if `serve --dev` has run in the working
+ * directory.
+ *
+ * @param options the options of the program, which may name other settings
+ */
+function devHint(command: string, code: number, options: OptionValues, cwd: string): string | null {
+  if (WITHOUT_HINT.includes(command) || !CODES_WITH_HINT.includes(code)) return null;
+  if (options.envFile !== undefined || options.config !== undefined) return null;
+  if (!existsSync(join(cwd, DEV_FILE))) return null;
+  return `For the daemon of \`serve --dev\` in this directory, add --env-file ${DEV_FILE}.`;
+}
+
+/**
+ * A hint for a command with a wrong configuration, if a `.env` next to the file that `--config` names was not read. The
+ * `.env` file is looked up in the working directory only.
+ */
+function envFileHint(code: number, { config, envFile }: OptionValues, cwd: string): string | null {
+  if (code !== EXIT.config || typeof config !== 'string' || envFile !== undefined) return null;
+  const folder = dirname(config);
+  const path = join(folder, DEFAULT_ENV_FILE);
+  if (resolve(cwd, folder) === resolve(cwd) || !existsSync(resolve(cwd, path))) return null;
+  return `${printable(path)} was not read, since it is not in the working directory. To use it, add --env-file ${printable(path)}.`;
 }

@@ -1,13 +1,14 @@
 import type { JsonObject } from '../channel/index.ts';
-import { SECRET_SHOWN } from '../daemon/admin/setting-values.ts';
-import type { Settings } from '../daemon/admin/settings.ts';
-import type { InboxMessage, Outage } from '../daemon/admin/store.ts';
+import { SECRET_SHOWN, type Settings } from '../daemon/admin/settings.ts';
+import type { InboxMessage, InboxStore, Outage } from '../daemon/admin/store.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
-import type { Column } from './column.ts';
-import { relativeTime } from './time-words.ts';
+import { failed } from './cli-error.ts';
+import type { Column } from './output.ts';
+import { relativeTime } from './typed-values.ts';
 
 /** A message of the inbox, with the data that its next attempt depends on. */
-export interface ListedMessage extends InboxMessage {
+interface ListedMessage extends InboxMessage {
   /** The outage of its platform, if the platform cannot be reached. */
   outage: Outage | undefined;
   /** Whether no earlier message of its session is open. */
@@ -155,4 +156,29 @@ function failedInWords({ notice, notice_failure, reply, session_id }: InboxMessa
       : 'failed, the person could not be notified';
   if (reply !== null) return session_id === null ? 'failed, not sent' : 'failed, its reply was not sent';
   return 'failed';
+}
+
+/** How many ids the error names if an id matches several messages. */
+const NAMED_MAX = 5;
+
+/**
+ * Finds a message of the inbox. The id may be the message's own id, or the platform's id with or without the channel's
+ * name before it. Until the message is done, it may also be the id of its request or session.
+ * @throws CliError (1) if no message matches, or more than one
+ */
+export async function findInboxMessage(inbox: InboxStore, id: string): Promise<InboxMessage> {
+  const found = await inbox.search(id);
+  const [only] = found;
+  if (only && found.length === 1) return only;
+  if (!only) {
+    throw failed(
+      `there is no message '${printable(id)}' in the inbox`,
+      'Answered messages are kept for 7 days, failed ones for 30. List waiting and failed messages with `agentd inbox list`.',
+    );
+  }
+  const ids = found.slice(0, NAMED_MAX).map((message) => message.id);
+  throw failed(
+    `'${printable(id)}' matches ${found.length} messages of the inbox`,
+    `Use the id of one of them: ${ids.join(', ')}${found.length > ids.length ? ', …' : ''}.`,
+  );
 }

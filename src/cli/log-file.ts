@@ -1,6 +1,8 @@
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { jsonObject } from '../channel/json-object.ts';
+import { shortId } from '../daemon/admin/records.ts';
 
 const CHUNK_BYTES = 65_536;
 /** Maximum length of a line, bytes. Longer lines are cut, so that a file that is not a log cannot fill the memory. */
@@ -9,7 +11,7 @@ const POLL_MS = 250;
 const NEWLINE = 0x0a;
 
 /** The lines that `tail` read, and where `follow` continues. */
-export interface Tail {
+interface Tail {
   /** Oldest first, without line ends. */
   lines: string[];
   /** Whether earlier lines match, too. */
@@ -212,7 +214,7 @@ function unlessMissing(error: NodeJS.ErrnoException): null {
 }
 
 /** A file to which the log was moved. */
-export interface RotatedFile {
+interface RotatedFile {
   path: string;
   isCompressed: boolean;
 }
@@ -235,4 +237,43 @@ export async function rotatedFiles(path: string, since: number): Promise<Rotated
     .filter(({ at }) => at >= since)
     .sort((a, b) => a.at - b.at)
     .map(({ file }) => file);
+}
+
+/** The levels of log lines, least severe first. */
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Which log lines to show. Absent members match every line. */
+export interface LogFilter {
+  /** This level and more severe ones. */
+  level?: LogLevel;
+  /** ms since the epoch. */
+  since?: number;
+  session?: string;
+  request?: string;
+  channel?: string;
+}
+
+/** Whether a line matches. A line that is not a JSON object matches only an empty filter. */
+export function matches(line: string, filter: LogFilter): boolean {
+  if (Object.keys(filter).length === 0) return true;
+  const entry = jsonObject(line);
+  const { level, since, session, request, channel } = filter;
+  return (
+    (level === undefined || LOG_LEVELS.indexOf(entry.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
+    (since === undefined || timeOf(entry) >= since) &&
+    // The log contains only the beginning of a generated id.
+    (session === undefined || entry.session === session || entry.session === shortId(session)) &&
+    (request === undefined || entry.request_id === request) &&
+    (channel === undefined || entry.channel === channel)
+  );
+}
+
+/** Whether a line is older than this time. Lines are in order of time, so all lines before it are older, too. */
+export function isBefore(line: string, since: number | undefined): boolean {
+  return since !== undefined && timeOf(jsonObject(line)) < since;
+}
+
+function timeOf(entry: Record<string, unknown>): number {
+  return Date.parse(String(entry.time));
 }

@@ -1,7 +1,7 @@
 import { version } from '../daemon/admin/program.ts';
+import { EXIT } from './cli-error.ts';
 import { ensureHome } from './ensure-home.ts';
-import { EXIT } from './exit-codes.ts';
-import { programHelp } from './program-help.ts';
+import { programHelp } from './help.ts';
 
 /**
  * The entry point, and the only module that ends the process. After a command it sets the exit code and lets the

@@ -1,7 +1,13 @@
-import { escapeControls, maskTokens, printableLines } from '../daemon/admin/texts.ts';
-import { type Column, jsonOf } from './column.ts';
-import { renderDetails, renderTable } from './render-table.ts';
-import { isoTime, relativeTime } from './time-words.ts';
+import { styleText } from 'node:util';
+import {
+  escapeControls,
+  maskTokens,
+  printable,
+  printableLines,
+  withoutControls,
+} from '../daemon/admin/texts.ts';
+import { isoTime, relativeTime } from './typed-values.ts';
+import { wrapText } from './wrap-text.ts';
 
 /** Everything that a command prints: data to stdout (text, or one JSON document with `--json`), the rest to stderr. */
 export interface Output {
@@ -27,7 +33,7 @@ export interface Output {
   write(text: string): void;
   /** Prints a line to stderr, like the text of `data`. */
   note(text: string): void;
-  /** The text of a table (render-table.ts). */
+  /** The text of a table (`renderTable`). */
   table<T>(columns: readonly Column<T>[], items: readonly T[], width?: number): string;
   /** The text of one item, a line for each value. */
   details<T>(columns: readonly Column<T>[], item: T): string;
@@ -40,7 +46,7 @@ export interface Sink {
   columns?: number;
 }
 
-export interface OutputOptions {
+interface OutputOptions {
   json: boolean;
   stdout: Sink;
   stderr: Sink;
@@ -104,4 +110,190 @@ function styledText(text: string): string {
 
 function endWithNewline(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}
+
+/**
+ * One value that a command shows: a column of a table, a line of the details of one thing, and a member of its JSON
+ * object. Lists and details are arrays of these.
+ */
+export type Column<T> = {
+  /** Heading of the column, or name of the line. Absent: the value is in the JSON only. */
+  title?: string;
+  /** The text that people read instead of the value. Null or empty if there is nothing to show. */
+  text?(item: T): string | null | undefined;
+  /** The value is a time in ms since the epoch, or null. */
+  isTime?: boolean;
+  align?: 'right';
+  /**
+   * How the column gets narrower on a terminal that is too narrow for the table: its text is wrapped or cut.
+   * Absent: it stays whole, since people copy ids.
+   */
+  narrow?: 'wrap' | 'cut';
+} & (
+  | { json: keyof T & string; value?: undefined }
+  // Without `json`, the value is for people only.
+  | { json?: string; value(item: T): unknown }
+  | { json?: undefined; value?: undefined; text(item: T): string | null | undefined }
+);
+
+/** The JSON object of an item. Times are ISO 8601. */
+export function jsonOf<T>(columns: readonly Column<T>[], item: T): Record<string, unknown> {
+  const members = columns.flatMap((column) =>
+    column.json === undefined ? [] : [[column.json, jsonValue(column, item)]],
+  );
+  return Object.fromEntries(members);
+}
+
+/**
+ * What people read in a column.
+ * @param time how a time is shown
+ */
+export function textOf<T>(column: Column<T>, item: T, time: (at: number) => string): string {
+  if (column.text) return column.text(item) ?? '';
+  const value = rawValue(column, item);
+  if (value === null || value === undefined) return '';
+  return column.isTime ? time(Number(value)) : String(value);
+}
+
+function jsonValue<T>(column: Column<T>, item: T): unknown {
+  const value = rawValue(column, item);
+  return column.isTime && typeof value === 'number' ? isoTime(value) : value;
+}
+
+function rawValue<T>(column: Column<T>, item: T): unknown {
+  if (column.value) return column.value(item);
+  return column.json === undefined ? undefined : item[column.json as keyof T];
+}
+
+const GAP = '  ';
+/** Indentation of a value that does not fit beside the others. */
+const INDENT = '    ';
+/** No column is made narrower than this, however narrow the terminal is. */
+const NARROWEST = 20;
+
+interface TableStyle {
+  /** Longest line; infinite if standard output is not a terminal. */
+  width: number;
+  bold: boolean;
+  time(at: number): string;
+}
+
+/**
+ * Aligned columns without borders, under a line with their titles. If the terminal is too narrow for the table, columns
+ * with `narrow` are wrapped or cut. If that is not enough, the values of the last column move below their rows if they
+ * can be wrapped. Otherwise each item becomes a block of lines.
+ */
+function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], style: TableStyle): string {
+  const shown = columns.filter(({ title }) => title !== undefined);
+  const head = shown.map(({ title = '' }) => printable(title));
+  const rows = items.map((item) => shown.map((column) => printable(textOf(column, item, style.time))));
+  const lines =
+    tableLines([head, ...rows], shown, style.width) ??
+    (shown.at(-1)?.narrow === 'wrap' ? foldedLines([head, ...rows], shown, style.width) : null);
+  if (lines === null) return items.map((item) => renderDetails(shown, item, style)).join('\n');
+  const [titles = '', ...others] = lines;
+  const first = style.bold ? styleText('bold', titles, { validateStream: false }) : titles;
+  return `${[first, ...others].join('\n')}\n`;
+}
+
+/** A line for each value that an item has: its name and the value. */
+function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time }: TableStyle): string {
+  const values = columns.flatMap((column) => {
+    const text = printable(textOf(column, item, time));
+    return column.title === undefined || text === '' ? [] : [{ title: column.title, text }];
+  });
+  const indent = Math.max(...values.map(({ title }) => title.length)) + GAP.length;
+  return values
+    .flatMap(({ title, text }) =>
+      wrapText(text, Math.max(width - indent, NARROWEST)).map(
+        (line, index) => `${(index === 0 ? title : '').padEnd(indent)}${line}\n`,
+      ),
+    )
+    .join('');
+}
+
+type Rows = readonly (readonly string[])[];
+
+/** The lines of the whole table. Null if it does not fit. */
+function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
+  const widths = narrowed(widest(rows), columns, width);
+  return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));
+}
+
+/** The table with its last column indented below each row. The title of that column is left out. */
+function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
+  const short = rows.map((row) => row.slice(0, -1));
+  const lines = tableLines(short, columns.slice(0, -1), width);
+  if (lines === null || lines.length !== rows.length) return null;
+  return lines.flatMap((line, index) => {
+    const last = index === 0 ? '' : (rows[index]?.at(-1) ?? '');
+    return last === ''
+      ? [line]
+      : [line, ...wrapText(last, width - INDENT.length).map((part) => INDENT + part)];
+  });
+}
+
+/** The lines of one row: more than one if a cell is wrapped. */
+function rowLines<T>(
+  row: readonly string[],
+  widths: readonly number[],
+  columns: readonly Column<T>[],
+): string[] {
+  const cells = row.map((cell, index) => {
+    const width = widths[index] ?? 0;
+    return columns[index]?.narrow === 'wrap' ? wrapText(cell, width) : [cut(cell, width)];
+  });
+  const height = Math.max(...cells.map((lines) => lines.length));
+  return Array.from({ length: height }, (_, line) =>
+    cells
+      .map((lines, index) => pad(lines[line] ?? '', widths[index] ?? 0, columns[index]?.align))
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+function widest(rows: Rows): number[] {
+  const [head = []] = rows;
+  return head.map((_, column) => Math.max(...rows.map((row) => length(row[column] ?? ''))));
+}
+
+function total(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+}
+
+/** Takes the excess width from the columns that may be narrower, the widest first. */
+function narrowed<T>(widths: readonly number[], columns: readonly Column<T>[], width: number): number[] {
+  const fitted = [...widths];
+  const flexible = fitted.flatMap((_, index) => (columns[index]?.narrow ? [index] : []));
+  for (let excess = total(fitted) - width; excess > 0; excess--) {
+    const [first] = flexible.toSorted((a, b) => (fitted[b] ?? 0) - (fitted[a] ?? 0));
+    if (first === undefined || (fitted[first] ?? 0) <= NARROWEST) break;
+    fitted[first] = (fitted[first] ?? 0) - 1;
+  }
+  return fitted;
+}
+
+function cut(cell: string, width: number): string {
+  const characters = [...cell];
+  return characters.length > width ? `${characters.slice(0, width - 1).join('')}…` : cell;
+}
+
+function pad(cell: string, width: number, align: 'right' | undefined): string {
+  const blanks = ' '.repeat(Math.max(0, width - length(cell)));
+  return align === 'right' ? blanks + cell : cell + blanks;
+}
+
+function length(text: string): number {
+  return [...text].length;
+}
+
+/**
+ * Text with its line breaks, each line indented, except empty ones.
+ * @param first the indentation of the first line, if it differs
+ */
+export function indent(text: string, by: string, first = by): string {
+  return text
+    .split('\n')
+    .map((line, index) => (line === '' ? '' : `${index === 0 ? first : by}${withoutControls(line)}`))
+    .join('\n');
 }

@@ -1,22 +1,29 @@
 import {
   countRecords,
   memoriesOf,
+  openTurn,
   type PersonDesk,
   type PersonRecords,
   withPersonDesk,
-} from '../daemon/admin/persons.ts';
-import { openTurn } from '../daemon/admin/records.ts';
+} from '../daemon/admin/records.ts';
 import type { Memory } from '../daemon/admin/store.ts';
 import type { Who } from '../daemon/admin/who.ts';
-import { ACTION_COLUMNS, actionView } from './action-view.ts';
 import { failed } from './cli-error.ts';
-import { jsonOf } from './column.ts';
 import type { OptionValues } from './command.ts';
-import { unknownUser } from './expect-channel.ts';
 import { MESSAGE_DETAILS } from './inbox-view.ts';
-import { LINK_COLUMNS, linkView } from './link-view.ts';
-import { MEMORY_COLUMNS } from './memory-view.ts';
-import { SESSION_DETAILS, turnView, withState } from './session-view.ts';
+import { jsonOf } from './output.ts';
+import {
+  ACTION_COLUMNS,
+  type ActionView,
+  actionView,
+  LINK_COLUMNS,
+  linkView,
+  MEMORY_COLUMNS,
+  SESSION_DETAILS,
+  turnView,
+  withState,
+} from './record-views.ts';
+import { unknownUser } from './who.ts';
 import { withStore } from './with-store.ts';
 
 /**
@@ -67,7 +74,7 @@ export function recordsView(
     })),
     links: links.map((link) => jsonOf(LINK_COLUMNS, linkView(link, now, seal, settings))),
     memories: memories.map((memory) => jsonOf(MEMORY_COLUMNS, memory)),
-    actions: actions.map((action) => jsonOf(ACTION_COLUMNS, actionView(action, now, seal))),
+    actions: actions.map((action) => jsonOf<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
     inbox: inbox.map((message) =>
       jsonOf(MESSAGE_DETAILS, { ...message, outage: undefined, isFirst: true, now, settings }),
     ),

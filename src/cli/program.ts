@@ -1,17 +1,13 @@
 import { resolve } from 'node:path';
 import { type Command as Commander, CommanderError } from 'commander';
 import { nearest, printable, printableLines } from '../daemon/admin/texts.ts';
-import { type CliError, usageError } from './cli-error.ts';
-import type { Command } from './command.ts';
-import { COMMANDS } from './command-index.ts';
+import { type CliError, EXIT, usageError } from './cli-error.ts';
+import { COMMANDS, type Command } from './command.ts';
 import { addDetails, createParser } from './command-parser.ts';
-import { findDevSettings, USING_DEV_SETTINGS } from './dev-settings.ts';
-import { EXIT } from './exit-codes.ts';
-import { findTopic, HELP_TOPICS, topicHelp } from './help-topics.ts';
+import { findDevSettings, settingsHint, USING_DEV_SETTINGS } from './config-location.ts';
+import { findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHelp } from './help.ts';
 import { createOutput, type Sink } from './output.ts';
-import { HELP_OPTION, programHelp } from './program-help.ts';
 import { reportError } from './report-error.ts';
-import { settingsHint } from './settings-hint.ts';
 
 export interface Streams {
   stdout: Sink;
@@ -27,7 +23,7 @@ export interface Streams {
  * Runs one command line.
  *
  * @param argv the arguments after the program's name
- * @returns the exit code (exit-codes.ts); never throws, never exits
+ * @returns the exit code; never throws, never exits
  */
 export async function runProgram(argv: readonly string[], streams: Streams): Promise<number> {
   const [first, word = ''] = argv;
@@ -134,7 +130,7 @@ function prepare(parser: Commander, command: Command, streams: Streams, result: 
       out.note(USING_DEV_SETTINGS);
       options.devSettings = devSettings;
     }
-    result.code = await command.run({ args: parser.args, options, out });
+    result.code = (await command.run({ args: parser.args, options, out })) ?? EXIT.ok;
   });
 }
 

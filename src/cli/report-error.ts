@@ -1,10 +1,9 @@
 import { maskTokens, printableLines } from '../daemon/admin/texts.ts';
-import { CliError } from './cli-error.ts';
-import { EXIT } from './exit-codes.ts';
+import { CliError, EXIT } from './cli-error.ts';
 import type { Sink } from './output.ts';
 
 /** How an error is reported: what happened, what to do, and the exit code. */
-export interface ErrorReport {
+interface ErrorReport {
   message: string;
   advice?: string;
   exitCode: number;

@@ -1,10 +1,10 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { makeDirectory, packageFolder } from '../daemon/admin/files.ts';
-import { version } from '../daemon/admin/program.ts';
+import { gzipSync } from 'node:zlib';
+import { makeDirectory, packageFolder, version } from '../daemon/admin/program.ts';
+import { printable } from '../daemon/admin/texts.ts';
 import { failed } from './cli-error.ts';
-import { packAgentd } from './pack-agentd.ts';
-import { asWriteFailure } from './write-new-files.ts';
 
 /** Name of the channel in the template. All its spellings are replaced. */
 const TEMPLATE_NAME = 'pigeonpost';
@@ -90,4 +90,139 @@ async function requireAgentd(manifestFile: string, packed: string): Promise<void
   manifest.peerDependencies.agentd = `^${version()}`;
   manifest.devDependencies.agentd = `file:${packed}`;
   await writeFile(manifestFile, `${JSON.stringify(manifest, null, 2)}\n`);
+}
+
+/** Files that npm puts into every package. */
+const ALWAYS = ['package.json', 'README.md', 'LICENSE'];
+
+/**
+ * Packs this agentd into a folder, with the files that `npm pack` would include. A package that depends on the packed
+ * file can be checked out anywhere, because it needs neither a path on this machine nor a registry. `npm pack` itself
+ * takes ten times as long, and uses the network.
+ * @returns the name of the packed file
+ */
+export async function packAgentd(folder: string): Promise<string> {
+  const root = packageFolder();
+  const { version } = await manifestIn(root);
+  const files = (await packedFiles(root)).map(async (name): Promise<TarFile> => {
+    const isExecutable = ((await stat(join(root, name))).mode & 0o111) !== 0;
+    return { name: `package/${name}`, content: await readFile(join(root, name)), isExecutable };
+  });
+  const filename = `agentd-${version}.tgz`;
+  await writeFile(join(folder, filename), tarball(await Promise.all(files)), { flag: 'wx' });
+  return filename;
+}
+
+/**
+ * The files of the package in a folder, sorted: those that `files` of its manifest names, without those that an entry
+ * with `!` excludes, and the files that npm always includes.
+ */
+export async function packedFiles(root: string): Promise<string[]> {
+  const { files: wanted } = await manifestIn(root);
+  const excluded = wanted.filter((path) => path.startsWith('!')).map((path) => path.slice(1));
+  const found: string[] = [];
+  for (const path of [...ALWAYS, ...wanted.filter((path) => !path.startsWith('!'))]) {
+    const full = join(root, path);
+    // As npm does. npm-shrinkwrap.json is only in an installed package.
+    if (!existsSync(full)) continue;
+    if ((await stat(full)).isFile()) found.push(path);
+    else
+      for (const entry of await readdir(full, { recursive: true, withFileTypes: true }))
+        if (entry.isFile()) found.push(relative(root, join(entry.parentPath, entry.name)));
+  }
+  const isIn = (file: string) => excluded.every((path) => file !== path && !file.startsWith(`${path}/`));
+  return [...new Set(found)].filter(isIn).sort();
+}
+
+async function manifestIn(root: string): Promise<{ version: string; files: readonly string[] }> {
+  return JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Awaited<
+    ReturnType<typeof manifestIn>
+  >;
+}
+
+const BLOCK = 512;
+/** Longest name that fits into a plain header, bytes. */
+const NAME_MAX = 100;
+
+interface TarFile {
+  /** Folders are separated by `/`. */
+  name: string;
+  content: Uint8Array;
+  isExecutable: boolean;
+}
+
+/** A gzipped archive of files in the POSIX format (ustar). Equal files give equal bytes. */
+export function tarball(files: readonly TarFile[]): Uint8Array {
+  const blocks = files.flatMap((file) => [headerOf(file), file.content, padding(file.content.length)]);
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]));
+}
+
+function headerOf({ name, content, isExecutable }: TarFile): Uint8Array {
+  if (Buffer.byteLength(name) > NAME_MAX) throw new Error(`the name ${name} is too long for the archive`);
+  const header = Buffer.alloc(BLOCK);
+  const octal = (value: number, length: number) => `${value.toString(8).padStart(length - 1, '0')}\0`;
+  header.write(name, 0);
+  header.write(octal(isExecutable ? 0o755 : 0o644, 8), 100);
+  header.write(octal(0, 8), 108);
+  header.write(octal(0, 8), 116);
+  header.write(octal(content.length, 12), 124);
+  // The time of the file is left out, so that the bytes depend only on the content.
+  header.write(octal(0, 12), 136);
+  header.write('        0', 148);
+  header.write('ustar\0', 257);
+  header.write('00', 263);
+  // The checksum is computed as if its own field contained spaces.
+  const checksum = header.reduce((sum, byte) => sum + byte, 0);
+  header.write(`${checksum.toString(8).padStart(6, '0')}\0 `, 148);
+  return header;
+}
+
+function padding(length: number): Uint8Array {
+  return Buffer.alloc((BLOCK - (length % BLOCK)) % BLOCK);
+}
+
+export interface NewFile {
+  path: string;
+  text: string;
+  /** Mode of the file. Default: 0666, less the umask. */
+  mode?: number;
+  /** Mode of its directory, if that is created. */
+  directoryMode?: number;
+}
+
+/**
+ * Writes all files or none, and creates missing directories. A file that exists is not overwritten, even if it appeared
+ * a moment ago.
+ *
+ * @param advice what to do if a file exists
+ * @throws CliError (1) if a file exists or cannot be written
+ */
+export async function writeNewFiles(files: readonly NewFile[], advice: string): Promise<void> {
+  const written: string[] = [];
+  const made: string[] = [];
+  try {
+    for (const { path, text, mode, directoryMode } of files) {
+      made.push(...makeDirectory(dirname(path), directoryMode));
+      await writeFile(path, text, { flag: 'wx', mode });
+      written.push(path);
+    }
+  } catch (error) {
+    for (const path of written) await rm(path, { force: true });
+    for (const path of made.reverse()) await rmdir(path);
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw asWriteFailure(error);
+    throw failed(
+      `${printable((error as NodeJS.ErrnoException).path ?? '')} exists; nothing was written`,
+      advice,
+    );
+  }
+}
+
+/** Turns an error of the file system into a failure of the command (1). Returns any other error unchanged. */
+function asWriteFailure(error: unknown): unknown {
+  if (!(error instanceof Error && 'syscall' in error)) return error;
+  return failed(
+    `cannot write the files: ${printable(error.message)}`,
+    'Name a directory that this user can write to, on a volume with enough space.',
+    { cause: error },
+  );
 }

@@ -1,22 +1,22 @@
 import { pluginsAt } from '../daemon/admin/settings.ts';
-import { printable } from '../daemon/admin/texts.ts';
+import { nearest, printable } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, personKey, spellingsOf, type Who } from '../daemon/admin/who.ts';
-import { usageError } from './cli-error.ts';
-import type { CommandArgument, CommandOption, OptionValues } from './command.ts';
+import { invalidId, isLinkable } from './channel-words.ts';
+import { type CliError, usageError } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 
 /** The options of a command that is about somebody. */
-export const WHO_OPTIONS: readonly CommandOption[] = [
-  { flags: '--sub <id>', sentence: 'the person whose tokens have this `sub`' },
-  { flags: '--iss <issuer>', sentence: 'with --sub: the `iss` of the tokens, if they have one' },
-  { flags: '--tenant <id>', sentence: 'with --sub: the `tenant_id` of the tokens, if they have one' },
-];
+export const WHO_OPTIONS = {
+  '--sub <id>': 'the person whose tokens have this `sub`',
+  '--iss <issuer>': 'with --sub: the `iss` of the tokens, if they have one',
+  '--tenant <id>': 'with --sub: the `tenant_id` of the tokens, if they have one',
+} as const;
 
 /** Not required by the parser: `--sub` may name the person instead. */
-export const WHO_ARGUMENT: CommandArgument = {
-  name: 'who',
-  sentence: "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
-};
+export const WHO_ARGUMENT = {
+  '[who]': "a platform's user: the name of the channel, a colon, and the user's id; not with --sub",
+} as const;
 
 /**
  * Who a command is about: the person of `--sub` (with `--iss` and `--tenant`) or, without `--sub`, the platform's user
@@ -109,4 +109,65 @@ export function whoInWords(who: Who): string {
   const { issuer, tenant, sub } = claimsOfPerson(who.person);
   const of = [issuer && `issuer ${issuer}`, tenant && `tenant ${tenant}`].filter(Boolean).join(', ');
   return printable(of ? `${sub} (${of})` : sub);
+}
+
+/** Like `readWho`, for commands that need a person or a user. @throws CliError (2) if none is named */
+export async function expectWho(
+  args: readonly string[],
+  options: OptionValues,
+): Promise<{ who: Who; rest: readonly string[] }> {
+  const { who, rest } = await readWho(args, options);
+  if (who !== null) return { who, rest };
+  throw usageError(
+    'no person is given',
+    "Name a person with --sub, or a platform's user by the channel's name, a colon and the user's id.",
+  );
+}
+
+/**
+ * Checks that the channel exists. Called only if a command has found no data of the channel, so that data of a removed
+ * plugin can still be found.
+ * @param flag the option that names the channel; nothing is checked if the option is not given
+ * @throws CliError (2) with the known channels.
+ */
+export async function expectChannel(options: OptionValues, flag: 'platform' | 'channel'): Promise<void> {
+  const name = options[flag];
+  const unknown = typeof name === 'string' ? await unknownChannel(options, name, `--${flag}: `) : null;
+  if (unknown) throw unknown;
+}
+
+/**
+ * Like `expectChannel`, for the platform user that a command is about. Also checks that the channel recognizes the id.
+ * @throws CliError (2) with the known channels, or with the form of an id
+ */
+export async function expectUserOf(who: Who | null, options: OptionValues): Promise<void> {
+  const unknown = who && (await unknownUser(who, options));
+  if (unknown) throw unknown;
+}
+
+/** The error for a user of an unknown channel, or with an id that the channel does not recognize; null for any other. */
+export async function unknownUser(who: Who, options: OptionValues): Promise<CliError | null> {
+  if (!('platform' in who)) return null;
+  const { plugins } = await pluginsAt(configLocation(options));
+  const channel = plugins.map(({ plugin }) => plugin).find(({ name }) => name === who.platform);
+  if (channel === undefined) return unknownChannel(options, who.platform);
+  if (!isLinkable(channel) || spellingsOf(channel, who.user_id).length > 0) return null;
+  return invalidId(channel, who.user_id);
+}
+
+/**
+ * The error for an unknown channel; null if the channel exists. The channel need not be active: a channel that was
+ * turned off may have left data.
+ */
+async function unknownChannel(options: OptionValues, name: string, prefix = ''): Promise<CliError | null> {
+  const { plugins, problems } = await pluginsAt(configLocation(options));
+  const known = plugins.map(({ plugin }) => plugin.name);
+  if (known.includes(name)) return null;
+  const near = nearest(name, known, 2);
+  const meant = near === undefined ? '' : `Did you mean '${near.name}'? `;
+  const broken = problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
+  return usageError(
+    `${prefix}there is no channel '${printable(name)}'`,
+    `${meant}The channels are ${known.sort().join(', ')}.${broken}`,
+  );
 }

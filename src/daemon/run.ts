@@ -1,10 +1,8 @@
 import inspector from 'node:inspector';
 import { describeDaemon, describeDev } from './banner.ts';
 import { type Dev, prepareDev } from './dev/prepare.ts';
-import { inheritedSocket } from './process/inherited-socket.ts';
-import { isJournalStream } from './process/journal-stream.ts';
-import { createLog, type Log, type ProcessLog } from './process/log.ts';
-import { type ServiceManager, serviceManager } from './process/service-manager.ts';
+import { createLog, isJournalStream, type Log, type ProcessLog } from './process/log.ts';
+import { inheritedSocket, type ServiceManager, serviceManager } from './process/service-manager.ts';
 import { type Daemon, startDaemon } from './serve.ts';
 import { type ConfigureOptions, configure } from './settings/configure/configure.ts';
 import { ContextEnded } from './time/context-ended.ts';

@@ -10,35 +10,29 @@ import { withSimulatedUpdates } from './channels/simulated-updates.ts';
 import { startChannel } from './channels/start-channel.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
-import { createAdminServer } from './http/admin-server.ts';
-import { metricsRoute } from './http/metrics-route.ts';
-import { Readiness } from './http/readiness.ts';
+import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
 import { createServer } from './http/server.ts';
-import { isSealingOff } from './identity/encryption-keys.ts';
+import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
-import { observedValidator } from './identity/observed-validator.ts';
-import { openSeal } from './identity/open-seal.ts';
-import { createValidator } from './identity/validator.ts';
+import { openSeal } from './identity/seal.ts';
+import { createValidator, observedValidator } from './identity/token-checks.ts';
 import { InboxWorker } from './inbox/work.ts';
-import { gaugesOf } from './metrics/gauges.ts';
-import { measuredStore } from './metrics/measured-store.ts';
+import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { Lifecycle } from './process/lifecycle.ts';
 import type { Log } from './process/log.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
 import { startResealing } from './sealing/reseal-stored-tokens.ts';
 import { sealStoredTokens } from './sealing/seal-stored-tokens.ts';
+import { parseListenAddress } from './settings/addresses.ts';
+import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
-import { parseListenAddress } from './settings/listen-address.ts';
-import { sessionBackend } from './settings/session-backend.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/reaper.ts';
-import type { StreamServices } from './stream/stream-services.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
 import { type AlarmClock, systemClock } from './time/clock.ts';
@@ -63,29 +57,8 @@ export interface DevParts {
 
 const NO_DEV: DevParts = { simulated: [], routes: [] };
 
-export interface Daemon {
-  /** `http://127.0.0.1:8080` */
-  url: string;
-  /** Address of the listener for probes; null if ADMIN_LISTEN is not set. */
-  adminUrl: string | null;
-  channels: readonly string[];
-  store: string;
-  /** Where long-term memory is kept, in a form for people. */
-  memory: string;
-  agent: string;
-  /** The path for messages that are answered in the response; null if no channel has one. */
-  messagePath: string | null;
-  /** The page of the sample shop; null if there is none. */
-  demoPath: string | null;
-  services: StreamServices;
-  /**
-   * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
-   * elsewhere.
-   */
-  stopDelay: number;
-  /** Drains, then stops everything in reverse order. False if the grace period ended with a request unanswered. */
-  stop(): Promise<boolean>;
-}
+/** A running daemon. */
+export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
 
 /**
  * The composition root: every part is made here, in start order, and handed to the parts that use it. If the start
@@ -98,7 +71,7 @@ export async function startDaemon(
   clock: AlarmClock = systemClock,
   /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
   socket: number | null = null,
-): Promise<Daemon> {
+) {
   const life = new Lifecycle();
   try {
     const readiness = new Readiness();
@@ -238,16 +211,26 @@ export async function startDaemon(
     const stopDelay = adminUrl === null ? 0 : Math.min(settings.SHUTDOWN_DELAY_SECONDS * 1000, grace);
 
     return {
+      /** `http://127.0.0.1:8080` */
       url: address.url,
+      /** Address of the listener for probes; null if ADMIN_LISTEN is not set. */
       adminUrl,
       channels: services.channelNames,
       store: store.description,
+      /** Where long-term memory is kept, in a form for people. */
       memory: memory?.description ?? 'none',
       agent: runtimeName(settings),
+      /** The path for messages that are answered in the response; null if no channel has one. */
       messagePath: messagePathOf(active),
+      /** The page of the sample shop; null if there is none. */
       demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
+      /**
+       * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
+       * elsewhere.
+       */
       stopDelay,
+      /** Drains, then stops everything in reverse order. False if the grace period ended with a request unanswered. */
       async stop() {
         // A monotonic time: a clock that is set back would prolong the grace period.
         grace_ends_at = performance.now() + grace;
@@ -333,4 +316,32 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
   const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
+}
+
+/**
+ * The parts that were started, in order, and how to stop them, in reverse order. If one part fails to stop, the others
+ * are still stopped. Stopping happens once; it also cleans up after a start that failed halfway.
+ */
+export class Lifecycle {
+  readonly #parts: { name: string; stop: () => Promise<void> | void }[] = [];
+  #stopped: Promise<void> | null = null;
+
+  started(name: string, stop: () => Promise<void> | void): void {
+    this.#parts.push({ name, stop });
+  }
+
+  stop(log: Log): Promise<void> {
+    this.#stopped ??= this.#stopAll(log);
+    return this.#stopped;
+  }
+
+  async #stopAll(log: Log): Promise<void> {
+    for (const part of this.#parts.reverse()) {
+      try {
+        await part.stop();
+      } catch (error) {
+        log.error({ err: error, part: part.name }, 'a part did not stop cleanly');
+      }
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
-import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
+import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
 import { RedisConnection } from '../../src/daemon/store/redis/connection.ts';
 import { durabilityOf } from '../../src/daemon/store/redis/durability.ts';
 import { RedisKeyspace } from '../../src/daemon/store/redis/keyspace.ts';

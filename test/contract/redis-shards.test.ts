@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
-import { parseRedisUrl } from '../../src/daemon/settings/redis-url.ts';
+import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
 import { StoreOfAnotherLayout } from '../../src/daemon/store/failures.ts';
 import { idBeside } from '../../src/daemon/store/id-beside.ts';
 import type { Arrival, QueuedMessage } from '../../src/daemon/store/inbox.ts';

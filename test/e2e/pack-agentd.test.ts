@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
-import { packAgentd, packedFiles } from '../../src/cli/pack-agentd.ts';
-import { tarball } from '../../src/cli/tarball.ts';
+import { packAgentd, packedFiles, tarball } from '../../src/cli/scaffold.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { tryPackage } from '../../.ci/release/try-package.ts';
-import { tarball } from '../../src/cli/tarball.ts';
+import { tarball } from '../../src/cli/scaffold.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const CHANGELOG =

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { pageOf, pages } from '../../man/build/generate.ts';
-import { COMMANDS, GROUPS } from '../../src/cli/command-index.ts';
+import { COMMANDS, GROUPS } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { capture } from '../unit/cli/captured-output.ts';
 import { read, sourcesBelow } from './source-files.ts';
@@ -19,8 +19,8 @@ describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
 
   it('has examples of its own use', async () => {
     const { examples } = await load();
-    expect(examples.length).toBeGreaterThan(0);
-    for (const { line, does } of examples) {
+    expect(Object.keys(examples).length).toBeGreaterThan(0);
+    for (const [line, does] of Object.entries(examples)) {
       // `telex` is the example channel of agentd-channel(7). It is not installed.
       expect(line).not.toContain('telex');
       expect(line).toMatch(new RegExp(`^agentd ${name}( |$)`));
@@ -29,14 +29,14 @@ describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
   });
 
   it('shows its description, arguments, options and examples in its help', async () => {
-    const { args = [], options = [], examples, json } = await load();
+    const { args, options, examples, json } = await load();
     const stdout = capture();
     expect(await runProgram([...name.split(' '), '--help'], { stdout, stderr: capture() })).toBe(0);
     const help = stdout.text.replace(/\s+/g, ' ');
     expect(help).toContain(summary);
     for (const option of options) expect(help).toContain(option.flags);
     for (const argument of args) expect(help).toContain(`${argument.name} ${argument.sentence}`);
-    for (const { line } of examples) expect(help).toContain(line);
+    for (const line of Object.keys(examples)) expect(help).toContain(line);
     expect(help.includes(' --json print')).toBe(json === true);
   });
 
@@ -50,13 +50,14 @@ describe.each(Object.entries(GROUPS))('the group %s', (name, { summary, example 
     const commands = await Promise.all(
       COMMANDS.filter((entry) => entry.name.startsWith(`${name} `)).map(({ load }) => load()),
     );
-    expect(commands.flatMap(({ examples }) => examples)).toContainEqual(example);
+    const [[line, does] = []] = Object.entries(example);
+    expect(commands.flatMap(({ examples }) => Object.entries(examples))).toContainEqual([line, does]);
     const stdout = capture();
     expect(await runProgram([name, '--help'], { stdout, stderr: capture() })).toBe(0);
     const help = stdout.text.replace(/\s+/g, ' ');
     if (name !== 'link') expect(help).toContain(summary);
     expect(help).toMatch(/ Examples: \$ agentd /);
-    if (name !== 'link') expect(help).toContain(`$ ${example.line} ${example.does}`);
+    if (name !== 'link') expect(help).toContain(`$ ${line} ${does}`);
   });
 });
 

@@ -9,8 +9,8 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBu
 import { Service } from 'kubernetes-models/v1/Service';
 import { describe, expect, it } from 'vitest';
 import type { SettingRecord } from '../../src/channel/index.ts';
-import { COMMANDS } from '../../src/cli/command-index.ts';
-import { EXIT } from '../../src/cli/exit-codes.ts';
+import { EXIT } from '../../src/cli/cli-error.ts';
+import { COMMANDS } from '../../src/cli/command.ts';
 import { loadPlugins } from '../../src/daemon/channels/load.ts';
 import { METRICS } from '../../src/daemon/metrics/metric-list.ts';
 import { fileSettings } from '../../src/daemon/settings/secret-files.ts';

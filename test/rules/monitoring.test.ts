@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump, load } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/command-index.ts';
+import { COMMANDS } from '../../src/cli/command.ts';
 import { METRICS, type MetricRecord } from '../../src/daemon/metrics/metric-list.ts';
 import { Metrics } from '../../src/daemon/metrics/metrics.ts';
 import { ALERT_TESTS, type AlertTest } from '../fixtures/alerts.ts';

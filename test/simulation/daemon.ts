@@ -4,7 +4,7 @@ import { createScope } from '../../src/daemon/channels/scope.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
-import { Lifecycle } from '../../src/daemon/process/lifecycle.ts';
+import { Lifecycle } from '../../src/daemon/serve.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
 import { startReaper } from '../../src/daemon/stream/reaper.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';

@@ -1,4 +1,4 @@
-import type { VerificationKeys } from '../../src/daemon/identity/signature.ts';
+import type { VerificationKeys } from '../../src/daemon/identity/keys.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';

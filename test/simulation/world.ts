@@ -1,10 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac } from 'node:crypto';
 import type { TokenValidator } from '../../src/daemon/identity/identity.ts';
-import { importKeys } from '../../src/daemon/identity/keys.ts';
+import { importKeys, type VerificationKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
-import type { VerificationKeys } from '../../src/daemon/identity/signature.ts';
-import { createValidator } from '../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../src/daemon/settings/settings.ts';

@@ -4,7 +4,7 @@ import { LongTermMemory } from '../../src/daemon/agent/long-term-memory.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
-import { createValidator } from '../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../src/daemon/identity/token-checks.ts';
 import { type Configuration, configure } from '../../src/daemon/settings/configure/configure.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { Store } from '../../src/daemon/store/store.ts';

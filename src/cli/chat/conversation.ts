@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AnswerHandler, StreamEnd } from '../../channel/event-stream.ts';
-import { type AnswerListener, outOfReach, readAnswer } from './read-answer.ts';
-import { ConnectionLost, type Outgoing, type StreamClient } from './stream-client.ts';
+import { type AnswerHandler, EVENT_READERS, type StreamEnd } from '../../channel/event-stream.ts';
+import { jsonObject } from '../../channel/json-object.ts';
+import { type CliError, failed, unavailable } from '../cli-error.ts';
+import { ConnectionLost, describeRefusal, type Outgoing, type StreamClient } from './stream-client.ts';
 
 /** Delays before an undelivered message is sent again, ms. */
 const SEND_WAITS_MS = [300, 1000, 2000, 4000, 8000];
@@ -111,5 +112,154 @@ export class Conversation {
 
   #nothing(): StreamEnd {
     return { session_id: this.#session_id ?? '', response: '', stopped: true };
+  }
+}
+
+export interface AnswerListener extends AnswerHandler {
+  /** Called with false when the connection is lost and will be made again, and with true when it works again. */
+  connected(yes: boolean): void;
+}
+
+interface Patience {
+  /** How long to continue without a new event, ms. */
+  patience_ms: number;
+  /** Delays between attempts, ms. The last one is repeated. */
+  waits_ms: readonly number[];
+}
+
+/** The default: longer than a restart takes, and longer than a stopping daemon waits for its answers. */
+export const PATIENCE: Patience = { patience_ms: 120_000, waits_ms: [300, 1000, 2000, 4000] };
+
+/**
+ * Reads an answer to its end, over several connections if necessary. Each connection continues after the last event
+ * that was read, so no piece is lost or repeated.
+ *
+ * @param open opens the stream after an event; resolves to null if no events are left
+ * @throws CliError if the answer failed, or nothing arrived for too long; the reason of `signal` if it aborts
+ */
+export async function readAnswer(
+  open: (after: number) => Promise<AsyncIterable<Uint8Array> | null>,
+  listener: AnswerListener,
+  signal: AbortSignal,
+  { patience_ms, waits_ms }: Patience = PATIENCE,
+): Promise<StreamEnd> {
+  let end: StreamEnd | null = null;
+  const handler = {
+    ...listener,
+    ended: (last: StreamEnd) => {
+      end = last;
+    },
+    failed({ code, message }: Readonly<Record<string, unknown>>) {
+      throw describeRefusal({ code, detail: message }, 0, 0);
+    },
+  };
+  let last = 0;
+  let attempts = 0;
+  let lastEventAt = performance.now();
+  for (;;) {
+    let lost = new ConnectionLost('the connection ended early');
+    try {
+      const pieces = await open(last);
+      if (pieces === null) throw failed('the stream ended without the end of the answer', 'Ask again.');
+      listener.connected(true);
+      const parser = new EventParser();
+      for await (const piece of pieces) {
+        for (const { id, event, data } of parser.push(piece)) {
+          if (!(Number(id) > last)) continue;
+          last = Number(id);
+          attempts = 0;
+          lastEventAt = performance.now();
+          if (Object.hasOwn(EVENT_READERS, event)) EVENT_READERS[event]?.(jsonObject(data), handler);
+          if (end) return end;
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof ConnectionLost)) throw error;
+      lost = error;
+    }
+    listener.connected(false);
+    const wait = Math.max(waits_ms[Math.min(attempts++, waits_ms.length - 1)] ?? 0, lost.wait_ms);
+    if (performance.now() + wait - lastEventAt > patience_ms) throw outOfReach(lost);
+    await delay(wait, undefined, { signal });
+  }
+}
+
+/** The error for a daemon that answered before, but has not answered for too long. */
+export function outOfReach(lost: ConnectionLost): CliError {
+  return unavailable(
+    `cannot reach the daemon: ${lost.message}`,
+    'Check with `agentd status` that it is running. If it has answered, `agentd sessions show` has the answer.',
+    { cause: lost },
+  );
+}
+
+/** An event of a stream. */
+export interface ServerEvent {
+  /** The last `id:` so far; empty if there was none. */
+  id: string;
+  event: string;
+  data: string;
+}
+
+/** Longest line and longest data of an event, in characters: much longer than any reply. */
+const EVENT_LENGTH_MAX = 8_388_608;
+
+/**
+ * Reads an event stream (WHATWG HTML, "Interpreting an event stream") from pieces that may be cut anywhere: within a
+ * character, a line end or an event. It ignores `retry`.
+ */
+export class EventParser {
+  /** Drops a byte order mark at the beginning. */
+  readonly #decoder = new TextDecoder();
+  #line = '';
+  /**
+   * Whether the last piece ended in a carriage return. A line feed at the start of the next piece is then part of the
+   * same line end.
+   */
+  #returned = false;
+  #id = '';
+  #event = '';
+  #data: string[] = [];
+  #length = 0;
+
+  /** @returns the events that are now complete. @throws RangeError if an event is too long */
+  push(bytes: Uint8Array): ServerEvent[] {
+    let text = this.#decoder.decode(bytes, { stream: true });
+    if (text === '') return [];
+    if (this.#returned && text.startsWith('\n')) text = text.slice(1);
+    this.#returned = text.endsWith('\r');
+    const lines = text.split(/\r\n|\r|\n/);
+    const events: ServerEvent[] = [];
+    lines[0] = this.#line + lines[0];
+    this.#line = lines.pop() ?? '';
+    for (const line of lines) {
+      if (line === '') events.push(...this.#dispatch());
+      else this.#field(line);
+    }
+    if (this.#line.length > EVENT_LENGTH_MAX || this.#length > EVENT_LENGTH_MAX)
+      throw new RangeError(`an event has more than ${EVENT_LENGTH_MAX} characters`);
+    return events;
+  }
+
+  #field(line: string): void {
+    const colon = line.indexOf(':');
+    // A line that begins with a colon is a comment.
+    if (colon === 0) return;
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1));
+    if (name === 'data') {
+      this.#data.push(value);
+      this.#length += value.length;
+    } else if (name === 'event') this.#event = value;
+    else if (name === 'id' && !value.includes('\0')) this.#id = value;
+  }
+
+  /** Ends an event. The id is kept for the next one. An event without data is dropped. */
+  #dispatch(): ServerEvent[] {
+    const [event, data] = [this.#event || 'message', this.#data];
+    this.#event = '';
+    this.#data = [];
+    this.#length = 0;
+    return data.length > 0 ? [{ id: this.#id, event, data: data.join('\n') }] : [];
   }
 }

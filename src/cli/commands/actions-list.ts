@@ -1,35 +1,28 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
-import { ACTION_COLUMNS, actionView, requestsOf } from '../action-view.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { parseSince } from '../time-words.ts';
-import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import type { CommandRecord } from '../command.ts';
+import { ACTION_COLUMNS, actionView, requestsOf } from '../record-views.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
+import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { printStored, withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'actions list',
-  summary: 'List what the agent did: for whom, and with what outcome.',
+export const command: CommandRecord = {
   description:
     'Lists the journal of writes, newest first. The outcome is `done`, `failed` (the write was refused, or nothing was sent), `unknown` (it was sent, but it is not known whether it was carried out) or `running`. A write of `agentd tools call` names the operator. To see why a write was made, pass its SESSION to `agentd explain`, or its `request_id`, which only `--json` prints. The `request_id` is null if the trace is gone. Writes are kept for ACTIONS_RETENTION_DAYS. Works whether the daemon is running or not.',
-  args: [WHO_ARGUMENT],
-  options: [
+  args: { ...WHO_ARGUMENT },
+  options: {
     ...WHO_OPTIONS,
-    { flags: '--session <id>', sentence: 'only actions of this session' },
-    { flags: '--since <time>', sentence: 'only later actions: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
-    { flags: '--limit <n>', sentence: 'maximum number of actions, 1 to 10000', default: 100 },
-  ],
-  examples: [
-    { line: 'agentd actions list --since 2h', does: 'Shows what was done in the last two hours.' },
-    { line: 'agentd actions list --sub 42', does: 'Shows what was done for one person.' },
-    {
-      line: `agentd actions list ${EXAMPLE.channel}:${EXAMPLE.user} --json`,
-      does: "Prints what was done for a platform's user as a JSON array.",
-    },
-  ],
+    '--session <id>': 'only actions of this session',
+    '--since <time>': 'only later actions: 30s, 10m, 2h, 7d, or an ISO 8601 time',
+    '--limit <n>': { sentence: 'maximum number of actions, 1 to 10000', default: 100 },
+  },
+  examples: {
+    'agentd actions list --since 2h': 'Shows what was done in the last two hours.',
+    'agentd actions list --sub 42': 'Shows what was done for one person.',
+    [`agentd actions list ${EXAMPLE.channel}:${EXAMPLE.user} --json`]:
+      "Prints what was done for a platform's user as a JSON array.",
+  },
   json: true,
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
@@ -37,31 +30,30 @@ export const command: Command = {
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, now) } : {};
     const { who, rest } = await readWho(args, options);
     expectOneWho(rest);
-    const { items, none } = await listFromStore(
-      options,
-      'No action found.',
-      async (store, settings) => {
-        const { seal } = await openAdministratorSeal(settings);
-        const id = typeof options.session === 'string' ? options.session : null;
-        // Sign-in changes the id of a session, but never its tag.
-        const session = id === null ? null : await store.sessions.find(id);
-        const found = await store.actions.list({
-          limit: limit + 1,
-          ...since,
-          ...(who === null ? {} : { who }),
-          ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
-        });
-        // This reads many traces, so it is not done for a table, which does not show the request.
-        const requests = out.json ? await requestsOf(found, store.traces) : null;
-        return found.map((action) => ({
-          ...actionView(action, now, seal),
-          request_id: requests?.get(action.action_id) ?? null,
-        }));
-      },
-      'links',
-    );
-    if (items.length === 0) await expectUserOf(who, options);
-    out.list(ACTION_COLUMNS, items, none, limit);
-    return EXIT.ok;
+    const read = () =>
+      withStore(
+        options,
+        async (store, settings) => {
+          const { seal } = await openAdministratorSeal(settings);
+          const id = typeof options.session === 'string' ? options.session : null;
+          // Sign-in changes the id of a session, but never its tag.
+          const session = id === null ? null : await store.sessions.find(id);
+          const found = await store.actions.list({
+            limit: limit + 1,
+            ...since,
+            ...(who === null ? {} : { who }),
+            ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
+          });
+          // This reads many traces, so it is not done for a table, which does not show the request.
+          const requests = out.json ? await requestsOf(found, store.traces) : null;
+          return found.map((action) => ({
+            ...actionView(action, now, seal),
+            request_id: requests?.get(action.action_id) ?? null,
+          }));
+        },
+        'links',
+      );
+    const expect = () => expectUserOf(who, options);
+    await printStored(out, ACTION_COLUMNS, { none: 'No action found.', limit, expect, read });
   },
 };

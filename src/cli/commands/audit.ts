@@ -1,13 +1,10 @@
-import { hmacOf } from '../../daemon/admin/audit.ts';
 import type { AuditLine } from '../../daemon/admin/store.ts';
-import type { Column } from '../column.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { parseSince } from '../time-words.ts';
-import { expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { hmacOf } from '../../daemon/admin/who.ts';
+import type { CommandRecord } from '../command.ts';
+import type { Column } from '../output.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
+import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 const COLUMNS: readonly Column<AuditLine>[] = [
   { title: 'WHEN', json: 'at', isTime: true },
@@ -20,38 +17,33 @@ const COLUMNS: readonly Column<AuditLine>[] = [
 /** Maximum number of lines that are read to find the lines about one person. */
 const READ_MAX = 10_000;
 
-export const command: Command = {
-  name: 'audit',
-  summary: 'List what administrators did, newest first.',
+export const command: CommandRecord = {
   description:
     "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `memory forget`, `tools trust`, `tools call` for a tool that writes, `keys rotate` and `remove`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC, so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
-  args: [{ ...WHO_ARGUMENT, required: false }],
-  options: [
-    { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
-    { flags: '--limit <n>', sentence: 'maximum number of lines, 1 to 10000', default: 100 },
+  args: { ...WHO_ARGUMENT },
+  options: {
+    '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
+    '--limit <n>': { sentence: 'maximum number of lines, 1 to 10000', default: 100 },
     ...WHO_OPTIONS,
-  ],
-  examples: [
-    { line: 'agentd audit --since 7d', does: 'Shows the lines of the last week.' },
-    {
-      line: 'agentd audit --sub user-4711 --json',
-      does: 'Prints the lines about one person as a JSON array.',
-    },
-  ],
+  },
+  examples: {
+    'agentd audit --since 7d': 'Shows the lines of the last week.',
+    'agentd audit --sub user-4711 --json': 'Prints the lines about one person as a JSON array.',
+  },
   json: true,
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: READ_MAX });
     const since = typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {};
     const { who, rest } = await readWho(args, options);
     expectOneWho(rest);
-    const { items, none } = await listFromStore(options, 'No line found.', async ({ audit }) => {
-      if (who === null) return audit.list({ ...since, limit: limit + 1 });
-      const person = hmacOf(who, await audit.key());
-      const lines = await audit.list({ ...since, limit: READ_MAX });
-      return lines.filter((line) => line.person === person).slice(0, limit + 1);
-    });
-    if (items.length === 0) await expectUserOf(who, options);
-    out.list(COLUMNS, items, none, limit);
-    return EXIT.ok;
+    const read = () =>
+      withStore(options, async ({ audit }) => {
+        if (who === null) return audit.list({ ...since, limit: limit + 1 });
+        const person = hmacOf(who, await audit.key());
+        const lines = await audit.list({ ...since, limit: READ_MAX });
+        return lines.filter((line) => line.person === person).slice(0, limit + 1);
+      });
+    const expect = () => expectUserOf(who, options);
+    await printStored(out, COLUMNS, { none: 'No line found.', limit, expect, read });
   },
 };

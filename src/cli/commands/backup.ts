@@ -1,22 +1,14 @@
 import { resolve } from 'node:path';
 import { printable } from '../../daemon/admin/texts.ts';
 import { failed } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { CommandRecord } from '../command.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'backup',
-  summary: 'Copy the embedded store into a file, even while the daemon runs.',
+export const command: CommandRecord = {
   description:
     'The file must not exist yet; it is created with mode 0600 and contains everything that was committed before the copy began. This includes the messages of people, so protect the file like the store itself. The tokens in it are sealed with the key in TOKEN_ENCRYPTION_KEY or in STATE_DIR/encryption-key. Keep a copy of that key for as long as you keep the backup, because no other key opens the tokens. Do not keep it in the same place as the backup: anybody who has both can read the tokens. `agentd restore` restores the file. With Redis or Postgres, use the tools of the server, such as `pg_dump`.',
-  args: [{ name: 'file', sentence: 'the file to write', required: true }],
-  examples: [
-    {
-      line: 'agentd backup "/var/backups/agentd-$(date +%F).db"',
-      does: 'Writes a backup named after the day.',
-    },
-  ],
+  args: { '<file>': 'the file to write' },
+  examples: { 'agentd backup "/var/backups/agentd-$(date +%F).db"': 'Writes a backup named after the day.' },
   json: true,
   async run({ args: [file = ''], options, out }) {
     const path = resolve(file);
@@ -30,6 +22,5 @@ export const command: Command = {
       return store.description;
     });
     out.data({ file: path, store: from }, () => `wrote ${printable(path)}`);
-    return EXIT.ok;
   },
 };

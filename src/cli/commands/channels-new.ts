@@ -3,41 +3,30 @@ import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { channelNameRules } from '../../daemon/admin/channels.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { CommandRecord } from '../command.ts';
 import { scaffold } from '../scaffold.ts';
 
-export const command: Command = {
-  name: 'channels new',
-  summary: 'Create a channel of your own: a TypeScript package with tests.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description: [
     'Writes a working channel for an invented platform: signed webhooks arrive, replies are sent over HTTP in parts, users sign in by a command, and `agentd simulate` simulates the platform. It passes the conformance suite. Change it file by file for your platform.',
     'The package contains this agentd in vendor/, packed as npm would pack it, so that `npm install` and `npm test` work on any machine. Its README describes how to try, test, load and publish it; agentd-channel(7) has a tutorial.',
     'The directory must be empty or missing: otherwise nothing is written, and the exit code is 1.',
   ].join('\n\n'),
-  args: [
-    {
-      name: 'name',
-      sentence:
-        'name of the channel: at most 32 lower-case letters, digits and single hyphens; begins with a letter, and does not end with a hyphen',
-      required: true,
-    },
-  ],
-  options: [
-    {
-      flags: '--directory <directory>',
+  args: {
+    '<name>':
+      'name of the channel: at most 32 lower-case letters, digits and single hyphens; begins with a letter, and does not end with a hyphen',
+  },
+  options: {
+    '--directory <directory>': {
       sentence: 'target directory; default: agentd-channel-NAME in the working directory',
       values: 'directory',
     },
-  ],
-  examples: [
-    { line: 'agentd channels new pager', does: 'Writes the channel pager into agentd-channel-pager.' },
-    {
-      line: 'agentd channels new pager --directory plugins/pager',
-      does: 'Writes the channel into another directory.',
-    },
-  ],
+  },
+  examples: {
+    'agentd channels new pager': 'Writes the channel pager into agentd-channel-pager.',
+    'agentd channels new pager --directory plugins/pager': 'Writes the channel into another directory.',
+  },
   json: true,
   async run({ args: [name = ''], options, out }) {
     await requireName(name);
@@ -46,7 +35,6 @@ export const command: Command = {
     const directory = resolve(chosen);
     const files = await scaffold(name, directory);
     out.data({ name, directory, files }, () => inWords(name, chosen, files));
-    return EXIT.ok;
   },
 };
 

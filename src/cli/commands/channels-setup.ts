@@ -2,33 +2,32 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
 import { hasOwnConnection } from '../../channel/simulated-update.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
-import { maskSecrets } from '../../daemon/admin/setting-values.ts';
-import { ConfigurationError, type Inspection, inspectConfiguration } from '../../daemon/admin/settings.ts';
+import {
+  ConfigurationError,
+  type Inspection,
+  inspectConfiguration,
+  maskSecrets,
+} from '../../daemon/admin/settings.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
-import { failed, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
+import { channelNames } from '../channel-words.ts';
+import { EXIT, failed, usageError } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { ProbeClient } from '../doctor/probe-client.ts';
-import { EXIT } from '../exit-codes.ts';
+import { ProbeClient } from '../doctor/finding.ts';
 
-export const command: Command = {
-  name: 'channels setup',
-  summary: 'Register the webhook of a channel with its platform.',
+export const command: CommandRecord = {
   description: [
     'Registers the address of the daemon with the platform of a channel, and checks that the platform delivers there. Some platforms immediately send a request to the address to verify it, so the daemon should be running. Some platforms must be set up by hand; the manual page of a channel says if that is so. For those, the command prints the document to enter there, with the addresses filled in.',
     'Give the public address of the daemon, with the path prefix of a proxy if there is one; the command appends the path of the webhook. The channel need not be active. Secrets are sent to the platform and never printed. `agentd doctor` checks the registration later.',
     'The exit code is 1 if the platform refuses, or if the channel has no setup. It is 78 if a setting is missing that the setup needs.',
     'With --json, the command prints `{channel, detail, url, …}`; for a platform that must be set up by hand, it prints only the document.',
   ].join('\n\n'),
-  args: [{ name: 'name', sentence: 'name of the channel', required: true, values: channelNames }],
-  options: [{ flags: '--url <url>', sentence: 'public address of the daemon, https' }],
-  examples: [
-    {
-      line: `agentd channels setup ${EXAMPLE.channel} --url https://chat.example.com`,
-      does: 'Registers the webhook of a channel, or prints what its platform needs.',
-    },
-  ],
+  args: { '<name>': { sentence: 'name of the channel', values: channelNames } },
+  options: { '--url <url>': 'public address of the daemon, https' },
+  examples: {
+    [`agentd channels setup ${EXAMPLE.channel} --url https://chat.example.com`]:
+      'Registers the webhook of a channel, or prints what its platform needs.',
+  },
   json: true,
   async run({ args: [name = ''], options, out }) {
     const found = await inspectConfiguration(configLocation(options));
@@ -104,7 +103,7 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
     own.map(({ record, value }) => [record.name, value]),
   ) as ChannelSettings;
   const call = new ProbeClient().fetchFor(`the platform of ${name}`);
-  return setup.run(address, await idleScope(plugin, settings, call));
+  return setup.run(address, await idleScope(plugin, settings, call, Date.now));
 }
 
 async function requireSettings(

@@ -1,57 +1,42 @@
 import { userInfo } from 'node:os';
+import { Conversation } from '../chat/conversation.ts';
+import { Screen } from '../chat/screen.ts';
+import { findEventStream, StreamClient } from '../chat/stream-client.ts';
+import { answerLines, openChatSession, talk } from '../chat/talk.ts';
 import { usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { fetchHealth } from '../daemon-health.ts';
+import type { CommandRecord } from '../command.ts';
+import { daemonAddress, fetchHealth, URL_OPTION } from '../running-daemon.ts';
 
 /** Longest user id that the daemon accepts. */
 const USER_MAX = 256;
 
-export const command: Command = {
-  name: 'chat',
-  summary: 'Talk to the running daemon from the terminal.',
+export const command: CommandRecord = {
   description: [
     'Shows the answer while the agent writes it, with a status line for the tool that is running. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
     'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
     'If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
     'Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
   ].join('\n\n'),
-  options: [
-    URL_OPTION,
-    {
-      flags: '--token [token]',
-      sentence:
-        'user token to sign in with; without a value, the command prompts for it without echo; `-` reads it from standard input, and the messages are typed on the terminal',
-    },
-    {
-      flags: '--user <id>',
-      sentence: '`user_id` to use; default: the login name on this system',
-    },
-  ],
-  examples: [
-    { line: 'agentd chat', does: 'Talks to the daemon at the configured address.' },
-    {
-      line: 'agentd chat --url https://chat.example.com --token',
-      does: 'Talks to a remote daemon as a signed-in person; asks for the token.',
-    },
-    { line: 'agentd chat --token - < token.txt', does: 'Reads the token from a file.' },
-    { line: 'agentd chat < questions.txt', does: 'Sends each line as a question, and prints the answers.' },
-  ],
+  options: {
+    ...URL_OPTION,
+    '--token [token]':
+      'user token to sign in with; without a value, the command prompts for it without echo; `-` reads it from standard input, and the messages are typed on the terminal',
+    '--user <id>': '`user_id` to use; default: the login name on this system',
+  },
+  examples: {
+    'agentd chat': 'Talks to the daemon at the configured address.',
+    'agentd chat --url https://chat.example.com --token':
+      'Talks to a remote daemon as a signed-in person; asks for the token.',
+    'agentd chat --token - < token.txt': 'Reads the token from a file.',
+    'agentd chat < questions.txt': 'Sends each line as a question, and prints the answers.',
+  },
   async run({ options, out }) {
     const user_id = userId(options.user);
     const url = await daemonAddress(options);
-    const { openChatSession } = await import('../chat/chat-session.ts');
     const { token, input, close } = await openChatSession(options.token, out.note);
     try {
       if (token !== null) await warnAboutToken(token, url, out.note);
-      const { findEventStream } = await import('../chat/find-event-stream.ts');
       const paths = await findEventStream(await fetchHealth(url));
-      const [{ StreamClient }, { Conversation }, { Screen }, { talk, answerLines }] = await Promise.all([
-        import('../chat/stream-client.ts'),
-        import('../chat/conversation.ts'),
-        import('../chat/screen.ts'),
-        import('../chat/talk.ts'),
-      ]);
       const conversation = new Conversation(new StreamClient(url, paths, { user_id, token }));
       const screen = new Screen(process.stdout, process.stderr);
       const terminal = [process.stderr, process.stdout].find(({ isTTY }) => isTTY);

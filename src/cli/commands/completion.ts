@@ -1,40 +1,26 @@
 import { usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { bashCompletion } from '../completion/bash.ts';
-import { fishCompletion } from '../completion/fish.ts';
+import type { CommandRecord } from '../command.ts';
+import { bashCompletion, fishCompletion, zshCompletion } from '../completion/scripts.ts';
 import { readVocabulary } from '../completion/vocabulary.ts';
-import { zshCompletion } from '../completion/zsh.ts';
-import { EXIT } from '../exit-codes.ts';
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } as const;
 const SHELLS = Object.keys(SCRIPTS) as (keyof typeof SCRIPTS)[];
 
-export const command: Command = {
-  name: 'completion',
-  summary: 'Print a shell script that completes agentd commands.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description:
     'The script completes commands, options, and known values such as names of bundled channels and log levels. It is made for this version: create it again after an update, or have the shell do so at each start (`source <(agentd completion bash)` in `~/.bashrc`). In zsh, load it after `compinit`, or store it as `_agentd` in a folder of `fpath`. This command reads no settings, and does not contact the daemon or its store.',
-  args: [{ name: 'shell', sentence: SHELLS.join(', '), required: true, values: SHELLS }],
-  examples: [
-    {
-      line: 'agentd completion bash > ~/.local/share/bash-completion/completions/agentd',
-      does: 'Stores the script for bash, if the package bash-completion is installed.',
-    },
-    {
-      line: 'agentd completion zsh > ~/.zfunc/_agentd',
-      does: 'Stores the script in a folder of `fpath`.',
-    },
-    {
-      line: 'agentd completion fish > ~/.config/fish/completions/agentd.fish',
-      does: 'Stores the script for fish.',
-    },
-  ],
+  args: { '<shell>': { sentence: SHELLS.join(', '), values: SHELLS } },
+  examples: {
+    'agentd completion bash > ~/.local/share/bash-completion/completions/agentd':
+      'Stores the script for bash, if the package bash-completion is installed.',
+    'agentd completion zsh > ~/.zfunc/_agentd': 'Stores the script in a folder of `fpath`.',
+    'agentd completion fish > ~/.config/fish/completions/agentd.fish': 'Stores the script for fish.',
+  },
   async run({ args: [shell = ''], out }) {
     const name = SHELLS.find((known) => known === shell);
     if (name === undefined)
       throw usageError(`there is no completion for '${shell}'`, `Use one of: ${SHELLS.join(', ')}.`);
     out.write(SCRIPTS[name](await readVocabulary()));
-    return EXIT.ok;
   },
 };

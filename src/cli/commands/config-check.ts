@@ -7,25 +7,18 @@ import {
   unusualPlace,
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import type { Command } from '../command.ts';
+import { EXIT } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
 
-export const command: Command = {
-  name: 'config check',
-  summary: 'Validate all settings.',
+export const command: CommandRecord = {
   description:
     'Runs the checks that the daemon runs before it starts: values, combinations of values, plugins, channels with their routes, the agent, the sources of tools, misspelled names. For each source of tools, it says whether the token of a person may be sent there, and where requests carry it if not as `Authorization: Bearer`. It reports all problems at once, each with what is wrong, the source of the value and a correct value; the exit code is then 78. It warns of tools that are too many or too large for many models. Warnings do not change the exit code. Nothing is started, and no other machine is contacted.',
-  examples: [
-    {
-      line: 'agentd config check',
-      does: 'Checks the settings that a daemon started in this directory would use.',
-    },
-    {
-      line: 'agentd config check --config /etc/agentd/agentd.yaml && systemctl restart agentd',
-      does: 'Restarts the service only if its configuration is valid.',
-    },
-  ],
+  examples: {
+    'agentd config check': 'Checks the settings that a daemon started in this directory would use.',
+    'agentd config check --config /etc/agentd/agentd.yaml && systemctl restart agentd':
+      'Restarts the service only if its configuration is valid.',
+  },
   json: true,
   async run({ options, out }) {
     const found = await inspectConfiguration(configLocation(options));

@@ -1,17 +1,19 @@
 import { styleText } from 'node:util';
-import { maskSecrets } from '../../daemon/admin/setting-values.ts';
-import { type EffectiveSetting, inspectConfiguration, settingsIn } from '../../daemon/admin/settings.ts';
+import {
+  type EffectiveSetting,
+  inspectConfiguration,
+  maskSecrets,
+  settingsOf,
+} from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import type { Command } from '../command.ts';
+import { EXIT } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { type CheckOutcome, type Finding, findingsOf } from '../doctor/finding.ts';
-import { EXIT } from '../exit-codes.ts';
 import type { Output } from '../output.ts';
 import { wrapText } from '../wrap-text.ts';
 
-export const command: Command = {
-  name: 'doctor',
-  summary: 'Check that everything the daemon needs is present and works.',
+export const command: CommandRecord = {
   description: [
     'Checks the following:',
     [
@@ -28,24 +30,19 @@ export const command: Command = {
     'The command works whether the daemon is running or not; run it as the user that the daemon runs as. The command contacts other machines in parallel, each with a timeout, and sends no message to anyone. Outside production, the check of a channel does not fail if its platform is simulated on this machine (`agentd simulate`) and the simulator is not running.',
     'The exit code is 1 if a check failed. It is 78 if the configuration itself is wrong: then all its problems are listed, and the other checks are skipped.',
   ].join('\n\n'),
-  examples: [
-    { line: 'agentd doctor', does: 'Runs all checks.' },
-    {
-      line: `agentd doctor --json | jq -r '.[] | select(.outcome == "failed") | .detail'`,
-      does: 'Prints what failed, for a script.',
-    },
-  ],
+  examples: {
+    'agentd doctor': 'Runs all checks.',
+    'agentd doctor --json | jq -r \'.[] | select(.outcome == "failed") | .detail\'':
+      'Prints what failed, for a script.',
+  },
   json: true,
   async run({ options, out }) {
     const found = await inspectConfiguration(configLocation(options));
-    const { checkConfiguration } = await import('../doctor/configuration.ts');
+    const { checkAll, checkConfiguration } = await import('../doctor/check-all.ts');
     const { findings, problems } = await checkConfiguration(found);
     if (problems.length > 0)
       findings.push(...OTHER_CHECKS.map((check) => findingsOf(check).skipped('the configuration is wrong')));
-    else {
-      const { checkAll } = await import('../doctor/check-all.ts');
-      findings.push(...(await checkAll(await settingsIn(found), found)));
-    }
+    else findings.push(...(await checkAll(await settingsOf(found.effective), found)));
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     out.data(shown, () => inWords(shown, out));
     if (problems.length > 0) return EXIT.config;

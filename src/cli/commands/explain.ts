@@ -1,46 +1,30 @@
 import { openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
 import { ConfigurationError } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { actionView } from '../action-view.ts';
+import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { messageTraces, type Subject } from '../message-traces.ts';
-import { traceInWords, traceView } from '../trace-view.ts';
-import { usersNamed } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
+import { messageTraces, type Subject, traceInWords, traceView } from '../message-traces.ts';
+import { actionView } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
+import { expectChannel, usersNamed } from '../who.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'explain',
-  summary: 'Explain why a conversation went as it did.',
+export const command: CommandRecord = {
   description:
     "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, it explains the last messages of a channel user, including messages that wait and messages that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
-  args: [{ name: 'id', sentence: 'id of a session, a request or a message; not with --user' }],
-  options: [
-    { flags: '--user <id>', sentence: 'the last messages of this channel user' },
-    {
-      flags: '--platform <name>',
-      sentence: 'with --user: only messages on this channel',
-      values: channelNames,
-    },
-    {
-      flags: '--limit <n>',
-      sentence: 'maximum number of messages, 1 to 200; the last ones are shown',
-      default: 5,
-    },
-  ],
-  examples: [
-    { line: 'agentd explain 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Explains one request.' },
-    { line: 'agentd explain "$SESSION_ID" --limit 1', does: 'Explains the last message of a session.' },
-    {
-      line: 'agentd explain --user alice',
-      does: 'Explains the last messages of a user, including refused messages.',
-    },
-  ],
+  args: { '[id]': 'id of a session, a request or a message; not with --user' },
+  options: {
+    '--user <id>': 'the last messages of this channel user',
+    '--platform <name>': { sentence: 'with --user: only messages on this channel', values: channelNames },
+    '--limit <n>': { sentence: 'maximum number of messages, 1 to 200; the last ones are shown', default: 5 },
+  },
+  examples: {
+    'agentd explain 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Explains one request.',
+    'agentd explain "$SESSION_ID" --limit 1': 'Explains the last message of a session.',
+    'agentd explain --user alice': 'Explains the last messages of a user, including refused messages.',
+  },
   json: true,
   async run({ args: [id], options, out }) {
     const { subject, named } = await subjectOf(id, options);
@@ -65,7 +49,6 @@ export const command: Command = {
       views.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
-    return EXIT.ok;
   },
 };
 

@@ -1,24 +1,81 @@
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { BLOCK_COLUMNS, blocksOf, blockView } from '../guard-view.ts';
-import { listFromStore } from '../with-store.ts';
+import type { GuardList } from '../../daemon/admin/store.ts';
+import type { CommandRecord } from '../command.ts';
+import type { Column } from '../output.ts';
+import { personView } from '../record-views.ts';
+import { durationInWords, isoTime } from '../typed-values.ts';
+import { readStored, withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'guard list',
-  summary: 'List the users and sessions that the loop guard blocks.',
+export const command: CommandRecord = {
   description:
     'Lists the users whom the guard blocks (their circuit is open), with the reason (`rate_limit` or `repetition`), the number of blocked messages and the time left; then sessions that have reached their limit of turns and had messages blocked, with the time until they end. At most 1000 of each, newest first. `agentd explain` explains a single message. Works whether the daemon is running or not.',
-  examples: [
-    { line: 'agentd guard list', does: 'Shows who is blocked, why, and for how long.' },
-    { line: 'agentd guard list --json', does: 'Prints the same as a JSON array.' },
-  ],
+  examples: {
+    'agentd guard list': 'Shows who is blocked, why, and for how long.',
+    'agentd guard list --json': 'Prints the same as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
-    const { items, none } = await listFromStore(options, 'The loop guard blocks nobody.', async (store) =>
-      blocksOf(await store.guard.list(), Date.now()),
+    const { items, none } = await readStored('The loop guard blocks nobody.', () =>
+      withStore(options, async (store) => blocksOf(await store.guard.list(), Date.now())),
     );
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);
-    return EXIT.ok;
   },
 };
+
+type Circuit = GuardList['circuits'][number];
+type Limited = GuardList['sessions'][number];
+
+/** What the guard blocks: a user while a circuit is open, or a session that has reached its limit of turns. */
+export type Block =
+  | ({ kind: 'circuit'; seconds_left: number } & Circuit)
+  | ({ kind: 'session'; seconds_left: number; reason: 'turn_limit' } & Limited);
+
+export function blocksOf({ circuits, sessions }: GuardList, now: number): Block[] {
+  const left = (until: number) => Math.max(0, Math.ceil((until - now) / 1000));
+  return [
+    ...circuits.map((circuit) => ({
+      kind: 'circuit' as const,
+      ...circuit,
+      seconds_left: left(circuit.open_until),
+    })),
+    ...sessions.map((session) => ({
+      kind: 'session' as const,
+      ...session,
+      reason: 'turn_limit' as const,
+      seconds_left: left(session.ends_at),
+    })),
+  ];
+}
+
+const BLOCK_COLUMNS: readonly Column<Block>[] = [
+  { title: 'CHANNEL', text: (block) => (block.kind === 'circuit' ? block.platform : '') },
+  { title: 'USER OR SESSION', text: who, narrow: 'wrap' },
+  { title: 'REASON', text: ({ reason }) => reason },
+  { title: 'COUNT', text: count, align: 'right' },
+  { title: 'BLOCKED', text: ({ blocked }) => String(blocked), align: 'right' },
+  { title: 'TIME LEFT', text: ({ seconds_left }) => durationInWords(seconds_left) },
+];
+
+/** The JSON object of a block. Its members depend on its kind. */
+function blockView(block: Block): object {
+  if (block.kind === 'session') return { ...block, ends_at: isoTime(block.ends_at) };
+  const { covers_from: _inner, person, opened_at, open_until, ...rest } = block;
+  return {
+    ...rest,
+    person: personView(person),
+    opened_at: isoTime(opened_at),
+    open_until: isoTime(open_until),
+  };
+}
+
+function who(block: Block): string {
+  if (block.kind === 'session') return block.session_id;
+  const { user_id, person, address } = block;
+  const known = person === null ? address && `at ${address}` : `signed in as ${personView(person)?.sub}`;
+  return known ? `${user_id} (${known})` : user_id;
+}
+
+function count(block: Block): string {
+  if (block.kind === 'session') return `${block.turns}/${block.max}`;
+  return block.reason === 'rate_limit' ? `${block.count}/${block.max}` : String(block.count);
+}

@@ -1,38 +1,30 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { type Administration, noteAudit } from '../../daemon/admin/audit.ts';
 import { shortId } from '../../daemon/admin/records.ts';
 import type { GuardStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { type Administration, noteAudit } from '../../daemon/admin/who.ts';
+import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { usersNamed } from '../who.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { expectUserOf, expectWho, usersNamed } from '../who.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'guard reset',
-  summary: 'Unblock a user, a session or everyone.',
+export const command: CommandRecord = {
   description:
     'Give a channel and a user, or --session, or --all. Name a user by the id that the channel uses, as in `agentd guard list` and in the log, or by the `sub` of their token. The user is unblocked, and their messages are counted from 0 again. On a web channel, this affects everyone who uses that id. For a session, its turns are counted from 0, and the session continues. Takes effect at once, even while the daemon runs. Exit code 1 if the guard has no record of them.',
-  args: [
-    { name: 'channel', sentence: 'name of the channel', values: channelNames },
-    { name: 'user', sentence: 'id of the user' },
-  ],
-  options: [
-    { flags: '--session <id>', sentence: 'reset the turns of this session' },
-    { flags: '--all', sentence: 'reset all users and all sessions' },
-  ],
-  examples: [
-    {
-      line: `agentd guard reset ${EXAMPLE.channel} ${EXAMPLE.user}`,
-      does: 'Unblocks one user of a channel.',
-    },
-    { line: 'agentd guard reset --session "$SESSION_ID"', does: 'Lets a session at its limit continue.' },
-    { line: 'agentd guard reset --all', does: 'Deletes all counts of the guard.' },
-  ],
+  args: {
+    '[channel]': { sentence: 'name of the channel', values: channelNames },
+    '[user]': 'id of the user',
+  },
+  options: {
+    '--session <id>': 'reset the turns of this session',
+    '--all': 'reset all users and all sessions',
+  },
+  examples: {
+    [`agentd guard reset ${EXAMPLE.channel} ${EXAMPLE.user}`]: 'Unblocks one user of a channel.',
+    'agentd guard reset --session "$SESSION_ID"': 'Lets a session at its limit continue.',
+    'agentd guard reset --all': 'Deletes all counts of the guard.',
+  },
   json: true,
   async run({ args, options, out }) {
     const { named, words, audited, run } = await resetOf(args, options);
@@ -48,7 +40,6 @@ export const command: Command = {
       );
     }
     out.data({ ...named, reset: true }, () => `reset ${words}`);
-    return EXIT.ok;
   },
 };
 

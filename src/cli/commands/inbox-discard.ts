@@ -1,20 +1,14 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { findInboxMessage } from '../find-inbox-message.ts';
-import { stateInWords } from '../inbox-view.ts';
+import type { CommandRecord } from '../command.ts';
+import { findInboxMessage, stateInWords } from '../inbox-view.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'inbox discard',
-  summary: 'Delete a platform message, so that it is not answered.',
+export const command: CommandRecord = {
   description:
     'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat. The traces of the message are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
-  args: [{ name: 'id', sentence: 'id of the message', required: true }],
-  examples: [
-    { line: 'agentd inbox discard 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Deletes one message.' },
-  ],
+  args: { '<id>': 'id of the message' },
+  examples: { 'agentd inbox discard 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Deletes one message.' },
   json: true,
   async run({ args: [id = ''], options, out }) {
     const message = await withStore(options, async (store) => {
@@ -26,6 +20,5 @@ export const command: Command = {
     });
     const view = { id: message.id, discarded: true };
     out.data(view, () => `discarded ${message.id} (last state: ${stateInWords(message)})`);
-    return EXIT.ok;
   },
 };

@@ -1,45 +1,42 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { CommandRecord } from '../command.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { wholeNumber } from '../typed-values.ts';
+import { printStored, withStore } from '../with-store.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
 
-export const command: Command = {
-  name: 'inbox list',
-  summary: 'List platform messages that are waiting or have failed, newest first.',
+export const command: CommandRecord = {
   description:
     'Shows the state of each message, when it arrived, how many agent runs and attempts to send were started, when the next one is due, and why the last one failed. Only `agentd inbox show` shows the texts. Works whether the daemon is running or not.',
-  options: [
-    { flags: '--failed', sentence: 'only messages that have failed permanently' },
-    { flags: '--limit <n>', sentence: 'maximum number of messages, 1 to 10000', default: 20 },
-  ],
-  examples: [
-    { line: 'agentd inbox list', does: 'Shows the latest 20 messages that are waiting or have failed.' },
-    { line: 'agentd inbox list --failed --json', does: 'Prints the failed messages as a JSON array.' },
-  ],
+  options: {
+    '--failed': 'only messages that have failed permanently',
+    '--limit <n>': { sentence: 'maximum number of messages, 1 to 10000', default: 20 },
+  },
+  examples: {
+    'agentd inbox list': 'Shows the latest 20 messages that are waiting or have failed.',
+    'agentd inbox list --failed --json': 'Prints the failed messages as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const isFailed = options.failed === true;
     const states: readonly InboxState[] = isFailed ? ['failed'] : [...OPEN, 'failed'];
-    const empty = isFailed ? 'No message has failed.' : 'No message is waiting, and none has failed.';
-    const { items, none } = await listFromStore(options, empty, async (store) => {
-      const messages = await store.inbox.list({ states, limit: limit + 1 });
-      const outages = await store.outages.list();
-      const first = firstOfQueues(messages);
-      const now = Date.now();
-      return messages.map((message) => ({
-        ...message,
-        outage: outages.find(({ platform }) => platform === message.platform),
-        isFirst: first.has(message),
-        now,
-      }));
-    });
-    out.list(MESSAGE_COLUMNS, items, none, limit);
-    return EXIT.ok;
+    const none = isFailed ? 'No message has failed.' : 'No message is waiting, and none has failed.';
+    const read = () =>
+      withStore(options, async (store) => {
+        const messages = await store.inbox.list({ states, limit: limit + 1 });
+        const outages = await store.outages.list();
+        const first = firstOfQueues(messages);
+        const now = Date.now();
+        return messages.map((message) => ({
+          ...message,
+          outage: outages.find(({ platform }) => platform === message.platform),
+          isFirst: first.has(message),
+          now,
+        }));
+      });
+    await printStored(out, MESSAGE_COLUMNS, { none, limit, read });
   },
 };
 

@@ -1,44 +1,32 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import type { InboxMessage, Store } from '../../daemon/admin/store.ts';
-import { type CliError, failed, usageError } from '../cli-error.ts';
-import type { Command, CommandCall } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { findInboxMessage } from '../find-inbox-message.ts';
-import { stateInWords } from '../inbox-view.ts';
-import { parseSince } from '../time-words.ts';
-import { listFromStore, withStore } from '../with-store.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { channelNames } from '../channel-words.ts';
+import { type CliError, EXIT, failed, usageError } from '../cli-error.ts';
+import type { CommandCall, CommandRecord } from '../command.ts';
+import { findInboxMessage, stateInWords } from '../inbox-view.ts';
+import { parseSince } from '../typed-values.ts';
+import { expectChannel } from '../who.ts';
+import { readStored, withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'inbox retry',
-  summary: 'Retry one message, or all messages that have failed.',
+export const command: CommandRecord = {
   description: [
     'A failed message starts again: its attempts are counted from 0, its time limit begins anew, and it returns to its place before later messages of its session. If the agent has already answered it, the agent does not run again: the reply is sent, starting at the first part that the platform has not confirmed. A message that is waiting for its next attempt is tried now. If it is waiting because its platform was unreachable, the daemon checks now whether the platform can be reached again.',
     'A running daemon that has the channel does this at once; otherwise the next daemon does it when it starts. ID is as for `agentd inbox show`. With `--failed`, all failed messages start again.',
     'Exit code 1 if there is no such message, if the id matches several, or if there is nothing to retry for that id.',
   ].join('\n\n'),
-  args: [{ name: 'id', sentence: 'id of the message' }],
-  options: [
-    { flags: '--failed', sentence: 'all messages that have failed, instead of one' },
-    {
-      flags: '--since <time>',
-      sentence: 'with --failed, only messages that failed since then: `30m`, `2h`, `7d`, or an ISO 8601 time',
-    },
-    {
-      flags: '--channel <name>',
-      sentence: 'with --failed, only messages of this channel',
-      values: channelNames,
-    },
-  ],
-  examples: [
-    { line: 'agentd inbox retry 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Retries one message.' },
-    {
-      line: `agentd inbox retry --failed --since 2h --channel ${EXAMPLE.channel}`,
-      does: 'Retries the messages of one channel that have failed in the last two hours.',
-    },
-  ],
+  args: { '[id]': 'id of the message' },
+  options: {
+    '--failed': 'all messages that have failed, instead of one',
+    '--since <time>':
+      'with --failed, only messages that failed since then: `30m`, `2h`, `7d`, or an ISO 8601 time',
+    '--channel <name>': { sentence: 'with --failed, only messages of this channel', values: channelNames },
+  },
+  examples: {
+    'agentd inbox retry 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Retries one message.',
+    [`agentd inbox retry --failed --since 2h --channel ${EXAMPLE.channel}`]:
+      'Retries the messages of one channel that have failed in the last two hours.',
+  },
   json: true,
   run(call) {
     const { args, options } = call;
@@ -71,10 +59,12 @@ async function retryFailed({ options, out }: CommandCall): Promise<number> {
     ...(typeof channel === 'string' ? { platform: channel } : {}),
     ...(typeof since === 'string' ? { failed_since: parseSince(since, Date.now()) } : {}),
   };
-  const { items: ids, none } = await listFromStore(options, 'No failed message matches.', async (store) => {
-    await noteAudit(store, { command: 'inbox retry', about: '--failed' });
-    return store.inbox.retryFailed(filter);
-  });
+  const { items: ids, none } = await readStored('No failed message matches.', () =>
+    withStore(options, async (store) => {
+      await noteAudit(store, { command: 'inbox retry', about: '--failed' });
+      return store.inbox.retryFailed(filter);
+    }),
+  );
   if (ids.length === 0) await expectChannel(options, 'channel');
   out.data({ retried: ids.length, ids }, () =>
     ids.length === 0 ? '' : `${ids.length} ${ids.length === 1 ? 'message starts' : 'messages start'} again`,

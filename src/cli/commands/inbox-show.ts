@@ -1,22 +1,17 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { jsonOf } from '../column.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { findInboxMessage } from '../find-inbox-message.ts';
-import { MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
-import { indent } from '../indent.ts';
+import type { CommandRecord } from '../command.ts';
+import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
+import { indent, jsonOf } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'inbox show',
-  summary: 'Show one platform message: its text, its state, its reply.',
+export const command: CommandRecord = {
   description:
     "Shows the text, the reply, and the notice that a person gets when the agent's runs have failed for good, with tokens masked. ID is the id of the message in agentd or on the platform, the latter with or without the channel's name and a colon before it. While the message is not done, the id of its request works, too. `agentd explain` shows how its run went. Works whether the daemon is running or not. Exit code 1 if there is no such message, or if the id matches several.",
-  args: [{ name: 'id', sentence: 'id of the message', required: true }],
-  examples: [
-    { line: 'agentd inbox show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d', does: 'Shows one message.' },
-    { line: `agentd inbox show ${EXAMPLE.message_id} --json`, does: 'Prints it as a JSON object.' },
-  ],
+  args: { '<id>': 'id of the message' },
+  examples: {
+    'agentd inbox show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Shows one message.',
+    [`agentd inbox show ${EXAMPLE.message_id} --json`]: 'Prints it as a JSON object.',
+  },
   json: true,
   async run({ args: [id = ''], options, out }) {
     const message = await withStore(options, async (store, settings): Promise<ShownMessage> => {
@@ -28,7 +23,6 @@ export const command: Command = {
       jsonOf(MESSAGE_DETAILS, message),
       () => `${out.details(MESSAGE_DETAILS, message)}${texts(message)}`,
     );
-    return EXIT.ok;
   },
 };
 

@@ -2,58 +2,50 @@ import { resolve } from 'node:path';
 import { loadBundled } from '../../daemon/admin/channels.ts';
 import { settingsReference } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { askTerminal } from '../ask-terminal.ts';
 import { failed } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
 import { answersTo, channelsOf, type Interviewer, QUESTIONS } from '../init/answers.ts';
-import { hiddenFromService, nextSteps } from '../init/next-steps.ts';
-import { type Form, plannedFiles } from '../init/planned-files.ts';
-import { chooseSecrets } from '../init/secrets.ts';
+import {
+  chooseSecrets,
+  type Form,
+  hiddenFromService,
+  nextSteps,
+  plannedFiles,
+} from '../init/planned-files.ts';
 import type { Output } from '../output.ts';
-import { writeNewFiles } from '../write-new-files.ts';
+import { writeNewFiles } from '../scaffold.ts';
+import { askTerminal } from '../terminal.ts';
 
-export const command: Command = {
-  name: 'init',
-  summary: 'Write a configuration and an env file with generated secrets.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description: [
     'Writes agentd.yaml, which explains every setting, and .env (mode 0600) with secrets of 256 bits, and prints the commands that come next. On a terminal it asks some questions, and asks again if an answer is wrong; an option answers its question beforehand. With --yes, or without a terminal, the other questions get their defaults. Values that only a platform or a provider can give you are listed in .env as comments.',
     'With --secret-files, each secret is written to a separate file, which agentd.yaml names; use it for containers and Kubernetes. With --systemd, the units of the service and of its nightly backup are written as well; see agentd-deploy(7).',
     'If one of the files exists, nothing is written, and the exit code is 1.',
   ].join('\n\n'),
-  options: [
-    ...QUESTIONS.map((one) => ({
-      flags: `--${one.option} <value>`,
-      sentence: `${one.question}${one.default === '' ? '' : ` (default: ${one.default})`}`,
-    })),
-    {
-      flags: '--directory <directory>',
+  options: {
+    ...Object.fromEntries(
+      QUESTIONS.map((one) => [
+        `--${one.option} <value>`,
+        `${one.question}${one.default === '' ? '' : ` (default: ${one.default})`}`,
+      ]),
+    ),
+    '--directory <directory>': {
       sentence: 'target directory; default: the working directory, or /etc/agentd with --systemd',
       values: 'directory',
     },
-    {
-      flags: '--secret-files',
-      sentence: 'write each secret to a separate file in secrets/ (mode 0700), and no .env',
-    },
-    {
-      flags: '--systemd',
-      sentence:
-        'write the files of a systemd service: the units, secrets as with --secret-files, and STATE_DIR=/var/lib/agentd',
-    },
-    { flags: '-y, --yes', sentence: 'ask nothing' },
-  ],
-  examples: [
-    { line: 'agentd init', does: 'Asks, and writes both files into the working directory.' },
-    {
-      line: 'agentd init --yes --name Shop --origins https://www.example.com --directory .',
-      does: 'Writes both files without asking.',
-    },
-    {
-      line: 'agentd init --systemd --name Shop',
-      does: 'Asks the other questions, and writes the files of a service into /etc/agentd.',
-    },
-  ],
+    '--secret-files': 'write each secret to a separate file in secrets/ (mode 0700), and no .env',
+    '--systemd':
+      'write the files of a systemd service: the units, secrets as with --secret-files, and STATE_DIR=/var/lib/agentd',
+    '-y, --yes': 'ask nothing',
+  },
+  examples: {
+    'agentd init': 'Asks, and writes both files into the working directory.',
+    'agentd init --yes --name Shop --origins https://www.example.com --directory .':
+      'Writes both files without asking.',
+    'agentd init --systemd --name Shop':
+      'Asks the other questions, and writes the files of a service into /etc/agentd.',
+  },
   json: true,
   async run({ options, out }) {
     const form = formOf(options);
@@ -74,7 +66,6 @@ export const command: Command = {
     out.data({ files: paths }, () =>
       [...paths.map((path) => `wrote ${printable(path)}`), ...nextSteps(plan, process.cwd())].join('\n'),
     );
-    return EXIT.ok;
   },
 };
 

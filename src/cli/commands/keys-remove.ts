@@ -1,4 +1,3 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import {
   changeKeyFile,
   hashOfKey,
@@ -8,19 +7,17 @@ import {
   sealingKeys,
 } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { howToRemove } from '../key-view.ts';
+import type { CommandRecord } from '../command.ts';
 import { withStore } from '../with-store.ts';
+import { howToRemove } from './keys-list.ts';
 
-export const command: Command = {
-  name: 'keys remove',
-  summary: 'Remove an earlier key that is no longer used.',
+export const command: CommandRecord = {
   description:
     'Removes a key from STATE_DIR/encryption-key, in one step, if the key does not seal new tokens and nothing in the store is sealed with it. KEY is the hash that `agentd keys list` shows. First make a copy of the key, and keep it for as long as you keep backups that were made while it was used, because no other key opens the tokens in them. Do not keep it in the same place as the backups: anybody who has both can read the stored tokens. If the key is in TOKEN_ENCRYPTION_KEY, take it out of that setting yourself. Exit code 1 if the key is used, or if the file has no such key.',
-  args: [{ name: 'key', sentence: 'the hash of the key', required: true }],
-  examples: [{ line: 'agentd keys remove "$KEY"', does: 'Removes a key that is no longer used.' }],
+  args: { '<key>': 'the hash of the key' },
+  examples: { 'agentd keys remove "$KEY"': 'Removes a key that is no longer used.' },
   json: true,
   async run({ args: [id = ''], options, out }) {
     const file = await withStore(
@@ -53,7 +50,6 @@ export const command: Command = {
       throw error;
     });
     out.data({ key: id, file }, () => `removed key ${id} from ${file}`);
-    return EXIT.ok;
   },
 };
 

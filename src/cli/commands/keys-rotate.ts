@@ -1,4 +1,3 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import {
   changeKeyFile,
   hashOfKey,
@@ -11,9 +10,9 @@ import {
 } from '../../daemon/admin/sealing.ts';
 import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Store, sharesStore } from '../../daemon/admin/store.ts';
-import { failed } from '../cli-error.ts';
-import type { Command, CommandCall } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import { EXIT, failed } from '../cli-error.ts';
+import type { CommandCall, CommandRecord } from '../command.ts';
 import { withStore } from '../with-store.ts';
 
 /** Maximum number of keys. With more keys, the key file would exceed its maximum size. */
@@ -21,9 +20,7 @@ const KEYS_MAX = 64;
 
 const FOLLOW = 'Run `agentd keys list` until the earlier key is no longer used, then remove it.';
 
-export const command: Command = {
-  name: 'keys rotate',
-  summary: 'Add a key that seals stored tokens from now on.',
+export const command: CommandRecord = {
   description: [
     'Makes a new key that seals from now on. Earlier keys are still used to open what they have sealed.',
     'If the keys are in STATE_DIR/encryption-key, the command writes the new key into that file, before the others, in one step: after a crash, the file is either the old or the new one. A running daemon seals with the new key from then on and, in the background, reseals what earlier keys have sealed. A stopped daemon does so after its next start.',
@@ -31,7 +28,7 @@ export const command: Command = {
     'Daemons that share a store must all have a key before one of them seals with it. This takes two rounds. First move the new key to the end of the printed line, and set that line on one daemon after the other. Then set the line as it was printed. While their keys differ, the daemons reseal nothing.',
     '`agentd keys list` shows when an earlier key is no longer used. Keep a copy of an earlier key for as long as you keep backups that were made while it was used, but not in the same place: anybody who has both can read the stored tokens. Exit code 1 if sealing is off.',
   ].join('\n\n'),
-  examples: [{ line: 'agentd keys rotate', does: 'Adds a key.' }],
+  examples: { 'agentd keys rotate': 'Adds a key.' },
   json: true,
   run: (call) => withStore(call.options, (store, settings) => rotate(call, store, settings), 'links'),
 };

@@ -1,46 +1,40 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
-import type { Command } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { LINK_COLUMNS, linkView } from '../link-view.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { channelNames } from '../channel-words.ts';
+import type { CommandRecord } from '../command.ts';
+import { LINK_COLUMNS, linkView } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
+import { expectChannel } from '../who.ts';
+import { printStored, withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'link list',
-  summary: 'List the links: which user, which person, until when.',
+export const command: CommandRecord = {
   description:
     'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
-  options: [
-    { flags: '--platform <name>', sentence: 'only links of this channel', values: channelNames },
-    { flags: '--limit <n>', sentence: 'maximum number of links, 1 to 100000', default: 1000 },
-  ],
-  examples: [
-    { line: 'agentd link list', does: 'Shows all links.' },
-    {
-      line: `agentd link list --platform ${EXAMPLE.channel} --json`,
-      does: 'Prints the links of one channel as a JSON array.',
-    },
-  ],
+  options: {
+    '--platform <name>': { sentence: 'only links of this channel', values: channelNames },
+    '--limit <n>': { sentence: 'maximum number of links, 1 to 100000', default: 1000 },
+  },
+  examples: {
+    'agentd link list': 'Shows all links.',
+    [`agentd link list --platform ${EXAMPLE.channel} --json`]:
+      'Prints the links of one channel as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 100_000 });
-    const { items: links, none } = await listFromStore(
-      options,
-      'No link found.',
-      async (store, settings) => {
-        const { seal } = await openAdministratorSeal(settings);
-        const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
-        const found = await store.links.list({ ...platform, limit: limit + 1 });
-        const now = Date.now();
-        return found.map((link) => linkView(link, now, seal, settings));
-      },
-      'links',
-    );
-    if (links.length === 0) await expectChannel(options, 'platform');
-    out.list(LINK_COLUMNS, links, none, limit);
-    return EXIT.ok;
+    const read = () =>
+      withStore(
+        options,
+        async (store, settings) => {
+          const { seal } = await openAdministratorSeal(settings);
+          const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
+          const found = await store.links.list({ ...platform, limit: limit + 1 });
+          const now = Date.now();
+          return found.map((link) => linkView(link, now, seal, settings));
+        },
+        'links',
+      );
+    const expect = () => expectChannel(options, 'platform');
+    await printStored(out, LINK_COLUMNS, { none: 'No link found.', limit, expect, read });
   },
 };

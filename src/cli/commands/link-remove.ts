@@ -1,31 +1,17 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { unlinkUser } from '../../daemon/admin/links.ts';
+import { unlinkUser } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { spellingsOf } from '../../daemon/admin/who.ts';
+import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { invalidId, LINK_ARGUMENTS, linkableChannel } from '../channel-words.ts';
 import { failed } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { linkingWords } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { invalidId } from '../invalid-id.ts';
-import { linkableChannel } from '../linkable-channel.ts';
+import type { CommandRecord } from '../command.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'link remove',
-  summary: 'Remove the link of a user of a channel.',
+export const command: CommandRecord = {
   description:
     'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
-  args: [
-    {
-      name: 'channel',
-      sentence: 'name of the channel, or its alias for linking, such as `phone`',
-      required: true,
-      values: linkingWords,
-    },
-    { name: 'user', sentence: 'id or number of the user on that channel', required: true },
-  ],
-  examples: [{ line: 'agentd link remove phone +15550100123', does: 'Removes the link of one number.' }],
+  args: LINK_ARGUMENTS,
+  examples: { 'agentd link remove phone +15550100123': 'Removes the link of one number.' },
   json: true,
   async run({ args: [word = '', user = ''], options, out }) {
     const channel = await linkableChannel(options, word);
@@ -46,6 +32,5 @@ export const command: Command = {
     if (!isRemoved && writings.length === 0) throw invalidId(channel, user);
     if (!isRemoved) throw failed(`there is no link of ${whose}`, 'List all links with `agentd link list`.');
     out.data({ platform: channel.name, user_id, removed: true }, () => `removed the link of ${whose}`);
-    return EXIT.ok;
   },
 };

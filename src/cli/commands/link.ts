@@ -1,60 +1,39 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { type LinkHolder, type LinkOutcome, linkUser } from '../../daemon/admin/links.ts';
+import { type LinkHolder, type LinkOutcome, linkUser } from '../../daemon/admin/records.ts';
 import { makeSeal, openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
 import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
-import { spellingsOf } from '../../daemon/admin/who.ts';
+import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { invalidId, LINK_ARGUMENTS, type LinkableChannel, linkableChannel } from '../channel-words.ts';
 import { type CliError, failed, misconfigured } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { linkingWords } from '../completion/channel-words.ts';
-import { confirm } from '../confirm.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
-import { invalidId } from '../invalid-id.ts';
-import { type LinkableChannel, linkableChannel } from '../linkable-channel.ts';
-import { readToken } from '../read-token.ts';
-import { isoTime, relativeTime } from '../time-words.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
+import { confirm, readToken } from '../terminal.ts';
+import { isoTime, relativeTime } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
 type Linked = Extract<LinkOutcome, { linked: true }>;
 
-export const command: Command = {
-  name: 'link',
-  summary: 'Link a user of a channel to the person of a token.',
+export const command: CommandRecord = {
   description: [
     'From the next message of this user on, the tools act as the person of the token: for 30 days, or until the token expires, whichever is earlier. The token is validated first, in the same way as by the daemon.',
     'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key. If the embedded store exists but its key does not, nothing is linked (exit code 78). If there is no store yet, because the daemon was never started, the command makes the store and the key that the daemon would make. In Redis, the token is sealed only if TOKEN_ENCRYPTION_KEY is set.',
     'If the user has a link to another person whose token has not expired, the command asks for confirmation on a terminal; elsewhere it needs --replace.',
     'Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
   ].join('\n\n'),
-  args: [
-    {
-      name: 'channel',
-      sentence: 'name of the channel, or its alias for linking, such as `phone`',
-      required: true,
-      values: linkingWords,
-    },
-    { name: 'user', sentence: 'id or number of the user on that channel', required: true },
-    {
-      name: 'token',
-      sentence:
-        '`-` reads the token from standard input; without this argument, the command asks for it without echo',
-    },
-  ],
-  options: [{ flags: '--replace', sentence: "replace another person's link" }],
-  examples: [
-    {
-      line: 'agentd link phone +15550100123 - < token.txt',
-      does: 'Links a number to the person of a token.',
-    },
-    { line: 'agentd link phone +15550100123', does: 'Asks for the token, which is not shown.' },
-    {
-      line: `agentd link ${EXAMPLE.channel} ${EXAMPLE.user} --replace --json - < token.txt`,
-      does: 'Replaces any existing link, for a script.',
-    },
-  ],
+  args: {
+    ...LINK_ARGUMENTS,
+    '[token]':
+      '`-` reads the token from standard input; without this argument, the command asks for it without echo',
+  },
+  options: { '--replace': "replace another person's link" },
+  examples: {
+    'agentd link phone +15550100123 - < token.txt': 'Links a number to the person of a token.',
+    'agentd link phone +15550100123': 'Asks for the token, which is not shown.',
+    [`agentd link ${EXAMPLE.channel} ${EXAMPLE.user} --replace --json - < token.txt`]:
+      'Replaces any existing link, for a script.',
+  },
   json: true,
   async run({ args: [word = '', user = '', given], options, out }) {
     const channel = await linkableChannel(options, word);
@@ -90,7 +69,6 @@ export const command: Command = {
     };
     const linked = await withSealedStore(options, validate, linkIn, out.note);
     out.data(viewOf(linked, channel, user_id), () => inWords(linked, channel, user_id));
-    return EXIT.ok;
   },
 };
 

@@ -1,48 +1,46 @@
 import { jsonObjectOrNull } from '../../channel/json-object.ts';
 import { formatLogLine } from '../../daemon/admin/records.ts';
 import { escapeControls, maskTokens } from '../../daemon/admin/texts.ts';
+import { channelNames } from '../channel-words.ts';
 import { failed, misconfigured, usageError } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { follow, readSince, rotatedFiles, tail } from '../log-file.ts';
-import { isBefore, LOG_LEVELS, type LogFilter, type LogLevel, matches } from '../log-filter.ts';
-import { parseSince } from '../time-words.ts';
-import { wholeNumber } from '../whole-number.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
+import {
+  follow,
+  isBefore,
+  LOG_LEVELS,
+  type LogFilter,
+  type LogLevel,
+  matches,
+  readSince,
+  rotatedFiles,
+  tail,
+} from '../log-file.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
+import { expectChannel } from '../who.ts';
 
 /** Maximum number of lines that are printed if neither -n nor --since is given. */
 const LINES = 50;
 
-export const command: Command = {
-  name: 'logs',
-  summary: 'Read the log file, filtered, and follow it.',
+export const command: CommandRecord = {
   description:
     'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, including lines in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
-  options: [
-    { flags: '-f, --follow', sentence: 'continue with new lines' },
-    {
-      flags: '-n, --lines <n>',
-      sentence: `maximum number of lines, 0 to 100000; default: ${LINES}, or no limit with --since`,
-    },
-    {
-      flags: '--level <level>',
+  options: {
+    '-f, --follow': 'continue with new lines',
+    '-n, --lines <n>': `maximum number of lines, 0 to 100000; default: ${LINES}, or no limit with --since`,
+    '--level <level>': {
       sentence: `only this level and more severe levels: ${LOG_LEVELS.join(', ')}`,
       values: LOG_LEVELS,
     },
-    { flags: '--since <time>', sentence: 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time' },
-    { flags: '--session <id>', sentence: 'only lines of this session' },
-    { flags: '--request <id>', sentence: 'only lines of this request' },
-    { flags: '--channel <name>', sentence: 'only lines of this channel', values: channelNames },
-  ],
-  examples: [
-    { line: 'agentd logs -f --level warn', does: 'Follows warnings and errors.' },
-    {
-      line: 'agentd logs --since 10m --json | jq .msg',
-      does: 'Passes the last ten minutes to another program.',
-    },
-  ],
+    '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
+    '--session <id>': 'only lines of this session',
+    '--request <id>': 'only lines of this request',
+    '--channel <name>': { sentence: 'only lines of this channel', values: channelNames },
+  },
+  examples: {
+    'agentd logs -f --level warn': 'Follows warnings and errors.',
+    'agentd logs --since 10m --json | jq .msg': 'Passes the last ten minutes to another program.',
+  },
   json: true,
   jsonSentence:
     'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
@@ -99,7 +97,6 @@ export const command: Command = {
         if (matches(line, filter)) print(line);
     }
     if (printed === 0 && count > 0) out.note('No line found.');
-    return EXIT.ok;
   },
 };
 

@@ -1,34 +1,23 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { memoryOwnerOf, type Who } from '../../daemon/admin/who.ts';
+import { memoryOwnerOf, noteAudit, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { withMemories } from '../with-memories.ts';
-import { withStore } from '../with-store.ts';
+import type { CommandRecord } from '../command.ts';
+import { confirm } from '../terminal.ts';
+import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { withMemories, withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'memory forget',
-  summary: 'Delete one or all memories about somebody.',
+export const command: CommandRecord = {
   description:
     'Deletes the memory with this id, or all memories if no id is given. Before it deletes all, the command asks for confirmation on a terminal; elsewhere it needs --yes. Takes effect at once, even while the daemon runs. Exit code 1 if there is no such memory, or if nothing is remembered.',
-  args: [WHO_ARGUMENT, { name: 'id', sentence: 'id of one memory, as `agentd memory list` shows it' }],
-  options: [...WHO_OPTIONS, { flags: '--yes', sentence: 'do not ask before all memories are deleted' }],
-  examples: [
-    {
-      line: 'agentd memory forget --sub alice 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d',
-      does: 'Deletes one memory of a person.',
-    },
-    {
-      line: `agentd memory forget ${EXAMPLE.channel}:${EXAMPLE.user} --yes`,
-      does: "Deletes all memories of a platform's user.",
-    },
-  ],
+  args: { ...WHO_ARGUMENT, '[id]': 'id of one memory, as `agentd memory list` shows it' },
+  options: { ...WHO_OPTIONS, '--yes': 'do not ask before all memories are deleted' },
+  examples: {
+    'agentd memory forget --sub alice 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d':
+      'Deletes one memory of a person.',
+    [`agentd memory forget ${EXAMPLE.channel}:${EXAMPLE.user} --yes`]:
+      "Deletes all memories of a platform's user.",
+  },
   json: true,
   async run({ args, options, out }) {
     const {
@@ -52,7 +41,6 @@ export const command: Command = {
     const inWords =
       id === undefined ? `${forgotten} ${memoryWord(forgotten)}` : `the memory ${printable(id)}`;
     out.data({ forgotten }, () => `deleted ${inWords} of ${whoInWords(who)}`);
-    return EXIT.ok;
   },
 };
 

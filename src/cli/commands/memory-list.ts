@@ -1,35 +1,26 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { memoryOwnerOf } from '../../daemon/admin/who.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { listMemories } from '../list-memories.ts';
-import { MEMORY_COLUMNS } from '../memory-view.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import type { CommandRecord } from '../command.ts';
+import { MEMORY_COLUMNS } from '../record-views.ts';
+import { expectOneWho, expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { printStored, withMemories } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'memory list',
-  summary: 'List what is remembered about somebody, newest first.',
+export const command: CommandRecord = {
   description:
     'Shows each memory with the time when it was stored. `elsewhere` marks a memory from a run in which a tool returned data from an origin other than that of API_BASE_URL. The agent gets such a memory only by searching for it. With --json, also the turn that stored it, for `agentd explain`. Works whether the daemon is running or not.',
-  args: [WHO_ARGUMENT],
+  args: { ...WHO_ARGUMENT },
   options: WHO_OPTIONS,
-  examples: [
-    { line: 'agentd memory list --sub alice', does: 'Shows the memories of a person.' },
-    {
-      line: `agentd memory list ${EXAMPLE.channel}:${EXAMPLE.user} --json`,
-      does: "Prints the memories of a platform's user as a JSON array.",
-    },
-  ],
+  examples: {
+    'agentd memory list --sub alice': 'Shows the memories of a person.',
+    [`agentd memory list ${EXAMPLE.channel}:${EXAMPLE.user} --json`]:
+      "Prints the memories of a platform's user as a JSON array.",
+  },
   json: true,
   async run({ args, options, out }) {
     const { who, rest } = await expectWho(args, options);
     expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
-    const found = await listMemories(options, none, (memories) => memories.list(memoryOwnerOf(who)));
-    if (found.items.length === 0) await expectUserOf(who, options);
-    out.list(MEMORY_COLUMNS, found.items, found.none);
-    return EXIT.ok;
+    const read = () => withMemories(options, (memories) => memories.list(memoryOwnerOf(who)));
+    await printStored(out, MEMORY_COLUMNS, { none, expect: () => expectUserOf(who, options), read });
   },
 };

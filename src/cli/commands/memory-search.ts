@@ -1,32 +1,25 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectUserOf } from '../expect-channel.ts';
-import { expectWho } from '../expect-who.ts';
-import { listMemories } from '../list-memories.ts';
-import { MEMORY_COLUMNS } from '../memory-view.ts';
-import { WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
+import type { CommandRecord } from '../command.ts';
+import { MEMORY_COLUMNS } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
+import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { printStored, withMemories } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'memory search',
-  summary: 'Search what is remembered about somebody, best match first.',
+export const command: CommandRecord = {
   description:
     'Searches as the agent does: a memory matches if it contains one of the words, regardless of case and ending; rarer words count more. With --sub, there is no WHO argument, so all words are the query. A search does not count as a use of a memory. Works whether the daemon is running or not.',
-  args: [WHO_ARGUMENT, { name: 'query', sentence: 'words to look for', variadic: true }],
-  options: [
+  args: { ...WHO_ARGUMENT, '[query...]': 'words to look for' },
+  options: {
     ...WHO_OPTIONS,
-    { flags: '--limit <n>', sentence: 'maximum number of memories, 1 to 500', default: 20 },
-  ],
-  examples: [
-    { line: "agentd memory search --sub alice 'green tea'", does: 'Searches the memories of a person.' },
-    {
-      line: `agentd memory search ${EXAMPLE.channel}:${EXAMPLE.user} tea`,
-      does: "Searches the memories of a platform's user.",
-    },
-  ],
+    '--limit <n>': { sentence: 'maximum number of memories, 1 to 500', default: 20 },
+  },
+  examples: {
+    "agentd memory search --sub alice 'green tea'": 'Searches the memories of a person.',
+    [`agentd memory search ${EXAMPLE.channel}:${EXAMPLE.user} tea`]:
+      "Searches the memories of a platform's user.",
+  },
   json: true,
   async run({ args, options, out }) {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 500 });
@@ -35,11 +28,8 @@ export const command: Command = {
     if (text.trim() === '')
       throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');
     const none = `No memory of ${whoInWords(who)} has any of these words.`;
-    const found = await listMemories(options, none, (memories) =>
-      memories.search(memoryOwnerOf(who), { text, words: 'some', limit: limit + 1 }),
-    );
-    if (found.items.length === 0) await expectUserOf(who, options);
-    out.list(MEMORY_COLUMNS, found.items, found.none, limit);
-    return EXIT.ok;
+    const search = { text, words: 'some', limit: limit + 1 } as const;
+    const read = () => withMemories(options, (memories) => memories.search(memoryOwnerOf(who), search));
+    await printStored(out, MEMORY_COLUMNS, { none, limit, expect: () => expectUserOf(who, options), read });
   },
 };

@@ -1,21 +1,18 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import {
   countRecords,
   FilesNotRewritten,
   memoriesOf,
   type PersonDesk,
   type PersonRecords,
-} from '../../daemon/admin/persons.ts';
+} from '../../daemon/admin/records.ts';
 import type { Store } from '../../daemon/admin/store.ts';
-import { memoryOwnerOf, type Who } from '../../daemon/admin/who.ts';
-import { failed, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
-import { confirm } from '../confirm.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectWho } from '../expect-who.ts';
+import { memoryOwnerOf, noteAudit, type Who } from '../../daemon/admin/who.ts';
+import { EXIT, failed, usageError } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { confirm } from '../terminal.ts';
+import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 
 /**
  * Maximum number of rounds. One round may not be enough, because messages can arrive during the erasure. After the last
@@ -31,9 +28,7 @@ function notCovered({ maintenance }: Store): string[] {
   return ['log files', copies];
 }
 
-export const command: Command = {
-  name: 'person erase',
-  summary: 'Delete everything that is stored about a person.',
+export const command: CommandRecord = {
   description: [
     'Deletes everything that `agentd person show` shows, for good. Prints how many records of each kind there were. If nothing was stored, it says so, and the exit code is 1, because the id may be misspelled. On a terminal the command asks for confirmation; elsewhere it needs --yes. The line in the audit log names the person as an HMAC.',
     "Turns of other people in shared threads are kept, but the summaries of such a thread are made again. Messages that somebody wrote on a platform while not signed in belong to the platform's user: erase that user as well.",
@@ -41,15 +36,13 @@ export const command: Command = {
     'Then the file of the store is written again, so that neither its free space nor its write-ahead log contains the data. This also removes the stores that `agentd restore` replaced. Until the file is written, which takes seconds with a large store, the daemon answers 503. With Redis, the server rewrites its append-only file (`BGREWRITEAOF`) and its snapshot (`BGSAVE`) instead. With Postgres, the tables are written again (`VACUUM FULL`); the write-ahead log of the server still has the data until the server recycles it. If the server refuses, everything is deleted from the store, but the exit code is 1, and the message says what is left to do.',
     'Not covered: log files, files that `agentd backup` wrote, the disks of replicas of Redis, backups, standby servers and archived logs of Postgres, and data that platforms, agent runtimes and APIs store.',
   ].join('\n\n'),
-  args: [WHO_ARGUMENT],
-  options: [...WHO_OPTIONS, { flags: '--yes', sentence: 'do not ask' }],
-  examples: [
-    { line: 'agentd person erase --sub alice --yes', does: 'Deletes everything about a person.' },
-    {
-      line: `agentd person erase ${EXAMPLE.channel}:${EXAMPLE.user} --yes`,
-      does: "Deletes everything about a platform's user.",
-    },
-  ],
+  args: { ...WHO_ARGUMENT },
+  options: { ...WHO_OPTIONS, '--yes': 'do not ask' },
+  examples: {
+    'agentd person erase --sub alice --yes': 'Deletes everything about a person.',
+    [`agentd person erase ${EXAMPLE.channel}:${EXAMPLE.user} --yes`]:
+      "Deletes everything about a platform's user.",
+  },
   json: true,
   async run({ args, options, out }) {
     const { who, rest } = await expectWho(args, options);

@@ -1,27 +1,21 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { noteAudit } from '../../daemon/admin/audit.ts';
-import { memoriesOf } from '../../daemon/admin/persons.ts';
+import { memoriesOf } from '../../daemon/admin/records.ts';
 import { escapeControls } from '../../daemon/admin/texts.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectWho } from '../expect-who.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import type { CommandRecord } from '../command.ts';
 import { expectKnownUser, recordsView, withPerson } from '../person-records.ts';
-import { expectOneWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 
-export const command: Command = {
-  name: 'person show',
-  summary: 'Show everything that is stored about a person, as JSON.',
+export const command: CommandRecord = {
   description:
     "Prints one JSON document: `sessions` with the turns of the person, `links`, `memories`, `actions`, and the messages of the `inbox`. The outcome of an action that was never sent is `pending` (the person was asked to confirm it), `declined`, `withdrawn` (the question no longer applied) or `expired`; the other outcomes are those of `agentd actions list`. `others` has only counts: of summaries, traces, streams, answers of idempotency keys, known message ids, and records of the loop guard, the rate limits and the token budgets; those of an anonymous web client that later signed in as the person are included. A session is `shared` if other people wrote in it too: their turns, their sign-ins and their ids are not shown. A person is somebody who signed in; identify them by the claims of their token (--sub, --iss, --tenant). Messages that somebody wrote on a platform while not signed in belong to the platform's user: show that user as well; `links` names the user. Tokens are never shown. The command adds a line to the audit log. Works whether the daemon is running or not. With Redis the whole key space is read.",
-  args: [WHO_ARGUMENT],
+  args: { ...WHO_ARGUMENT },
   options: WHO_OPTIONS,
-  examples: [
-    { line: 'agentd person show --sub alice', does: 'Shows what is stored about a person.' },
-    {
-      line: `agentd person show ${EXAMPLE.channel}:${EXAMPLE.user}`,
-      does: "Shows what is stored about a platform's user.",
-    },
-  ],
+  examples: {
+    'agentd person show --sub alice': 'Shows what is stored about a person.',
+    [`agentd person show ${EXAMPLE.channel}:${EXAMPLE.user}`]:
+      "Shows what is stored about a platform's user.",
+  },
   json: true,
   async run({ args, options, out }) {
     const { who, rest } = await expectWho(args, options);
@@ -32,6 +26,5 @@ export const command: Command = {
       return recordsView(await desk.persons.show(desk.selector), await memoriesOf(who, desk), desk);
     });
     out.data(found, () => escapeControls(JSON.stringify(found, null, 2)));
-    return EXIT.ok;
   },
 };

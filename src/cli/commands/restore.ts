@@ -1,19 +1,16 @@
 import { resolve } from 'node:path';
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { restoreStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import type { Command } from '../command.ts';
-import { coreSettings } from '../core-settings.ts';
-import { EXIT } from '../exit-codes.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import type { CommandRecord } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'restore',
-  summary: 'Replace the embedded store with a backup.',
+export const command: CommandRecord = {
   description:
     'Works only while no daemon runs on the store. The file is verified as a whole before anything is changed. The store that it replaces is kept next to it as `agentd.db.before-restore`, or `agentd.db.before-restore-2` and so on if that exists, until you delete it or `agentd person erase` does. Messages that were waiting when the backup was made are answered again after the next start. Questions that waited for a confirmation are withdrawn, because their actions may have been carried out after the backup was made. Links, sign-ins, erased persons and other data that was removed after the backup was made are in the store again: remove them once more. Exit code 1 if the file is not a backup of agentd or is damaged, 69 while a daemon runs.',
-  args: [{ name: 'file', sentence: 'a file that `agentd backup` has written', required: true }],
-  examples: [{ line: 'agentd restore /var/backups/agentd-2026-11-20.db', does: 'Restores that backup.' }],
+  args: { '<file>': 'a file that `agentd backup` has written' },
+  examples: { 'agentd restore /var/backups/agentd-2026-11-20.db': 'Restores that backup.' },
   json: true,
   async run({ args: [file = ''], options, out }) {
     const settings = await coreSettings(options, 'store');
@@ -29,6 +26,5 @@ export const command: Command = {
         ...(replaced === null ? [] : [`the previous store is kept as ${printable(replaced)}`]),
       ].join('\n'),
     );
-    return EXIT.ok;
   },
 };

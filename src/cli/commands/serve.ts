@@ -1,11 +1,9 @@
 import { environmentAt } from '../../daemon/admin/settings.ts';
 import { misconfigured } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 
-export const command: Command = {
-  name: 'serve',
-  summary: 'Run the daemon in the foreground.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description: [
     'Prints the address, the active channels and the backends, then logs to standard error.',
@@ -20,17 +18,14 @@ export const command: Command = {
     'If nobody reads standard error, the daemon keeps up to 1 MiB of log lines and drops newer ones. Once the reader is back, it logs how many lines it dropped. LOG_FILE gets every line.',
     'Under systemd, or another program that sets NOTIFY_SOCKET, the daemon reports that it is ready, alive and stopping. If systemd passes a socket (LISTEN_FDS and LISTEN_PID, sd_listen_fds(3)), the daemon serves on it instead of HOST and PORT, and a restart refuses no connection; see agentd-deploy(7).',
   ].join('\n\n'),
-  options: [
-    {
-      flags: '--dev',
-      sentence:
-        'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (channels of platforms get generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory read this file. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
-    },
-  ],
-  examples: [
-    { line: 'agentd serve --dev', does: 'Tries agentd without any configuration.' },
-    { line: 'agentd serve --config /etc/agentd/agentd.yaml', does: 'Runs the daemon in production.' },
-  ],
+  options: {
+    '--dev':
+      'Try agentd without any setup: state in .agentd/ of the working directory, a generated secret, all channels on (channels of platforms get generated secrets, for `agentd simulate`), a sample business API on a loopback port, a demo page (/demo). Prints the address of that page, a user token and commands to paste. Unless JWT_SECRET_KEY, JWT_PUBLIC_KEY or JWT_JWKS_URL is set, the loop guard is relaxed: it blocks the 20th identical message, for 5 seconds. The settings are stored in .agentd/env, except secrets that were set explicitly; other commands in this directory read this file. Only one `serve --dev` can run in a directory. Explicit settings take precedence. Refused if NODE_ENV=production.',
+  },
+  examples: {
+    'agentd serve --dev': 'Tries agentd without any configuration.',
+    'agentd serve --config /etc/agentd/agentd.yaml': 'Runs the daemon in production.',
+  },
   async run({ options, out }) {
     const location = configLocation(options);
     if (options.dev && (await environmentAt(location)) === 'production') {

@@ -1,18 +1,15 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { shortId } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { sessionNotFound } from '../session-view.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
+import type { CommandRecord } from '../command.ts';
+import { sessionNotFound } from '../record-views.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'sessions end',
-  summary: 'End a session: delete it with its turns.',
+export const command: CommandRecord = {
   description:
     'The stored token is deleted, too. A message that is being answered is still answered; the next message creates the session again. The traces are kept for `agentd explain`. Exit code 1 if there is no such session.',
-  args: [{ name: 'id', sentence: 'id of the session', required: true }],
-  examples: [{ line: 'agentd sessions end "$SESSION_ID"', does: 'Ends one session at once.' }],
+  args: { '<id>': 'id of the session' },
+  examples: { 'agentd sessions end "$SESSION_ID"': 'Ends one session at once.' },
   json: true,
   async run({ args: [id = ''], options, out }) {
     const ended = await withStore(options, async (store) => {
@@ -22,6 +19,5 @@ export const command: Command = {
     });
     if (!ended) throw sessionNotFound(id);
     out.data({ session_id: id, ended: true }, () => `ended ${printable(id)}`);
-    return EXIT.ok;
   },
 };

@@ -1,44 +1,37 @@
-import type { Command } from '../command.ts';
-import { channelNames } from '../completion/channel-words.ts';
-import { EXIT } from '../exit-codes.ts';
-import { expectChannel } from '../expect-channel.ts';
-import { SESSION_COLUMNS, withState } from '../session-view.ts';
-import { usersNamed } from '../who.ts';
-import { wholeNumber } from '../whole-number.ts';
-import { listFromStore } from '../with-store.ts';
+import { channelNames } from '../channel-words.ts';
+import type { CommandRecord } from '../command.ts';
+import { SESSION_COLUMNS, withState } from '../record-views.ts';
+import { wholeNumber } from '../typed-values.ts';
+import { expectChannel, usersNamed } from '../who.ts';
+import { printStored, withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'sessions list',
-  summary: 'List sessions, newest activity first.',
+export const command: CommandRecord = {
   description: 'Works whether the daemon is running or not.',
-  options: [
-    { flags: '--platform <name>', sentence: 'only sessions of this channel', values: channelNames },
-    { flags: '--user <id>', sentence: 'only sessions that this channel user opened' },
-    { flags: '--limit <n>', sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
-  ],
-  examples: [
-    { line: 'agentd sessions list', does: 'Shows the 20 sessions with the latest activity.' },
-    {
-      line: 'agentd sessions list --user alice --json',
-      does: 'Prints the sessions of one user as a JSON array.',
-    },
-  ],
+  options: {
+    '--platform <name>': { sentence: 'only sessions of this channel', values: channelNames },
+    '--user <id>': 'only sessions that this channel user opened',
+    '--limit <n>': { sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
+  },
+  examples: {
+    'agentd sessions list': 'Shows the 20 sessions with the latest activity.',
+    'agentd sessions list --user alice --json': 'Prints the sessions of one user as a JSON array.',
+  },
   json: true,
   async run({ options, out }) {
     const { platform } = options;
     const users = await usersNamed(options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
-    const { items, none } = await listFromStore(options, 'No session found.', async (store, settings) => {
-      const filters = users ?? [typeof platform === 'string' ? { platform } : {}];
-      const found = await Promise.all(
-        filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
-      );
-      const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
-      const now = Date.now();
-      return newest.map((session) => withState(session, now, settings));
-    });
-    if (items.length === 0) await expectChannel(options, 'platform');
-    out.list(SESSION_COLUMNS, items, none, limit);
-    return EXIT.ok;
+    const read = () =>
+      withStore(options, async (store, settings) => {
+        const filters = users ?? [typeof platform === 'string' ? { platform } : {}];
+        const found = await Promise.all(
+          filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
+        );
+        const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
+        const now = Date.now();
+        return newest.map((session) => withState(session, now, settings));
+      });
+    const expect = () => expectChannel(options, 'platform');
+    await printStored(out, SESSION_COLUMNS, { none: 'No session found.', limit, expect, read });
   },
 };

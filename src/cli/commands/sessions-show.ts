@@ -1,24 +1,20 @@
 import type { StoredTurn } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice.ts';
-import { jsonOf } from '../column.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
-import { indent } from '../indent.ts';
-import { SESSION_DETAILS, sessionNotFound, withState } from '../session-view.ts';
-import { isoTime } from '../time-words.ts';
+import type { CommandRecord } from '../command.ts';
+import { indent, jsonOf } from '../output.ts';
+import { SESSION_DETAILS, sessionNotFound, withState } from '../record-views.ts';
+import { isoTime } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'sessions show',
-  summary: 'Show one session with its turns.',
+export const command: CommandRecord = {
   description:
     'For each turn, it shows which credentials were used, and why. The token itself is never printed. Exit code 1 if there is no such session.',
-  args: [{ name: 'id', sentence: 'id of the session', required: true }],
-  examples: [
-    { line: 'agentd sessions show "$SESSION_ID"', does: 'Shows the whole conversation.' },
-    { line: 'agentd sessions show "$SESSION_ID" --json', does: 'Prints it as a JSON object.' },
-  ],
+  args: { '<id>': 'id of the session' },
+  examples: {
+    'agentd sessions show "$SESSION_ID"': 'Shows the whole conversation.',
+    'agentd sessions show "$SESSION_ID" --json': 'Prints it as a JSON object.',
+  },
   json: true,
   async run({ args: [id = ''], options, out }) {
     const session = await withStore(options, async (store, settings) => {
@@ -31,7 +27,6 @@ export const command: Command = {
       jsonOf(SESSION_DETAILS, session),
       () => `${out.details(SESSION_DETAILS, session)}\n${session.stored.map(turnInWords).join('\n')}`,
     );
-    return EXIT.ok;
   },
 };
 

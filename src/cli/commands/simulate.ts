@@ -2,92 +2,71 @@ import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
-import { usageError } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { simulatedChannels } from '../completion/channel-words.ts';
-import { daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { EXIT } from '../exit-codes.ts';
+import { simulatedChannels } from '../channel-words.ts';
+import { EXIT, usageError } from '../cli-error.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
 import type { Output } from '../output.ts';
-import { TOKEN_SHOWS } from '../read-token.ts';
-import { KINDS, planBatches } from '../simulate/batches.ts';
-import { openDaemonRecords } from '../simulate/daemon-records.ts';
-import { loadScenario, type Scenario } from '../simulate/scenario.ts';
-import { Simulation } from '../simulate/simulation.ts';
-import { isAnswered, type SimulationEvent } from '../simulate/simulation-event.ts';
+import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
+import { KINDS, loadScenario, openDaemonRecords, planBatches, type Scenario } from '../simulate/scenario.ts';
+import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simulation.ts';
 import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
-import { wholeNumber } from '../whole-number.ts';
+import { TOKEN_SHOWS } from '../terminal.ts';
+import { wholeNumber } from '../typed-values.ts';
 
 /** The buttons of a question. */
 const PRESSES = ['yes', 'no'] as const;
 
-export const command: Command = {
-  name: 'simulate',
-  summary: 'Send a message to the daemon as the platform of a channel would.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description: [
     'Sends a correctly signed webhook to the running daemon and shows the answers, so that you can try every channel without an account. If the *_API_URL of the channel is a loopback address, it also simulates the API of the platform; otherwise it only sends the webhook, and says what it cannot show.',
     '`serve --dev` sets this up in .agentd/env of its working directory; in that directory you do not need to configure anything. To link a sender to a person, use the command of the platform (--command), as the page of the channel describes, or `agentd link`. `Who am I?` is then answered with the data of that person.',
     'The command ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if a message failed, if no answer arrived, for example because the loop guard blocked all messages, or if the daemon answered incorrectly.',
   ].join('\n\n'),
-  args: [
-    { name: 'channel', sentence: 'name of the channel', required: true, values: simulatedChannels },
-    { name: 'text', sentence: 'text of the message; `-` reads it from standard input' },
-  ],
-  options: [
-    { flags: '--user <id>', sentence: "sender, as the platform's id" },
-    { flags: '--name <name>', sentence: 'name of the sender on the platform' },
-    { flags: '--group', sentence: 'send to a group in which the bot is mentioned' },
-    { flags: '--thread <name>', sentence: 'send to a thread or topic; the same name is the same thread' },
-    { flags: '--command', sentence: 'the text is a command of the platform, with its slash' },
-    {
-      flags: '--kind <kind>',
+  args: {
+    '<channel>': { sentence: 'name of the channel', values: simulatedChannels },
+    '[text]': 'text of the message; `-` reads it from standard input',
+  },
+  options: {
+    '--user <id>': "sender, as the platform's id",
+    '--name <name>': 'name of the sender on the platform',
+    '--group': 'send to a group in which the bot is mentioned',
+    '--thread <name>': 'send to a thread or topic; the same name is the same thread',
+    '--command': 'the text is a command of the platform, with its slash',
+    '--kind <kind>': {
       sentence:
         'message, command, other (an image or the like, without text), status (delivery status of a reply)',
       values: KINDS,
     },
-    { flags: '--edit <text>', sentence: 'edit the message to this text immediately after it is sent' },
-    {
-      flags: '--press <button>',
+    '--edit <text>': 'edit the message to this text immediately after it is sent',
+    '--press <button>': {
       sentence: 'press this button if the answer asks for confirmation of an action',
       values: PRESSES,
     },
-    { flags: '--repeat <n>', sentence: 'send the text n times, as new messages', default: 1 },
-    { flags: '--burst <n>', sentence: 'send n different messages at once', default: 1 },
-    { flags: '--duplicate', sentence: 'deliver each message twice' },
-    { flags: '--bad-signature', sentence: 'sign with a wrong secret; the daemon must answer 401' },
-    { flags: '--slow <seconds>', sentence: 'delay each answer of the simulated API, 0 to 60', default: 0 },
-    {
-      flags: '--fail <n>',
-      sentence: 'refuse the first n replies, in the format of the platform',
-      default: 0,
-    },
-    { flags: '--fail-status <status>', sentence: 'status of these refusals, 400 to 599', default: 503 },
-    { flags: '--retry-after <seconds>', sentence: 'Retry-After of these refusals' },
-    { flags: '--wait <seconds>', sentence: 'how long to wait for answers, 1 to 600', default: 30 },
-    URL_OPTION,
-    { flags: '-v, --verbose', sentence: 'also show events of other conversations' },
-  ],
-  examples: [
-    { line: `agentd simulate ${EXAMPLE.channel} "Who am I?"`, does: 'Asks as a user who is not linked.' },
-    {
-      line: `agentd simulate ${EXAMPLE.channel} "Hello" --group --thread lunch`,
-      does: 'Writes to the bot in a thread of a group.',
-    },
-    { line: `agentd simulate ${EXAMPLE.channel} "Hi" --burst 8`, does: 'Triggers the loop guard.' },
-    {
-      line: `agentd simulate ${EXAMPLE.channel} "Cancel order 1004" --press yes`,
-      does: 'Confirms the action that the answer asks for.',
-    },
-    {
-      line: `agentd simulate ${EXAMPLE.channel} --command - < command.txt`,
-      does: `Sends a command (\`${EXAMPLE.command}\` and a token). It is read from a file, because other users could see a token in the arguments.`,
-    },
-    {
-      line: `agentd simulate ${EXAMPLE.channel} "Hello" --fail 2 --retry-after 3`,
-      does: 'Shows how a refused reply is sent again.',
-    },
-  ],
+    '--repeat <n>': { sentence: 'send the text n times, as new messages', default: 1 },
+    '--burst <n>': { sentence: 'send n different messages at once', default: 1 },
+    '--duplicate': 'deliver each message twice',
+    '--bad-signature': 'sign with a wrong secret; the daemon must answer 401',
+    '--slow <seconds>': { sentence: 'delay each answer of the simulated API, 0 to 60', default: 0 },
+    '--fail <n>': { sentence: 'refuse the first n replies, in the format of the platform', default: 0 },
+    '--fail-status <status>': { sentence: 'status of these refusals, 400 to 599', default: 503 },
+    '--retry-after <seconds>': 'Retry-After of these refusals',
+    '--wait <seconds>': { sentence: 'how long to wait for answers, 1 to 600', default: 30 },
+    ...URL_OPTION,
+    '-v, --verbose': 'also show events of other conversations',
+  },
+  examples: {
+    [`agentd simulate ${EXAMPLE.channel} "Who am I?"`]: 'Asks as a user who is not linked.',
+    [`agentd simulate ${EXAMPLE.channel} "Hello" --group --thread lunch`]:
+      'Writes to the bot in a thread of a group.',
+    [`agentd simulate ${EXAMPLE.channel} "Hi" --burst 8`]: 'Triggers the loop guard.',
+    [`agentd simulate ${EXAMPLE.channel} "Cancel order 1004" --press yes`]:
+      'Confirms the action that the answer asks for.',
+    [`agentd simulate ${EXAMPLE.channel} --command - < command.txt`]: `Sends a command (\`${EXAMPLE.command}\` and a token). It is read from a file, because other users could see a token in the arguments.`,
+    [`agentd simulate ${EXAMPLE.channel} "Hello" --fail 2 --retry-after 3`]:
+      'Shows how a refused reply is sent again.',
+  },
   json: true,
   jsonSentence: 'print events as they occur, as one JSON array with an item per line',
   async run({ args: [channel = '', given], options, out }) {

@@ -1,13 +1,18 @@
 import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { usageError } from '../cli-error.ts';
-import type { Column } from '../column.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { coreSettings } from '../core-settings.ts';
-import { adminAddress, daemonAddress, URL_OPTION } from '../daemon-address.ts';
-import { expectLive, fetchHealth, type Health, readinessOf } from '../daemon-health.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Output } from '../output.ts';
+import { EXIT, usageError } from '../cli-error.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
+import type { Column, Output } from '../output.ts';
+import {
+  adminAddress,
+  daemonAddress,
+  expectLive,
+  fetchHealth,
+  type Health,
+  readinessOf,
+  URL_OPTION,
+} from '../running-daemon.ts';
 import { withStore } from '../with-store.ts';
 
 type Adapter = [name: string, health: Health['adapters'][string]];
@@ -29,22 +34,17 @@ const REPLICA_COLUMNS: readonly Column<ShownReplica>[] = [
   { title: 'SETTINGS', text: ({ settings }) => settings },
 ];
 
-export const command: Command = {
-  name: 'status',
-  summary: 'Show the channels of the running daemon and their state.',
+export const command: CommandRecord = {
   description:
     'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. With --live, the command asks only whether the process answers (`/live` of ADMIN_LISTEN), for the health check of a container: a daemon that is degraded or stopping is live. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
-  options: [
-    URL_OPTION,
-    { flags: '--live', sentence: 'ask only whether the process answers, at ADMIN_LISTEN of the settings' },
-  ],
-  examples: [
-    { line: 'agentd status', does: 'Shows the state of the daemon at the configured address.' },
-    {
-      line: 'agentd status --json --url https://chat.example.com/',
-      does: 'Asks a remote daemon, for a script.',
-    },
-  ],
+  options: {
+    ...URL_OPTION,
+    '--live': 'ask only whether the process answers, at ADMIN_LISTEN of the settings',
+  },
+  examples: {
+    'agentd status': 'Shows the state of the daemon at the configured address.',
+    'agentd status --json --url https://chat.example.com/': 'Asks a remote daemon, for a script.',
+  },
   json: true,
   async run({ options, out }) {
     if (options.live === true) return checkLive(options, out);

@@ -2,44 +2,35 @@ import { environmentAt, type Settings } from '../../daemon/admin/settings.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { demandedClaims, TOKEN_MAX, tokenSigner } from '../../daemon/admin/tokens.ts';
 import { misconfigured, usageError } from '../cli-error.ts';
-import type { Command, OptionValues } from '../command.ts';
-import { configLocation } from '../config-location.ts';
-import { coreSettings } from '../core-settings.ts';
-import { parseDuration } from '../duration.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
+import { configLocation, coreSettings } from '../config-location.ts';
+import { parseDuration } from '../typed-values.ts';
 
 const YEAR = 31_536_000;
 
-export const command: Command = {
-  name: 'token issue',
-  summary: 'Sign a user token for debugging.',
+export const command: CommandRecord = {
   description:
     'Signs with the configured HS256 secret, the first one if there are several, and prints only the token to standard output; with --json, an object with `token` and `claims`. iat and exp are set, and iss and aud are taken from JWT_ISSUER and JWT_AUDIENCE; --claim replaces any of them, to create tokens that must be refused. Anyone who has the token can act as that person: if NODE_ENV=production, --force is required.',
-  options: [
-    { flags: '--sub <id>', sentence: 'user id (claim sub)' },
-    { flags: '--email <address>', sentence: 'e-mail address of the user (claim email)' },
-    { flags: '--name <name>', sentence: 'full name' },
-    { flags: '--role <role>', sentence: 'a role; can be repeated', repeatable: true },
-    { flags: '--ttl <time>', sentence: 'lifetime: seconds, or 15m, 24h, 7d', default: '24h' },
-    {
-      flags: '--claim <name=value>',
+  options: {
+    '--sub <id>': 'user id (claim sub)',
+    '--email <address>': 'e-mail address of the user (claim email)',
+    '--name <name>': 'full name',
+    '--role <role>': { sentence: 'a role; can be repeated', repeatable: true },
+    '--ttl <time>': { sentence: 'lifetime: seconds, or 15m, 24h, 7d', default: '24h' },
+    '--claim <name=value>': {
       sentence: 'another claim, as JSON if it parses; can be repeated',
       repeatable: true,
     },
-    { flags: '--force', sentence: 'allow it even if NODE_ENV=production' },
-  ],
+    '--force': 'allow it even if NODE_ENV=production',
+  },
   json: true,
   jsonSentence: 'print one JSON document: the token and its claims',
-  examples: [
-    {
-      line: 'agentd token issue --sub 42 --email alice@example.com --role editor',
-      does: 'Prints a token that is valid for 24 hours.',
-    },
-    {
-      line: 'agentd token issue --sub 42 --email alice@example.com --ttl 15m --claim tenant_id=acme --claim \'aud=["a","b"]\'',
-      does: 'Adds claims, one of them an array.',
-    },
-  ],
+  examples: {
+    'agentd token issue --sub 42 --email alice@example.com --role editor':
+      'Prints a token that is valid for 24 hours.',
+    'agentd token issue --sub 42 --email alice@example.com --ttl 15m --claim tenant_id=acme --claim \'aud=["a","b"]\'':
+      'Adds claims, one of them an array.',
+  },
   async run({ options, out }) {
     if (options.force !== true && (await environmentAt(configLocation(options))) === 'production') {
       throw misconfigured(
@@ -65,7 +56,6 @@ export const command: Command = {
     out.write(
       out.json ? `${escapeControls(JSON.stringify({ token, claims: signed }, null, 2))}\n` : `${token}\n`,
     );
-    return EXIT.ok;
   },
 };
 

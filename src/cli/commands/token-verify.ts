@@ -1,38 +1,24 @@
 import { Secret } from '../../daemon/admin/texts.ts';
-import {
-  type ExaminedToken,
-  type Step,
-  type TokenReason,
-  tokenExaminer,
-  type UntrustedObject,
-  type UserContext,
-} from '../../daemon/admin/tokens.ts';
-import type { Column } from '../column.ts';
-import type { Command } from '../command.ts';
-import { coreSettings } from '../core-settings.ts';
-import { durationInWords } from '../duration.ts';
-import { EXIT } from '../exit-codes.ts';
-import type { Output } from '../output.ts';
-import { readToken } from '../read-token.ts';
-import { isoTimeOrNull } from '../time-words.ts';
+import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
+import { EXIT } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
+import { coreSettings } from '../config-location.ts';
+import type { Column, Output } from '../output.ts';
+import { readToken } from '../terminal.ts';
+import { durationInWords, isoTimeOrNull } from '../typed-values.ts';
 
-export const command: Command = {
-  name: 'token verify',
-  summary: 'Check a user token step by step.',
+export const command: CommandRecord = {
   description:
     'Runs the checks of the daemon, in the same order; the first check that fails is the reason why the token is invalid. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. The token itself is never printed.',
-  args: [
-    {
-      name: 'token',
-      sentence:
-        '`-` reads the token from standard input; without this argument, the command asks for it without echo',
-    },
-  ],
-  examples: [
-    { line: 'agentd token verify - < token.txt', does: 'Checks the token in a file.' },
-    { line: 'agentd token verify', does: 'Asks for the token, which is not shown.' },
-    { line: 'agentd token verify - --json < token.txt', does: 'Prints the result as one JSON document.' },
-  ],
+  args: {
+    '[token]':
+      '`-` reads the token from standard input; without this argument, the command asks for it without echo',
+  },
+  examples: {
+    'agentd token verify - < token.txt': 'Checks the token in a file.',
+    'agentd token verify': 'Asks for the token, which is not shown.',
+    'agentd token verify - --json < token.txt': 'Prints the result as one JSON document.',
+  },
   json: true,
   async run({ args: [argument], options, out }) {
     const settings = await coreSettings(options, 'tokens');
@@ -117,28 +103,16 @@ function expiryInWords({ expires_at }: TokenReport, now: number): string {
 }
 
 /** The output of `token verify --json`. */
-interface TokenReport {
-  valid: boolean;
-  /** Null if the token is valid. */
-  reason: TokenReason | null;
-  /** The position of the key that the token is signed with, from 1. Null if no key fits, or if there is only one. */
-  key: number | null;
-  /** `ok` is null if the check was not made: an earlier one failed, or a setting turned it off. */
-  steps: { check: string; ok: boolean | null }[];
-  /** The claims, if they can be decoded. The claims of an invalid token are not to be trusted. */
-  claims: UntrustedObject | null;
-  /** Null if the token is invalid. The token itself is never shown. */
-  user: Omit<UserContext, 'token'> | null;
-  /** ISO 8601 UTC; null if the token has no expiry. */
-  expires_at: string | null;
-}
+type TokenReport = ReturnType<typeof tokenReport>;
 
-function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedToken): TokenReport {
+function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedToken) {
   return {
     valid: !failed,
     reason: failed?.reason ?? null,
+    // The position of the key that the token is signed with, from 1, if there are several.
     key: steps.reduce<number | null>((key, step) => (step.outcome === 'ok' ? (step.key ?? key) : key), null),
     steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
+    // The claims of an invalid token are not to be trusted.
     claims: payload,
     user: failed || !claims ? null : { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [] },
     expires_at: isoTimeOrNull(expires_at),

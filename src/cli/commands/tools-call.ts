@@ -13,18 +13,14 @@ import { readConfiguration, type Settings, unusualPlace } from '../../daemon/adm
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
-import { failed, misconfigured, usageError } from '../cli-error.ts';
-import type { Command } from '../command.ts';
+import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { confirm } from '../confirm.ts';
-import { EXIT } from '../exit-codes.ts';
-import { readToken } from '../read-token.ts';
-import { findTool } from '../tools/find-tool.ts';
+import { confirm, readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
+import { findTool } from './tools-show.ts';
 
-export const command: Command = {
-  name: 'tools call',
-  summary: 'Call one tool of the agent, signed in or not.',
+export const command: CommandRecord = {
   description: [
     'Makes one call under the same rules as in a conversation: arguments, bound parameters, credentials, public fields.',
     'With --token it acts as the person of that token, which is validated first. Without --token nobody is signed in. It shows each request without its token, the status of the answer, and the result as the agent would get it.',
@@ -32,25 +28,20 @@ export const command: Command = {
     'Exit code 1 if there is no such tool, the token is invalid, or the call fails.',
     'With --json, {tool, credentials, requests: [{method, url, headers, body, credentials, credential, status}], ok, result | message, headers?}.',
   ].join('\n\n'),
-  args: [
-    { name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true },
-    { name: 'json', sentence: 'arguments as a JSON object; default: {}' },
-  ],
-  options: [
-    {
-      flags: '--token [token]',
-      sentence:
-        'act as the person of this token; without a value, the command prompts for it without echo; `-` reads it from standard input',
-    },
-    { flags: '--yes', sentence: 'do not ask before a call that writes' },
-  ],
-  examples: [
-    { line: 'agentd tools call get_user --token - < token.txt', does: 'Looks up the person of a token.' },
-    {
-      line: `agentd tools call get_user '{"email": "ada@example.com"}'`,
-      does: 'Shows what somebody who is not signed in sees.',
-    },
-  ],
+  args: {
+    '<name>': 'name of the tool, as `agentd tools list` shows it',
+    '[json]': 'arguments as a JSON object; default: {}',
+  },
+  options: {
+    '--token [token]':
+      'act as the person of this token; without a value, the command prompts for it without echo; `-` reads it from standard input',
+    '--yes': 'do not ask before a call that writes',
+  },
+  examples: {
+    'agentd tools call get_user --token - < token.txt': 'Looks up the person of a token.',
+    'agentd tools call get_user \'{"email": "ada@example.com"}\'':
+      'Shows what somebody who is not signed in sees.',
+  },
   json: true,
   async run({ args: [name = '', json = '{}'], options, out }) {
     const given = parse(json);

@@ -1,26 +1,21 @@
 import { readConfiguration } from '../../daemon/admin/settings.ts';
 import { type ToolRegistry, toolTokens, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
-import type { Column } from '../column.ts';
-import type { Command } from '../command.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { Column } from '../output.ts';
 
-export const command: Command = {
-  name: 'tools list',
-  summary: 'List the tools of the agent.',
+export const command: CommandRecord = {
   description: [
     'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call, about how many tokens of the model its definition takes, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
     'Every call of the model contains the definitions of all tools. The command prints how many tokens they have in all, and warns of more than 128 tools, more than 16,000 tokens in all, and more than 4,000 tokens in one.',
     'Modules are loaded and MCP servers are asked for their tools; no tool is called.',
     'With --json, an array of {name, source, effect, credentials, confirm, tokens, state, detail}; effect, credentials, confirm and tokens are null for a tool that is withheld.',
   ].join('\n\n'),
-  examples: [
-    { line: 'agentd tools list', does: 'Shows all tools with their policies.' },
-    {
-      line: `agentd tools list --json | jq -r '.[] | select(.effect == "write") | .name'`,
-      does: 'Prints the names of the tools that change something.',
-    },
-  ],
+  examples: {
+    'agentd tools list': 'Shows all tools with their policies.',
+    'agentd tools list --json | jq -r \'.[] | select(.effect == "write") | .name\'':
+      'Prints the names of the tools that change something.',
+  },
   json: true,
   async run({ options, out }) {
     const configuration = await readConfiguration(configLocation(options));
@@ -36,7 +31,6 @@ export const command: Command = {
     const tokens = tools.reduce((sum, tool) => sum + (tool.tokens ?? 0), 0);
     if (!out.json && tools.length > 0) out.note(`about ${tokens} tokens in all`);
     for (const line of [...degraded, ...warnings.map((warning) => `warning: ${warning}`)]) out.note(line);
-    return EXIT.ok;
   },
 };
 

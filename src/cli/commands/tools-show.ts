@@ -1,29 +1,29 @@
 import { readConfiguration } from '../../daemon/admin/settings.ts';
-import { escapeControls, printableLines } from '../../daemon/admin/texts.ts';
-import { type DescribedTool, describeTool, type Tool, withRegistry } from '../../daemon/admin/tools.ts';
-import { type Column, jsonOf } from '../column.ts';
-import type { Command } from '../command.ts';
+import { escapeControls, printable, printableLines } from '../../daemon/admin/texts.ts';
+import {
+  type DescribedTool,
+  describeTool,
+  type Tool,
+  type ToolRegistry,
+  withRegistry,
+} from '../../daemon/admin/tools.ts';
+import { failed } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
-import { findTool } from '../tools/find-tool.ts';
+import { type Column, jsonOf } from '../output.ts';
 
-export const command: Command = {
-  name: 'tools show',
-  summary: 'Show one tool of the agent: schema, policy, tokens and digest.',
+export const command: CommandRecord = {
   description: [
     'Shows a tool as a daemon with these settings would have it: what the model reads (name, description and the schema of the arguments), the policy of its calls, and about how many tokens of the model its definition takes.',
     'The digest identifies the definition. For a tool of an MCP server it covers the title, description and schema as the server sent them, as in `agentd tools trust`; for any other tool, what the model reads.',
     'Exit code 1 if there is no such tool, or if it is not offered now.',
     'With --json, {name, title, source, kind, origin, effect, credentials, confirm, summary, public, bind, idempotent, timeout_seconds, tokens, digest, description, parameters}.',
   ].join('\n\n'),
-  args: [{ name: 'name', sentence: 'name of the tool, as `agentd tools list` shows it', required: true }],
-  examples: [
-    { line: 'agentd tools show get_user', does: 'Shows the schema and the policy of a tool.' },
-    {
-      line: 'agentd tools show shop_listOrders --json | jq .parameters',
-      does: 'Prints the schema that the model fills in.',
-    },
-  ],
+  args: { '<name>': 'name of the tool, as `agentd tools list` shows it' },
+  examples: {
+    'agentd tools show get_user': 'Shows the schema and the policy of a tool.',
+    'agentd tools show shop_listOrders --json | jq .parameters': 'Prints the schema that the model fills in.',
+  },
   json: true,
   async run({ args: [name = ''], options, out }) {
     const configuration = await readConfiguration(configLocation(options));
@@ -38,7 +38,6 @@ export const command: Command = {
         `parameters:\n${indented(escapeControls(JSON.stringify(parameters, null, 2)))}`,
       ].join('\n'),
     );
-    return EXIT.ok;
   },
 };
 
@@ -73,4 +72,15 @@ function bound(bind: Tool['bind']): string {
 
 function indented(text: string): string {
   return text.replace(/^(?=.)/gm, '  ');
+}
+
+/** The tool with this name. @throws CliError if there is none, with the reason if it is withheld */
+export function findTool(name: string, registry: ToolRegistry): Tool {
+  const found = registry.tools().find((tool) => tool.name === name);
+  if (found) return found;
+  const withheld = registry.sources
+    .flatMap((source) => source.state().withheld)
+    .find((tool) => tool.name === name);
+  if (withheld) throw failed(`the tool ${printable(name)} is not offered: ${withheld.because}`);
+  throw failed(`there is no tool ${printable(name)}`, 'List the tools with `agentd tools list`.');
 }

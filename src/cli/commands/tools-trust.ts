@@ -1,28 +1,22 @@
-import { noteAudit } from '../../daemon/admin/audit.ts';
 import { readConfiguration } from '../../daemon/admin/settings.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../daemon/admin/store.ts';
 import { printable, withoutControls } from '../../daemon/admin/texts.ts';
 import { knownDigests, withRegistry } from '../../daemon/admin/tools.ts';
+import { noteAudit } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { Command, CommandCall } from '../command.ts';
+import type { CommandCall, CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { EXIT } from '../exit-codes.ts';
-import { lineDiff } from '../line-diff.ts';
 import { withStore } from '../with-store.ts';
 
-export const command: Command = {
-  name: 'tools trust',
-  summary: 'Accept a tool of an MCP server whose description or schema has changed.',
+export const command: CommandRecord = {
   description: [
     'A tool of an MCP server is offered only as it was when the daemon first saw it. If the server changes its title, description or schema, the tool is withheld until this command accepts the change.',
     'The command shows what changed, line by line, and accepts exactly what it shows. A running daemon offers the tool again within seconds. If no change is known, the command asks the server, so it also works while no daemon runs.',
     'Check the new description for instructions: a server can hide some there, and the model reads them.',
     'NAME is the name of the tool, as in `agentd tools list`. Exit code 1 if no MCP server has listed such a tool. A tool that has not changed is not affected.',
   ].join('\n\n'),
-  args: [{ name: 'name', sentence: 'name of the tool', required: true }],
-  examples: [
-    { line: 'agentd tools trust docs_search', does: 'Shows what changed in a tool, and accepts it.' },
-  ],
+  args: { '<name>': 'name of the tool' },
+  examples: { 'agentd tools trust docs_search': 'Shows what changed in a tool, and accepts it.' },
   json: true,
   async run({ args: [name = ''], options, out }) {
     const tool = await withStore(options, async (store) => {
@@ -48,7 +42,6 @@ export const command: Command = {
       trusted: viewOf(changed ?? trusted),
     };
     out.data(view, () => inWords(tool));
-    return EXIT.ok;
   },
 };
 
@@ -108,4 +101,59 @@ function inWords({ name, source, trusted, changed }: ToolDigest): string {
 
 function indented(schema: string): string {
   return JSON.stringify(JSON.parse(schema), null, 2);
+}
+
+/** Maximum number of lines to compare. If more lines may differ, all old ones are shown, and then all new ones. */
+const MAX_COMPARED = 1_000;
+
+/**
+ * The lines of two texts, old and new, with `-` before removed lines, `+` before added lines, and two spaces before
+ * others.
+ */
+export function lineDiff(before: string, after: string): string[] {
+  const [old, now] = [before.split('\n'), after.split('\n')];
+  const begin = commonLength(old, now);
+  const end = commonLength(old.slice(begin).reverse(), now.slice(begin).reverse());
+  const kept = (line: string) => `  ${line}`;
+  return [
+    ...old.slice(0, begin).map(kept),
+    ...compare(old.slice(begin, old.length - end), now.slice(begin, now.length - end)),
+    ...old.slice(old.length - end).map(kept),
+  ];
+}
+
+function commonLength(one: readonly string[], other: readonly string[]): number {
+  const differs = one.findIndex((line, at) => line !== other[at]);
+  return differs < 0 ? Math.min(one.length, other.length) : differs;
+}
+
+/** Compares the lines by their longest common subsequence. */
+function compare(old: readonly string[], now: readonly string[]): string[] {
+  const gone = (line: string) => `- ${line}`;
+  const added = (line: string) => `+ ${line}`;
+  if (old.length > MAX_COMPARED || now.length > MAX_COMPARED) return [...old.map(gone), ...now.map(added)];
+  // common[i][j]: length of the longest common subsequence of the lines from i and from j on.
+  const common = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1));
+  const at = (i: number, j: number) => common[i]?.[j] ?? 0;
+  for (let i = old.length - 1; i >= 0; i--)
+    for (let j = now.length - 1; j >= 0; j--)
+      (common[i] as Uint16Array)[j] =
+        old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+  const lines: string[] = [];
+  let [i, j] = [0, 0];
+  while (i < old.length || j < now.length) {
+    const [one = '', other = ''] = [old[i], now[j]];
+    if (i < old.length && j < now.length && one === other) {
+      lines.push(`  ${one}`);
+      i++;
+      j++;
+    } else if (j === now.length || (i < old.length && at(i + 1, j) >= at(i, j + 1))) {
+      lines.push(gone(one));
+      i++;
+    } else {
+      lines.push(added(other));
+      j++;
+    }
+  }
+  return lines;
 }

@@ -1,20 +1,15 @@
 import { commit, storeLayout, version } from '../../daemon/admin/program.ts';
-import type { Command } from '../command.ts';
-import { EXIT } from '../exit-codes.ts';
+import type { CommandRecord } from '../command.ts';
 
-export const command: Command = {
-  name: 'version',
-  summary: 'Print the version and commit of the program, and the versions that it uses.',
+export const command: CommandRecord = {
   ignoresDev: true,
   description:
     '`commit` is the commit from which the program was built, with `-dirty` if files were changed. `layout` names the tables of the embedded store. Versions with the same layout can use the same store; a store of another layout is refused. The command reads no settings, and does not contact the daemon or its store. `agentd --version` prints only the version of agentd.',
-  examples: [
-    { line: 'agentd version', does: 'Prints the versions, for a bug report.' },
-    {
-      line: 'agentd version --json',
-      does: 'Prints the versions for a script, for example to compare layouts before a change of the version.',
-    },
-  ],
+  examples: {
+    'agentd version': 'Prints the versions, for a bug report.',
+    'agentd version --json':
+      'Prints the versions for a script, for example to compare layouts before a change of the version.',
+  },
   json: true,
   async run({ out }) {
     const { platform, arch, version: node } = process;
@@ -35,6 +30,5 @@ export const command: Command = {
         `platform  ${platform} ${arch}`,
       ].join('\n'),
     );
-    return EXIT.ok;
   },
 };

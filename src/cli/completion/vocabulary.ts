@@ -1,8 +1,7 @@
 import type { Command as Commander } from 'commander';
 import type { Command, CommandOption, Values } from '../command.ts';
 import { addDetails, createParser } from '../command-parser.ts';
-import { HELP_TOPICS } from '../help-topics.ts';
-import { COMMON_OPTIONS, HELP_COMMAND } from '../program-help.ts';
+import { COMMON_OPTIONS, HELP_COMMAND, HELP_TOPICS } from '../help.ts';
 
 /** A word that can be typed, with its description. */
 export interface Word {
@@ -22,7 +21,7 @@ export interface OptionWords {
 }
 
 /** The words that can be typed after one command. */
-export interface CommandWords {
+interface CommandWords {
   /** The command as it is typed after `agentd`; empty for the program itself. */
   at: string;
   next: readonly Word[];
@@ -77,7 +76,7 @@ function withHelp([program, ...others]: readonly CommandWords[]): CommandWords[]
 async function commandWords(
   parser: Commander,
   at: string,
-  { args = [], options = [] }: Pick<Command, 'args' | 'options'> = {},
+  { args, options }: Pick<Command, 'args' | 'options'> = { args: [], options: [] },
 ): Promise<CommandWords> {
   const help = parser.createHelp();
   const values = new Map<string, Values | undefined>(
@@ -102,4 +101,40 @@ async function commandWords(
 async function kindOf(values: Values | undefined): Promise<ValueKind> {
   if (values === undefined) return 'free';
   return typeof values === 'function' ? await values() : values;
+}
+
+/** The candidates for a value, and the patterns of `case` for its position: `logs:--level`, `completion:1`. */
+interface ValueCase {
+  patterns: readonly string[];
+  kind: Exclude<ValueKind, 'free'>;
+}
+
+/**
+ * The positions that have candidates: values of options, and arguments. They are patterns for shells that have `case`.
+ * An option that has the same values in all commands is listed once.
+ */
+export function valueCases({ commands }: Vocabulary): ValueCase[] {
+  const cases: ValueCase[] = [];
+  const add = (patterns: readonly string[], kind: ValueKind) => {
+    if (kind !== 'free') cases.push({ patterns, kind });
+  };
+  const options = commands.flatMap(({ at, options }) => options.map((option) => ({ at, ...option })));
+  for (const { at, flags, value } of options) {
+    if (value === null) continue;
+    const same = options.filter((other) => other.flags.join() === flags.join());
+    const everywhere = same.every((other) => String(other.value) === String(value));
+    if (!everywhere)
+      add(
+        flags.map((flag) => `'${at}:${flag}'`),
+        value,
+      );
+    else if (same[0]?.at === at)
+      add(
+        flags.map((flag) => `*':${flag}'`),
+        value,
+      );
+  }
+  for (const { at, args } of commands)
+    for (const [index, kind] of args.entries()) add([`'${at}:${index + 1}'`], kind);
+  return cases;
 }

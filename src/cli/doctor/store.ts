@@ -1,4 +1,11 @@
-import type { Settings } from '../../daemon/admin/settings.ts';
+import { SEALING_OFF, UNSEALED } from '../../daemon/admin/probes.ts';
+import {
+  examineSealing,
+  KEY_SETTING,
+  type SealingCondition,
+  type SealingKey,
+} from '../../daemon/admin/sealing.ts';
+import { ConfigurationError, type SettingProblem, type Settings } from '../../daemon/admin/settings.ts';
 import {
   type KeyCensus,
   memoryBackend,
@@ -10,7 +17,7 @@ import {
 import { explainError, RESTORE } from '../report-error.ts';
 import { type Finding, findingsOf } from './finding.ts';
 
-const { ok, warning, failed, skipped } = findingsOf('store');
+const storeCheck = findingsOf('store');
 const keys = findingsOf('store keys');
 const CONFIGURE_SERVER =
   'Change redis.conf, or use `CONFIG SET` and `CONFIG REWRITE`, then run `agentd doctor` again.';
@@ -23,12 +30,12 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
     try {
       const damages = (await store.maintenance?.examine()) ?? [];
       if (damages.length > 0)
-        return damages.map((damage) => failed(`${store.description}: ${damage}`, RESTORE));
+        return damages.map((damage) => storeCheck.failed(`${store.description}: ${damage}`, RESTORE));
       await store.check();
       const { writable, detail } = store.condition();
-      if (!writable && detail !== null) return [failed(detail, FREE_SPACE)];
-      const advice = (await store.advice()).map((found) => warning(found, CONFIGURE_SERVER));
-      const intact = ok(`${store.description} is intact and can be written`);
+      if (!writable && detail !== null) return [storeCheck.failed(detail, FREE_SPACE)];
+      const advice = (await store.advice()).map((found) => storeCheck.warning(found, CONFIGURE_SERVER));
+      const intact = storeCheck.ok(`${store.description} is intact and can be written`);
       return [...advice, intact, ...keysIn(await store.census())];
     } finally {
       await store.close();
@@ -62,14 +69,14 @@ function keysIn(census: KeyCensus | null): Finding[] {
 }
 
 function openFailure(error: unknown): Finding {
-  if (error instanceof StoreMissing) return skipped(error.message);
+  if (error instanceof StoreMissing) return storeCheck.skipped(error.message);
   if (error instanceof StoreLocked)
-    return failed(
+    return storeCheck.failed(
       `${error.message} That daemon runs a different version of agentd, and locks the store`,
       'Restart that daemon with this version.',
     );
   const { message, advice } = explainError(error);
-  return failed(message, advice);
+  return storeCheck.failed(message, advice);
 }
 
 const memory = findingsOf('memory');
@@ -95,4 +102,87 @@ export async function checkMemory(settings: Settings): Promise<Finding> {
       );
     }
   });
+}
+
+const sealing = findingsOf('sealing');
+const SET_KEY =
+  'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, the same on every replica.';
+const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';
+
+/** Checks whether stored tokens are sealed, and whether the key decrypts them. Creates no key. */
+export async function checkSealing(settings: Settings): Promise<Finding[]> {
+  // If the store does not open, another check reports it.
+  const store = await openStore(settings).catch(() => null);
+  try {
+    return findingsAbout(await examineSealing(settings, store));
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map(problemFinding);
+  } finally {
+    await store?.close();
+  }
+}
+
+function findingsAbout(condition: SealingCondition): Finding[] {
+  if (!condition.hasKey) {
+    if (condition.isShared) return [sealing.warning(UNSEALED, SET_KEY)];
+    return [
+      condition.lost ? problemFinding(condition.lost) : sealing.skipped(`there is no key yet: ${MAKE}`),
+    ];
+  }
+  const { isOff, loose, tokens, source, keys } = condition;
+  const findings: Finding[] = [];
+  if (isOff) findings.push(sealing.warning(SEALING_OFF, `Remove TOKEN_ENCRYPTION_KEY=off: ${MAKE}.`));
+  if (loose !== null) findings.push(sealing.warning(loose.warning, `chmod 600 ${loose.path}`));
+  if (tokens !== null && tokens.readable !== tokens.sealed) findings.push(unreadableTokens(tokens, source));
+  if (tokens !== null && !isOff && tokens.unsealed > 0) findings.push(unsealedTokens(tokens.unsealed));
+  if (findings.length === 0) findings.push(sealing.ok(`stored tokens are sealed with the key in ${source}`));
+  return [...findings, ...keys.filter(({ role }) => role === 'opens').map(earlierKey)];
+}
+
+/** The finding about a key from before a rotation: whether it is still used. */
+function earlierKey({ key, texts, source }: SealingKey): Finding {
+  return texts === 0
+    ? sealing.ok(
+        `the earlier key ${key} in ${source} is no longer used`,
+        source === KEY_SETTING
+          ? 'Take it out of TOKEN_ENCRYPTION_KEY. Keep a copy for the backups that were made while it was used, but not in the same place as the backups.'
+          : `Remove it with \`agentd keys remove ${key}\`, after you have made a copy of it. Keep the copy for the backups that were made while it was used, but not in the same place as the backups.`,
+      )
+    : sealing.ok(
+        `${texts} stored ${texts === 1 ? 'text is' : 'texts are'} still sealed with the earlier key ${key} in ${source}`,
+        'The running daemon seals them again with the current key. Keep the earlier key until `agentd keys list` shows that it is no longer used.',
+      );
+}
+
+/** The finding about tokens that were stored before there was a key. The daemon seals them when it starts. */
+function unsealedTokens(count: number): Finding {
+  return sealing.warning(
+    `${count} stored ${count === 1 ? 'token is' : 'tokens are'} not sealed, because there was no key when they were stored`,
+    'Restart the daemon: it seals them when it starts.',
+  );
+}
+
+/** The finding about tokens that were sealed with another key. @param where the setting or file of the known keys */
+function unreadableTokens(
+  { sealed, readable }: { sealed: number; readable: number },
+  where: string,
+): Finding {
+  const advice =
+    'They are ignored. Add the key that sealed them to TOKEN_ENCRYPTION_KEY, after the current key and a comma. Without it, people must link again.';
+  return readable === 0
+    ? sealing.failed(
+        sealed === 1
+          ? `the key in ${where} does not decrypt the sealed token in the store`
+          : `the key in ${where} decrypts none of the ${sealed} sealed tokens in the store`,
+        advice,
+      )
+    : sealing.warning(
+        `the key in ${where} does not decrypt ${sealed - readable} of the ${sealed} sealed tokens in the store`,
+        advice,
+      );
+}
+
+function problemFinding({ setting, problem, right }: SettingProblem): Finding {
+  return sealing.failed(`${setting} ${problem}`, `Right: ${right}`);
 }

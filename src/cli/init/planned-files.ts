@@ -1,12 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
-import { packageFolder } from '../../daemon/admin/files.ts';
-import { fileSettingOf } from '../../daemon/admin/setting-values.ts';
-import type { SettingsReference } from '../../daemon/admin/settings.ts';
-import type { NewFile } from '../write-new-files.ts';
+import { packageFolder } from '../../daemon/admin/program.ts';
+import { fileSettingOf, type SettingsReference } from '../../daemon/admin/settings.ts';
+import { printable } from '../../daemon/admin/texts.ts';
+import type { NewFile } from '../scaffold.ts';
 import { type Answers, settingsOf } from './answers.ts';
-import type { Secrets } from './secrets.ts';
 
 /**
  * Where secrets are written: all in one env file, or each secret in its own file (for systemd, containers and
@@ -102,4 +102,94 @@ function withCredentials(unit: string, directory: string, names: readonly string
     `Environment=${fileSettingOf(name)}=%d/${name}`,
   ]);
   return lines.toSpliced(last + 1, 0, ...added).join('\n');
+}
+
+/** The next steps for the operator, as lines: first the values to fill in, then the commands to type. */
+export function nextSteps(plan: Plan, cwd: string): string[] {
+  return [...toFillIn(plan), '', 'Next:', ...commands(plan, cwd).map((line) => `  ${line}`)];
+}
+
+/** Directories that the units of the package hide from the service: PrivateTmp= and ProtectHome=. */
+const HIDDEN = /^\/(?:tmp|var\/tmp|home|root|run\/user)(?:\/|$)/;
+
+/** A warning if the service could not read its configuration. Null if it can. */
+export function hiddenFromService({ directory, form }: Plan): string | null {
+  if (form !== 'systemd' || !HIDDEN.test(directory)) return null;
+  return `warning: the service cannot read ${printable(directory)}, since its units have PrivateTmp=yes and ProtectHome=yes. Run this again with another --directory.`;
+}
+
+function toFillIn({ directory, form, answers: { api }, secrets: { needed, optional } }: Plan): string[] {
+  const isEnv = form === 'env';
+  const folder = printable(join(directory, SECRETS));
+  const place = isEnv ? 'them into .env' : `each into a file of the same name in ${folder}`;
+  const [first = ''] = optional;
+  const named = isEnv
+    ? ''
+    : `, and add the path of the file to agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
+  const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
+  const email = api === '' || isEnv ? '' : ' Set API_EMAIL in agentd.yaml.';
+  return [
+    ...(needed.length === 0
+      ? []
+      : ['', `Get these values from the platforms, and put ${place}: ${needed.join(', ')}.`]),
+    ...(wanted.length === 0
+      ? []
+      : ['', `If your API or model needs these values, put ${place}${named}: ${wanted.join(', ')}.${email}`]),
+  ];
+}
+
+function commands({ directory, form }: Plan, cwd: string): string[] {
+  const config = `--config ${printable(join(directory, 'agentd.yaml'))}`;
+  if (form === 'systemd')
+    return [
+      'useradd --system --home-dir /var/lib/agentd --shell /usr/sbin/nologin agentd',
+      `agentd doctor ${config}`,
+      `cp ${printable(directory)}/agentd*.service ${printable(directory)}/agentd*.timer /etc/systemd/system/`,
+      'systemctl daemon-reload',
+      'systemctl enable --now agentd.service agentd-backup.timer',
+      `agentd status ${config}`,
+      'man agentd-deploy    # a proxy with TLS, monitoring, upgrades',
+    ];
+  return [
+    ...(directory === cwd ? [] : [`cd ${printable(directory)}`]),
+    'agentd config check    # are the settings valid?',
+    'agentd doctor          # does everything that they name exist and work?',
+    'agentd serve           # run it, here',
+    'man agentd-deploy      # run it with systemd, in a container or in Kubernetes',
+  ];
+}
+
+/** Secrets that agentd can make itself, 256 bits each. */
+const GENERATED = ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'] as const;
+/** Secrets that the operator of a channel makes up and enters at the platform. */
+const MADE_UP = /_(?:VERIFY_TOKEN|WEBHOOK_SECRET)$/;
+
+export interface Secrets {
+  /** New random values by setting. */
+  generated: ReadonlyMap<string, string>;
+  /** Settings that the chosen channels need and that only the platform can issue. */
+  needed: readonly string[];
+  /** Credentials that only the provider of the API or of the model can issue, if it requires any. */
+  optional: readonly string[];
+}
+
+/** The secrets of a configuration with these channels and answers. */
+export function chooseSecrets(
+  { api, model }: Pick<Answers, 'api' | 'model'>,
+  channels: readonly string[],
+  settings: readonly SettingRecord[],
+): Secrets {
+  const ofChannels = settings
+    .filter(({ name, secret }) => secret && channels.some((one) => name.startsWith(`${one.toUpperCase()}_`)))
+    .map(({ name }) => name);
+  const names = [...GENERATED, ...ofChannels.filter((name) => MADE_UP.test(name))];
+  return {
+    generated: new Map(names.map((name) => [name, randomSecret(name)])),
+    needed: ofChannels.filter((name) => !names.includes(name)),
+    optional: [...(api === '' ? [] : ['API_PASSWORD']), ...(model === '' ? [] : ['AGENT_API_KEY'])],
+  };
+}
+
+function randomSecret(name: string): string {
+  return randomBytes(32).toString(name === 'TOKEN_ENCRYPTION_KEY' ? 'base64' : 'base64url');
 }

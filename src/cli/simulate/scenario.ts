@@ -1,16 +1,24 @@
-import type { ChannelPlugin, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
+import { randomInt } from 'node:crypto';
+import type {
+  ChannelPlugin,
+  ChannelSettings,
+  PlatformSimulator,
+  SimulatedEvent,
+} from '../../channel/index.ts';
 import { isSetUp, loadSimulator } from '../../daemon/admin/channels.ts';
 import {
   ConfigurationError,
   type Inspection,
   inspectConfiguration,
   notSet,
+  readSettings,
   type SettingsLocation,
 } from '../../daemon/admin/settings.ts';
+import { openStore, StoreMissing, StoreOfAnotherLayout, StoreUnavailable } from '../../daemon/admin/store.ts';
 import { type CliError, usageError } from '../cli-error.ts';
 import type { OptionValues } from '../command.ts';
-import { configLocation } from '../config-location.ts';
-import { readDevSettings, USING_DEV_SETTINGS } from '../dev-settings.ts';
+import { configLocation, readDevSettings, USING_DEV_SETTINGS } from '../config-location.ts';
+import { wholeNumber } from '../typed-values.ts';
 
 /** A channel, the simulator of its platform, and the settings of both. */
 export interface Scenario {
@@ -81,5 +89,150 @@ function unknownChannel(channel: string, { plugins, problems }: Inspection): Cli
       ? `the channel ${channel} has no simulator for its platform`
       : `there is no channel '${channel}'`,
     simulated.length > 0 ? `Use one of: ${simulated.join(', ')}.` : 'No installed channel has a simulator.',
+  );
+}
+
+/** The kinds of `SimulatedEvent`, without `edit` and `press`, which follow a message. */
+export const KINDS = ['message', 'command', 'other', 'status'] as const;
+const BURST_MAX = 1000;
+const REPEAT_MAX = 100;
+/** On some platforms, the numbers become message ids, which have 31 bits. */
+const NUMBER_MAX = 2 ** 31 - 2 * BURST_MAX;
+
+/** Events that are sent at once. The next batch follows when the daemon has answered all of them. */
+export type Batch = readonly SimulatedEvent[];
+
+/**
+ * The events that the options ask for, in order. Their numbers start at a random number, so that no message looks like
+ * a repeat of a message from an earlier call.
+ *
+ * @param text null if none was given
+ * @param platform.sender the sender if `--user` names none
+ * @param platform.hasGroups the platform has rooms with several people
+ * @throws CliError (2) for options that contradict each other
+ */
+export function planBatches(
+  text: string | null,
+  options: OptionValues,
+  { sender, hasGroups }: { sender: string; hasGroups: boolean },
+): Batch[] {
+  const kind = kindOf(options);
+  if (text === null && (kind === 'message' || kind === 'command'))
+    throw usageError('no text was given', 'Try `agentd simulate --help`.');
+  const repeat = wholeNumber('--repeat', options.repeat, { min: 1, max: REPEAT_MAX });
+  const burst = wholeNumber('--burst', options.burst, { min: 1, max: BURST_MAX });
+  if (repeat > 1 && burst > 1)
+    throw usageError('--repeat and --burst are two ways to send many messages: use one of them');
+  if (options.edit !== undefined && kind !== 'message')
+    throw usageError('--edit changes a message; it cannot be used with --kind or --command');
+
+  if (options.group === true && !hasGroups)
+    throw usageError('the platform of this channel has no groups', 'Remove --group.');
+
+  const first = randomInt(1, NUMBER_MAX);
+  const event = (index: number, content: string): SimulatedEvent => ({
+    kind,
+    user: typeof options.user === 'string' ? options.user : sender,
+    text: content,
+    place: options.group === true ? 'group' : 'direct',
+    number: first + index,
+    sent_at: Date.now(),
+    ...(typeof options.name === 'string' ? { user_name: options.name } : {}),
+    ...(typeof options.thread === 'string' ? { thread: options.thread } : {}),
+    ...(options.badSignature === true ? { bad_signature: true } : {}),
+  });
+  const content = text ?? '';
+  const batches: Batch[] =
+    burst > 1
+      ? [Array.from({ length: burst }, (_, index) => event(index, `${content} (${index + 1})`))]
+      : Array.from({ length: repeat }, (_, index) => [event(index, content)]);
+  const twice = options.duplicate === true ? batches.flatMap((batch) => [batch, batch]) : batches;
+  if (typeof options.edit !== 'string') return twice;
+  return [...twice, [{ ...event(0, options.edit), kind: 'edit' }]];
+}
+
+/** Whether an event gets an answer if the loop guard does not block it. */
+export function asksForAnswer({ kind, bad_signature }: SimulatedEvent): boolean {
+  return (kind === 'message' || kind === 'command' || kind === 'press') && !bad_signature;
+}
+
+function kindOf({ kind, command }: OptionValues): (typeof KINDS)[number] {
+  if (command === true && kind !== undefined && kind !== 'command')
+    throw usageError(`--command and --kind ${String(kind)} contradict each other`);
+  if (command === true) return 'command';
+  const known = KINDS.find((one) => one === (kind ?? 'message'));
+  if (known) return known;
+  throw usageError(`--kind takes one of ${KINDS.join(', ')}, not '${String(kind)}'`);
+}
+
+/** How a message ended, according to the daemon's store. */
+export type MessageEnd =
+  | { end: 'answered' }
+  /** Reason of the loop guard: `rate_limit`, `repetition`, `turn_limit`. */
+  | { end: 'blocked'; reason: string }
+  | { end: 'failed'; reason: string }
+  /** Not ended yet. The reason is why the last attempt failed. */
+  | { end: 'open'; reason: string | null };
+
+/** The daemon's own records of messages. */
+export interface DaemonRecords {
+  /** Null if the daemon has no record of this request. */
+  endOf(request_id: string): Promise<MessageEnd | null>;
+  /**
+   * Whether a text of the channel itself, such as the answer to a command, was stored since this time and is not sent
+   * yet.
+   */
+  hasOpenText(platform: string, since: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** How many unsent texts are examined, newest first. */
+const OPEN_MAX = 100;
+
+/**
+ * Opens the store that the settings name. Null if it cannot be read: then only the texts that arrive show how messages
+ * end.
+ */
+export async function openDaemonRecords(location: SettingsLocation): Promise<DaemonRecords | null> {
+  try {
+    const settings = await readSettings(location, 'store');
+    const store = await openStore(settings);
+    const { inbox, traces } = store;
+    return {
+      async endOf(request_id) {
+        const found = await traces.find(request_id);
+        const blocked = found.find(({ outcome }) => outcome === 'loop_guard_blocked');
+        if (blocked) {
+          const { reason = 'loop_guard_blocked' } = blocked.lines.find(({ step }) => step === 'guard') ?? {};
+          return { end: 'blocked', reason };
+        }
+        const turn_id = found.at(-1)?.turn_id;
+        const message =
+          turn_id === undefined
+            ? (await inbox.search(request_id)).find((one) => one.request_id === request_id)
+            : await inbox.find(turn_id);
+        if (!message) return null;
+        if (message.state === 'done') return { end: 'answered' };
+        if (message.state === 'failed') return { end: 'failed', reason: message.failure ?? 'failed' };
+        return { end: 'open', reason: message.failure };
+      },
+      async hasOpenText(platform, since) {
+        const open = await inbox.list({ states: ['replied'], limit: OPEN_MAX });
+        return open.some(
+          (text) => text.session_id === null && text.platform === platform && text.received_at >= since,
+        );
+      },
+      close: () => store.close(),
+    };
+  } catch (error) {
+    // The daemon may run on another machine. Problems of its store are reported by the daemon itself.
+    if (isUnreadable(error)) return null;
+    throw error;
+  }
+}
+
+function isUnreadable(error: unknown): boolean {
+  return [ConfigurationError, StoreMissing, StoreOfAnotherLayout, StoreUnavailable].some(
+    (kind) => error instanceof kind,
   );
 }

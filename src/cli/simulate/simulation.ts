@@ -1,13 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { readPressPayload, type Shown, type SimulatedEvent } from '../../channel/index.ts';
+import {
+  readPressPayload,
+  type Shown,
+  type SimulatedEvent,
+  type SimulatedRequest,
+} from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
 import { hasOwnConnection, updateRequest } from '../../channel/simulated-update.ts';
-import { failed } from '../cli-error.ts';
-import { asksForAnswer, type Batch } from './batches.ts';
-import type { DaemonRecords, MessageEnd } from './daemon-records.ts';
-import { deliver } from './deliver.ts';
-import type { Scenario } from './scenario.ts';
-import { type SimulationEvent, type Summary, summaryOf } from './simulation-event.ts';
+import { failed, unavailable } from '../cli-error.ts';
+import { failureOf, readBounded, sendRequest } from '../running-daemon.ts';
+import { asksForAnswer, type Batch, type DaemonRecords, type MessageEnd, type Scenario } from './scenario.ts';
 
 /** How often the daemon's records are read, ms. */
 const POLL_MS = 100;
@@ -23,7 +25,7 @@ interface Pending {
   end: MessageEnd | null;
 }
 
-export interface SimulationParts {
+interface SimulationParts {
   scenario: Scenario;
   daemon: URL;
   /** Null if the daemon's records cannot be read. */
@@ -203,4 +205,103 @@ function isText({ what }: Shown): boolean {
 
 function hasEnded({ end }: Pending): boolean {
   return end !== null && end.end !== 'open';
+}
+
+/** Platforms wait for a few seconds only, and then repeat the delivery. */
+const ANSWER_WITHIN_MS = 10_000;
+/** Longest answer, bytes. */
+const ANSWER_MAX = 1_048_576;
+
+/** The daemon's answer to a delivery. */
+export interface DaemonAnswer {
+  status: number;
+  body: string;
+  /** The daemon's id of the request; null if the server is not agentd. */
+  request_id: string | null;
+  took_ms: number;
+}
+
+/** Sends a delivery of the platform. Throws CliError (69) if no server answers. */
+export async function deliver(daemon: URL, delivery: SimulatedRequest): Promise<DaemonAnswer> {
+  const { path, method, body } = delivery;
+  const headers = { ...delivery.headers, 'Content-Length': Buffer.byteLength(body) };
+  const began = performance.now();
+  try {
+    const response = await sendRequest(new URL(path, daemon), {
+      method,
+      headers,
+      body,
+      silence_ms: ANSWER_WITHIN_MS,
+    });
+    const text = (await readBounded(response, ANSWER_MAX)).toString('utf8');
+    const id = response.headers['x-request-id'];
+    return {
+      status: response.statusCode ?? 0,
+      body: text,
+      request_id: typeof id === 'string' ? id : null,
+      took_ms: Math.round(performance.now() - began),
+    };
+  } catch (cause) {
+    throw unavailable(
+      `cannot reach the daemon at ${daemon.host}: ${failureOf(cause)}`,
+      'Start the daemon with `agentd serve --dev`, or pass its address with --url.',
+      { cause },
+    );
+  }
+}
+
+/** An event of a simulation. With `--json`, these are the items of the array. */
+export type SimulationEvent =
+  | ({ type: 'sent' } & SimulatedEvent)
+  /** The daemon's answer to a delivery. `reason` is the code of a refusal. */
+  | {
+      type: 'answer';
+      /** Number of the message. */
+      number: number;
+      /** Number of the delivery, starting at 1. */
+      delivery: number;
+      status: number;
+      request_id: string | null;
+      reason: string | null;
+      took_ms: number;
+    }
+  /** `other`: the text belongs to an earlier conversation, or to another place. */
+  | ({ type: 'shown'; other: boolean } & Shown)
+  /** The platform's API refused a call. `asked_for`: the options of the command requested the refusal. */
+  | { type: 'refused'; status: number; asked_for: boolean }
+  | ({ type: 'end' } & Summary);
+
+/** How the messages ended. Each is counted in one of the five groups. */
+export interface Summary {
+  messages: number;
+  answered: number;
+  blocked: number;
+  failed: number;
+  /** Messages for which nothing arrived in time. */
+  unanswered: number;
+  /** Messages whose end this command cannot see. */
+  unseen: number;
+  /** The reasons for blocks and failures, each listed once. */
+  reasons: string[];
+}
+
+/** Whether the daemon answered as a person expects: the loop guard may block some messages, but not all. */
+export function isAnswered({ answered, blocked, failed, unanswered }: Summary): boolean {
+  return failed === 0 && unanswered === 0 && (blocked === 0 || answered > 0);
+}
+
+/** @param isVisible whether the answers arrive here, or the daemon's records can be read */
+export function summaryOf(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
+  const count = (kind: MessageEnd['end']) => ends.filter((end) => end?.end === kind).length;
+  const reasons = ends.flatMap((end) => (end && 'reason' in end && end.reason !== null ? [end.reason] : []));
+  const unknown = ends.filter((end) => end === null).length;
+  return {
+    messages: ends.length,
+    answered: count('answered'),
+    blocked: count('blocked'),
+    failed: count('failed'),
+    unanswered: count('open') + (isVisible ? unknown : 0),
+    unseen: isVisible ? 0 : unknown,
+    reasons: [...new Set(reasons)],
+  };
 }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PlatformSimulator, SimulatedApiAnswer } from '../../channel/index.ts';
 import { unavailable } from '../cli-error.ts';
-import { readBounded } from '../read-bounded.ts';
+import { readBounded } from '../running-daemon.ts';
 import type { Scenario } from './scenario.ts';
 import type { Simulation } from './simulation.ts';
 

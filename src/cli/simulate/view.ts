@@ -1,6 +1,6 @@
 import { escapeControls, maskTokens, printable } from '../../daemon/admin/texts.ts';
-import { indent } from '../indent.ts';
-import { isAnswered, type SimulationEvent, type Summary } from './simulation-event.ts';
+import { indent } from '../output.ts';
+import { isAnswered, type SimulationEvent, type Summary } from './simulation.ts';
 
 /** Longest text of a platform that is printed, in characters. */
 const TEXT_MAX = 20_000;

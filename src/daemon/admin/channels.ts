@@ -1,8 +1,7 @@
-import type { ChannelPlugin, ChannelScope, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
+import type { ChannelPlugin } from '../../channel/index.ts';
 import type { LoadedPlugins } from '../channels/load.ts';
 import { isStandInAddress } from '../channels/stand-in-address.ts';
-import type { EffectiveSetting } from '../settings/check.ts';
-import { systemClock } from '../time/clock.ts';
+import { lazy } from './lazy.ts';
 
 /** Channels as the operator sees them: which there are, their simulators, and how each is checked and set up. */
 export { isStandInAddress };
@@ -34,7 +33,7 @@ export async function loadOneBundled(name: string): Promise<ChannelPlugin | null
 }
 
 /** The rules for the name of a new channel. */
-export interface ChannelNames {
+interface ChannelNames {
   isName(name: string): boolean;
   /** The rule in words. */
   rule: string;
@@ -48,26 +47,8 @@ export async function channelNameRules(): Promise<ChannelNames> {
 }
 
 /** The scope in which a channel can call its platform, but neither receives nor sends messages. */
-export async function idleScope(
-  plugin: ChannelPlugin,
-  settings: ChannelSettings,
-  call: typeof fetch,
-): Promise<ChannelScope> {
-  const scope = await import('../channels/idle-scope.ts');
-  return scope.idleScope(plugin, settings, call, () => systemClock.now());
-}
-
+export const idleScope = lazy(() => import('../channels/idle-scope.ts'), 'idleScope');
 /** The simulator of a channel's platform; null if it has none. @throws ConfigurationError if it cannot be used */
-export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimulator | null> {
-  const simulator = await import('../channels/load-simulator.ts');
-  return simulator.loadSimulator(plugin);
-}
-
+export const loadSimulator = lazy(() => import('../channels/load-simulator.ts'), 'loadSimulator');
 /** Whether the operator, and not `serve --dev`, has given all settings that the channel needs. */
-export async function isSetUp(
-  plugin: ChannelPlugin,
-  effective: readonly EffectiveSetting[],
-): Promise<boolean> {
-  const platforms = await import('../dev/platforms.ts');
-  return platforms.isSetUp(plugin, effective);
-}
+export const isSetUp = lazy(() => import('../dev/platforms.ts'), 'isSetUp');

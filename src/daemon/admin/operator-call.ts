@@ -19,8 +19,8 @@ import { summaryOf } from '../tools/journal/summary-of.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Tool, ToolArguments } from '../tools/tool.ts';
 import { Trace } from '../trace/trace.ts';
-import { noteAudit, systemUser } from './audit.ts';
 import type { ValidToken } from './tokens.ts';
+import { noteAudit, systemUser } from './who.ts';
 
 /** One call of a tool that an operator makes, under the rules of a conversation. Loads everything that a call needs. */
 export type { CallJournal, ToolArguments, WatchedRequest };
@@ -30,7 +30,7 @@ const ID = 'agentd-tools-call';
 /** Nothing is stored here, so nothing is sealed. */
 const SEAL = createSeal(undefined);
 
-export interface OperatorCall {
+interface OperatorCall {
   tool: Tool;
   /** The arguments as the operator wrote them, in the names of the tool's schema. */
   given: unknown;

@@ -1,14 +1,33 @@
 import { ERRORS, type ErrorCode } from '../errors.ts';
+import { decodeToken } from '../identity/decode-token.ts';
+import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
+import { type LinkedChannel, userOfKey } from '../linking/link-ids.ts';
+import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/links.ts';
 import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
 import type { ExpirySettings } from '../session/jwt-context.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import { type SessionState, sessionState } from '../session/state.ts';
 import { openTurnText } from '../session/turn-texts.ts';
+import type { Settings } from '../settings/settings.ts';
 import type { Action } from '../store/actions.ts';
+import type { Link } from '../store/links.ts';
+import type { Memory, MemoryStore } from '../store/memories.ts';
+import {
+  countRecords,
+  FilesNotRewritten,
+  type PersonRecords,
+  type PersonSelector,
+  type PersonStore,
+} from '../store/persons.ts';
+import type { Store } from '../store/store.ts';
+import { systemClock } from '../time/clock.ts';
 import { openActionText } from '../tools/action-texts.ts';
-import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
+import { outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
+import { openAdministratorSeal } from './sealing.ts';
+import { withMemoriesOf } from './store.ts';
+import { memoryOwnerOf, type Who } from './who.ts';
 
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, Session, SessionState, StoredTurn };
@@ -16,16 +35,7 @@ export type { ExpirySettings, Session, SessionState, StoredTurn };
 export { ERRORS, type ErrorCode, formatLogLine, sessionState, shortId, tagOf as sessionTag };
 
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */
-export interface OpenedAction {
-  outcome: ActionOutcomeNow | NotSent;
-  /** Whether the call was sent. */
-  wasSent: boolean;
-  /** Null if no encryption key decrypts it. */
-  summary: string | null;
-  arguments: unknown;
-}
-
-export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>): OpenedAction {
+export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>) {
   const args = openActionText(seal, action, 'args');
   const not_sent = whyNotSent(action, now);
   return {
@@ -45,4 +55,105 @@ export function openTurn(turn: StoredTurn, seal: Pick<Seal, 'open'>): { calls?: 
     ...(turn.calls === undefined ? {} : { calls: openTurnText(seal, turn, 'calls') ?? null }),
     ...(turn.state === undefined ? {} : { state: openTurnText(seal, turn, 'state') ?? null }),
   };
+}
+
+/** The links between users of channels and persons. */
+export type { LinkHolder, LinkOutcome };
+
+const QUIET = { info() {}, warn() {} };
+
+/** Links a user to the person of a token. @param mayReplace whether the link of this holder may be replaced */
+export function linkUser(
+  services: { store: Store; seal: Seal; tokens: TokenValidator },
+  channel: LinkedChannel,
+  user_id: string,
+  token: string,
+  mayReplace: (holder: LinkHolder) => boolean,
+): Promise<LinkOutcome> {
+  return link({ ...services, clock: systemClock, log: QUIET }, channel, user_id, token, mayReplace);
+}
+
+/** Removes the link of a user, under all spellings of the id. @returns whether there was one */
+export function unlinkUser(
+  services: { store: Store; seal: Seal },
+  channel: LinkedChannel,
+  user_id: string,
+): Promise<boolean> {
+  return removeLink({ ...services, log: QUIET }, channel, user_id);
+}
+
+/**
+ * `live`: messages act as the person. `token_expired`: messages use the default credentials until the user links
+ * again. `unreadable`: no encryption key decrypts the token. `malformed`: the stored value is not a token.
+ */
+export type LinkState = 'live' | 'token_expired' | 'unreadable' | 'malformed';
+
+/** Opens a stored link. Its token is decoded, not validated: the store contains only tokens that were valid. */
+export function openLink(
+  { key, token: stored, expires_at }: Link,
+  now: number,
+  seal: Pick<Seal, 'open'>,
+  settings: Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>,
+) {
+  const token = seal.open(stored, key);
+  const claims = token === null ? null : decodeToken(token).claims;
+  const opened = { ...userOfKey(key), link_expires_at: expires_at };
+  if (!claims) {
+    const state: LinkState = token === null ? 'unreadable' : 'malformed';
+    return { ...opened, state, holder: null };
+  }
+  const ends = Math.floor(claims.exp * 1000);
+  const isExpired = settings.JWT_VERIFY_EXP && ends + settings.JWT_CLOCK_SKEW_SECONDS * 1000 <= now;
+  const state: LinkState = isExpired ? 'token_expired' : 'live';
+  return { ...opened, state, holder: { claims, person: personKey(claims), token_expires_at: ends } };
+}
+
+/** Everything that is stored about one person. */
+export type { PersonRecords };
+export { countRecords, FilesNotRewritten };
+
+/**
+ * Limit for a list of all links, larger than the number of links in any store. All links are listed, because only the
+ * unsealed token of a link shows to whom the link belongs.
+ */
+const LINKS_MAX = 10_000_000;
+
+/** The data and functions that the commands about one person use. */
+export interface PersonDesk {
+  store: Store;
+  settings: Settings;
+  seal: Seal;
+  persons: PersonStore;
+  selector: PersonSelector;
+  /** Null if MEMORY_BACKEND is `none`. */
+  memories: MemoryStore | null;
+}
+
+/** Runs the work with all data about a person. @param persons the part of the store that looks up one person */
+export async function withPersonDesk<T>(
+  who: Who,
+  { store, persons, settings }: Pick<PersonDesk, 'store' | 'persons' | 'settings'>,
+  work: (desk: PersonDesk) => Promise<T>,
+): Promise<T> {
+  const { seal } = await openAdministratorSeal(settings);
+  return withMemoriesOf(settings, store, async (memories) =>
+    work({ store, settings, seal, persons, selector: await selectorOf(who, store, seal), memories }),
+  );
+}
+
+/** What is remembered about the person. */
+export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Memory[]> {
+  return (await memories?.list(memoryOwnerOf(who))) ?? [];
+}
+
+async function selectorOf(who: Who, { links }: Store, seal: Seal): Promise<PersonSelector> {
+  if ('platform' in who) return who;
+  const all = await links.list({ limit: LINKS_MAX });
+  const isTheirs = (key: string, stored: string) => {
+    const token = seal.open(stored, key);
+    const claims = token === null ? null : decodeToken(token).claims;
+    return claims && personKey(claims) === who.person;
+  };
+  const link_keys = all.filter(({ key, token }) => isTheirs(key, token)).map(({ key }) => key);
+  return { ...who, link_keys };
 }

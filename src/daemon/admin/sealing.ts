@@ -1,12 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { changeKeyFile, KeyFileUnchanged } from '../identity/change-key-file.ts';
-import { isSealingOff, keyList } from '../identity/encryption-keys.ts';
-import { keyFilePath, readKeyFile } from '../identity/key-file.ts';
-import { type AdministratorSeal, lostKey, openAdministratorSeal, openSeal } from '../identity/open-seal.ts';
-import { keyIdOf, marksOf, SEALED, type Seal } from '../identity/seal.ts';
+import {
+  changeKeyFile,
+  isSealingOff,
+  KeyFileUnchanged,
+  keyFilePath,
+  keyList,
+  readKeyFile,
+} from '../identity/key-file.ts';
+import {
+  type AdministratorSeal,
+  keyIdOf,
+  lostKey,
+  marksOf,
+  openAdministratorSeal,
+  openSeal,
+  SEALED,
+  type Seal,
+} from '../identity/seal.ts';
+import { sharesStore } from '../settings/backends.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
-import { sharesStore } from '../settings/session-backend.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Store } from '../store/store.ts';
 

@@ -1,12 +1,12 @@
 import { StoreUnavailable } from '../errors.ts';
-import { type MemoryBackend, memoryBackend } from '../settings/memory-backend.ts';
-import { sharesStore } from '../settings/session-backend.ts';
+import { type MemoryBackend, memoryBackend, sharesStore } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import { StoreLocked, StoreMissing, StoreOfAnotherLayout } from '../store/failures.ts';
 import type { MemoryStore } from '../store/memories.ts';
 import type { Replica } from '../store/replicas.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
+import { lazy } from './lazy.ts';
 
 /**
  * The store of the daemon, as an administrator opens it: beside a running daemon, and never created unless a command
@@ -82,10 +82,7 @@ export async function withMemories<T>(
  * Replaces the embedded store with a backup.
  * @returns where the previous store is kept; null if there was none
  */
-export async function restoreStore(settings: Settings, file: string): Promise<string | null> {
-  const store = await import('../store/open.ts');
-  return store.restoreStore(settings, file);
-}
+export const restoreStore = lazy(() => import('../store/open.ts'), 'restoreStore');
 
 /** A daemon that shares the store, with one digest of the settings that all of them must agree on. */
 export interface RunningDaemon extends Replica {

@@ -1,10 +1,19 @@
-import type { UntrustedObject } from '../identity/claims.ts';
-import { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX } from '../identity/decode-token.ts';
-import type { Claims, TokenReason, TokenValidator, TokenVerdict, UserContext } from '../identity/identity.ts';
-import { importKeys } from '../identity/keys.ts';
-import { signingSecret } from '../identity/shared-secrets.ts';
-import { isAny, type Step, type TokenSettings, walkChecks } from '../identity/token-checks.ts';
-import { createValidator } from '../identity/validator.ts';
+import {
+  claimedExpiry,
+  decodeToken,
+  isWellFormed,
+  TOKEN_MAX,
+  type UntrustedObject,
+} from '../identity/decode-token.ts';
+import type { TokenReason, TokenValidator, TokenVerdict, UserContext } from '../identity/identity.ts';
+import { importKeys, signingSecret } from '../identity/keys.ts';
+import {
+  createValidator,
+  isAny,
+  type Step,
+  type TokenSettings,
+  walkChecks,
+} from '../identity/token-checks.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -30,22 +39,12 @@ export async function tokenValidator(
 }
 
 /** The outcome of every check of one token, and what the token claims. */
-export interface ExaminedToken {
-  steps: readonly Step[];
-  /** The step that failed; undefined if the token is valid. */
-  failed: Extract<Step, { outcome: 'failed' }> | undefined;
-  /** As far as the token can be decoded. The claims of an invalid token are not to be trusted. */
-  payload: UntrustedObject | null;
-  /** The claims that the daemon uses; null if one is missing or has a wrong type. */
-  claims: Claims | null;
-  /** ms since the epoch; null if the token claims no expiry. */
-  expires_at: number | null;
-}
+export type ExaminedToken = Awaited<ReturnType<Awaited<ReturnType<typeof tokenExaminer>>>>;
 
 /** Loads the keys of these settings. @returns makes all checks of a token @throws UnusableKey */
-export async function tokenExaminer(settings: Settings): Promise<(token: string) => Promise<ExaminedToken>> {
+export async function tokenExaminer(settings: Settings) {
   const keys = await importKeys(settings);
-  return async (token) => {
+  return async (token: string) => {
     const decoded = decodeToken(token);
     const steps: Step[] = [];
     for await (const step of walkChecks({ token: decoded, settings, keys, now: systemClock.now() }))
@@ -54,6 +53,7 @@ export async function tokenExaminer(settings: Settings): Promise<(token: string)
     return {
       steps,
       failed,
+      // As far as the token can be decoded. The claims of an invalid token are not to be trusted.
       payload: decoded.payload,
       claims: decoded.claims,
       expires_at: claimedExpiry(decoded),
@@ -79,6 +79,6 @@ export async function tokenSigner(
   secret: Secret,
 ): Promise<(claims: Readonly<Record<string, unknown>>) => Promise<string>> {
   await importKeys({ ...settings, JWT_VERIFY_SIGNATURE: true });
-  const { signToken } = await import('../identity/sign-token.ts');
+  const { signToken } = await import('../identity/jose.ts');
   return (claims) => signToken(claims, signingSecret(secret));
 }

@@ -81,16 +81,9 @@ async function storedDigests({
 }
 
 /** A tool with the facts that follow from its definition. */
-export interface DescribedTool extends Tool {
-  /** About how many tokens of the model the definition takes. */
-  tokens: number;
-  /** Identifies the definition. For a tool of an MCP server, as the server sent it. */
-  digest: string;
-  /** How long a call may take, ms. */
-  timeout_ms: number;
-}
+export type DescribedTool = Awaited<ReturnType<typeof describeTool>>;
 
-export async function describeTool(tool: Tool): Promise<DescribedTool> {
+export async function describeTool(tool: Tool) {
   const [{ definitionDigest }, { CALL_TIMEOUT_MS }] = await Promise.all([
     import('../tools/definition-digest.ts'),
     import('../tools/perform-call.ts'),

@@ -1,7 +1,7 @@
 import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { hasOwnConnection } from '../../channel/simulated-update.ts';
-import { WEBHOOK_MAX } from '../http/large-bodies.ts';
+import { WEBHOOK_MAX } from '../http/body.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { type Refusal, unfit } from './modules/refusal.ts';
 

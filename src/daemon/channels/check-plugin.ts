@@ -1,7 +1,6 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
-import { fileSettingOf } from '../settings/file-setting.ts';
-import { readValue } from '../settings/value.ts';
+import { fileSettingOf, readValue } from '../settings/value.ts';
 import { inWords, type Refusal, unfit } from './modules/refusal.ts';
 import { prefixOf } from './setting-prefix.ts';
 

@@ -1,7 +1,7 @@
 import type { Channel, ChannelHealth } from '../../channel/index.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import type { Log } from '../process/log.ts';
-import { maskSecrets } from '../settings/mask-secrets.ts';
+import { maskSecrets } from '../settings/value.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
 import type { ConfiguredChannel } from './configured-channel.ts';
 

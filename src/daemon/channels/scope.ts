@@ -9,8 +9,7 @@ import type {
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
-import { ReceivedRequest } from '../http/received-request.ts';
-import { validateOnce } from '../http/validate-once.ts';
+import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
 import { notify } from '../inbox/notify.ts';

@@ -1,4 +1,4 @@
-import { isLoopback } from '../settings/loopback.ts';
+import { isLoopback } from '../settings/addresses.ts';
 
 /** Whether the address is plain HTTP on this machine's loopback interface, where a platform's API can be simulated. */
 export function isStandInAddress(url: URL): boolean {

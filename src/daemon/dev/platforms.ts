@@ -7,7 +7,7 @@ import type { EffectiveSetting } from '../settings/check.ts';
 import { DEV_SOURCE } from '../settings/sources.ts';
 
 /** The input for the settings of the platforms. */
-export interface PlatformsOptions {
+interface PlatformsOptions {
   plugins: readonly ChannelPlugin[];
   effective: readonly EffectiveSetting[];
   /** All generated secrets are derived from the seed, so they stay the same as long as the seed does. */

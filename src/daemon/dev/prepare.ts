@@ -1,16 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { SampleApi } from '../../../plugins/sample/api.ts';
-import type { DoneAction } from '../../../plugins/sample/company-routes.ts';
+import { companyRoutes, type DoneAction, type ShopParts } from '../../../plugins/sample/company-routes.ts';
 import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
 import { SAMPLE_PEOPLE, type SamplePerson } from '../../../plugins/sample/people.ts';
-import type { ChannelPlugin, Route } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelRequest, Route } from '../../channel/index.ts';
 import { prefixOf } from '../channels/setting-prefix.ts';
+import { AgentdError } from '../errors.ts';
 import { makePrivateDirectory } from '../files/make-directory.ts';
 import { personKey } from '../identity/identity.ts';
-import { signingSecret } from '../identity/shared-secrets.ts';
+import { signingSecret } from '../identity/keys.ts';
 import { isAny } from '../identity/token-checks.ts';
 import type { Services } from '../message/services.ts';
 import {
@@ -19,45 +21,19 @@ import {
   type Inspection,
   inspectConfiguration,
 } from '../settings/configure/configure.ts';
-import { fileSettingOf } from '../settings/file-setting.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
+import { fileSettingOf } from '../settings/value.ts';
 import { lockFile } from '../store/open.ts';
 import { recordedSummary } from '../tools/action-texts.ts';
-import { DevAlreadyRunning } from './already-running.ts';
-import { DOCUMENT_FILE, keptSampleTools } from './kept-sample-tools.ts';
 import { platformSettings } from './platforms.ts';
-import { API_ACCOUNT } from './sample-account.ts';
-import { shopRoutes } from './shop.ts';
+import { API_ACCOUNT, DOCUMENT_FILE, keptSampleTools } from './sample.ts';
 
 /** The parts of `serve --dev`: settings, secrets, a sample company with an API and a shop. */
-export interface Dev {
-  /** Values for settings that no other source sets. */
-  defaults: Record<string, string>;
-  /** The tools of the sample API. They are used if the configuration file lists no tools. */
-  structured: readonly StructuredValue[];
-  /** The people of the sample company. */
-  people: readonly SamplePerson[];
-  /** Null if API_BASE_URL names a real API. */
-  sampleApiUrl: string | null;
-  /** Names of the channels that talk to `agentd simulate` instead of their platform. */
-  simulated: readonly string[];
-  /**
-   * Call this when the daemon has started. The sample API then checks tokens as the daemon does, and the shop shows
-   * actions.
-   */
-  useServices(services: DevServices): void;
-  /** The routes of the sample shop (`shopRoutes`). */
-  shopRoutes(configuration: Configuration): Promise<readonly Route[]>;
-  /** A token of the person. Null if tokens are not signed with a shared secret. */
-  issueToken(person: SamplePerson, settings: Settings): Promise<string | null>;
-  /** Writes the file from which commands in a second terminal read these settings. */
-  keepEnvFile(url: string): Promise<void>;
-  close(): Promise<void>;
-}
+export type Dev = Awaited<ReturnType<typeof prepareDev>>;
 
 /** The services of the daemon that the sample company uses. */
-export type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
+type DevServices = Pick<Services, 'tokens' | 'store' | 'seal'>;
 
 /** The name of the env file in `.agentd/`. */
 const ENV_FILE = 'env';
@@ -78,7 +54,7 @@ const RELAXED_GUARD = { LOOP_GUARD_REPEAT_THRESHOLD: '20', LOOP_GUARD_COOLDOWN_S
  * in `.agentd/`.
  * @throws DevAlreadyRunning
  */
-export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
+export async function prepareDev(place: ConfigureOptions) {
   const directory = join(place.cwd, '.agentd');
   makePrivateDirectory(directory);
   const unlock = await lockFile(join(directory, 'dev.lock'));
@@ -120,15 +96,23 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
     structured = keptSampleTools(directory);
   } else await rm(join(directory, DOCUMENT_FILE), { force: true });
   return {
+    /** Values for settings that no other source sets. */
     defaults,
+    /** The tools of the sample API. They are used if the configuration file lists no tools. */
     structured,
-    people: SAMPLE_PEOPLE,
+    people: SAMPLE_PEOPLE as readonly SamplePerson[],
+    /** Null if API_BASE_URL names a real API. */
     sampleApiUrl: api?.url ?? null,
+    /** Names of the channels that talk to `agentd simulate` instead of their platform. */
     simulated: platforms.simulated,
-    useServices(started) {
+    /**
+     * Call this when the daemon has started. The sample API then checks tokens as the daemon does, and the shop shows
+     * actions.
+     */
+    useServices(started: DevServices) {
       services = started;
     },
-    shopRoutes: ({ channels, settings }) =>
+    shopRoutes: ({ channels, settings }: Configuration) =>
       shopRoutes(
         channels.map(({ plugin }) => plugin.name),
         {
@@ -141,7 +125,8 @@ export async function prepareDev(place: ConfigureOptions): Promise<Dev> {
         },
       ),
     issueToken,
-    async keepEnvFile(url) {
+    /** Writes the file from which commands in a second terminal read these settings. */
+    async keepEnvFile(url: string) {
       const path = join(directory, ENV_FILE);
       const { hostname, port } = new URL(url);
       const kept = {
@@ -231,6 +216,7 @@ function issuerOf({ JWT_ISSUER }: Settings): { iss?: string } {
   return isAny(JWT_ISSUER) ? {} : { iss: JWT_ISSUER };
 }
 
+/** A token of the person. Null if tokens are not signed with a shared secret. */
 async function issueToken(person: SamplePerson, settings: Settings): Promise<string | null> {
   if (settings.JWT_ALGORITHM !== 'HS256' || !settings.JWT_SECRET_KEY) return null;
   const now = Math.floor(Date.now() / 1000);
@@ -244,7 +230,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     ...issuerOf(settings),
     ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
-  const { signToken } = await import('../identity/sign-token.ts');
+  const { signToken } = await import('../identity/jose.ts');
   return signToken(claims, signingSecret(settings.JWT_SECRET_KEY));
 }
 
@@ -259,4 +245,61 @@ async function keptSecret(path: string): Promise<string> {
     await chmod(path, 0o600);
     return secret;
   }
+}
+
+/** Another `serve --dev` runs in the same directory (exit code 69). */
+export class DevAlreadyRunning extends Error {
+  readonly code = 'DevAlreadyRunning';
+
+  /** @param cwd the working directory of both processes */
+  constructor(cwd: string) {
+    super(`another \`serve --dev\` is running in ${cwd}`);
+    this.name = 'DevAlreadyRunning';
+  }
+}
+
+/** The folder of the bundled channels, in the sources or in the build. */
+const BUNDLED = new URL('../../../plugins/', import.meta.url);
+const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+
+/**
+ * The routes of the sample shop, a page of `serve --dev` on which a visitor signs in as a sample person. The page
+ * belongs to a bundled channel: the first active channel with a module `shop-page` in its folder. This module exports
+ * the routes of the page's files. Empty if no active channel has such a module.
+ */
+export async function shopRoutes(
+  channels: readonly string[],
+  parts: Omit<ShopParts, 'notFound'>,
+): Promise<readonly Route[]> {
+  for (const channel of channels) {
+    const module = new URL(`${channel}/shop-page${ENDING}`, BUNDLED);
+    if (!existsSync(module)) continue;
+    const { routes } = (await import(module.href)) as { routes: readonly Route[] };
+    return [...routes, ...companyRoutes({ ...parts, notFound })].map(guarded);
+  }
+  return [];
+}
+
+function notFound(detail: string): AgentdError {
+  return new AgentdError('not_found', detail);
+}
+
+function guarded(route: Route): Route {
+  return {
+    ...route,
+    handle(request) {
+      refuseForeignNames(request);
+      return route.handle(request);
+    },
+  };
+}
+
+/**
+ * Another site may point one of its own host names to this address (DNS rebinding). Its pages would then have the same
+ * origin as the shop, and could fetch tokens. Therefore only addresses and `localhost` are allowed as host names.
+ */
+function refuseForeignNames({ headers }: ChannelRequest): void {
+  const name = (headers.host ?? '').replace(/:\d+$/, '');
+  if (/^(localhost|[\d.]+|\[[\da-f:.]+\])$/i.test(name)) return;
+  throw notFound('Open the sample shop by its IP address, or as localhost.');
 }

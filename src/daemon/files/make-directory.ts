@@ -1,4 +1,14 @@
-import { mkdirSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fchownSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 
 /** Makes a directory that only its owner can enter (0700), as `makeDirectory` does. */
@@ -33,4 +43,42 @@ export function makeDirectory(path: string, mode = 0o777, onMade?: (path: string
 
 function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/**
+ * If root has made a file, gives the file the owner of its directory. Root may run commands, while the daemon, which
+ * must open the file, runs as the owner of the directory. This owner can replace the file at any time, so the file must
+ * not be found by its path.
+ * @param fd the descriptor with which the file was made
+ */
+export function giveToOwner(fd: number, directory: string): void {
+  if (!isRoot()) return;
+  const { uid, gid } = statSync(directory);
+  const made = fstatSync(fd);
+  // In a container, root may lack the capability to change owners, but then works in its own directories.
+  if (made.uid !== uid || made.gid !== gid) fchownSync(fd, uid, gid);
+}
+
+/**
+ * If root has made a directory, gives it the owner of its parent directory. That owner may have replaced or moved the
+ * new directory since. Therefore the directory is changed only if it is empty, and it gets the owner of the directory
+ * that contains it now. If this cannot be determined (without `/proc`), or if root may not change owners, the directory
+ * stays owned by root.
+ */
+export function giveDirectoryToOwner(path: string): void {
+  if (!isRoot()) return;
+  const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    const opened = `/proc/self/fd/${fd}`;
+    if (existsSync(opened) && readdirSync(opened).length === 0) giveToOwner(fd, `${opened}/..`);
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall !== 'fchown' || (code !== 'EPERM' && code !== 'EINVAL')) throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageFolder } from './package-folder.ts';
+import { fileURLToPath } from 'node:url';
 
 /** Read when the program starts, because an upgrade replaces the file while the daemon runs. */
 const manifest = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8')) as {
@@ -19,4 +19,13 @@ export function commit(): string | null {
 /** The version of this program, from its package.json. */
 export function version(): string {
   return manifest.version;
+}
+
+/** The folder of this package, found from the sources and from the build. */
+export function packageFolder(): string {
+  for (const up of ['../../../', '../../../../']) {
+    const url = new URL(up, import.meta.url);
+    if (existsSync(new URL('package.json', url))) return fileURLToPath(url);
+  }
+  throw new Error('cannot find the package.json of this program');
 }

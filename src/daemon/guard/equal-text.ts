@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { foldText } from '../texts/fold-text.ts';
+import { foldText } from '../texts/texts.ts';
 
 /** A hash that is the same for texts that count as equal (`foldText`). The guard stores nothing else of a text. */
 export function textHash(text: string): string {

@@ -1,31 +1,31 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
+import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import type { ListenAddress } from '../settings/listen-address.ts';
-import { answerBrokenRequests, requireHost } from './broken-request.ts';
+import type { ListenAddress } from '../settings/addresses.ts';
+import type { Secret } from '../settings/secret.ts';
+import type { Store } from '../store/store.ts';
 import type { Exchange } from './exchange.ts';
-import { InFlight } from './in-flight.ts';
-import { createListener, type ListeningAddress, listen, stopListening } from './listener.ts';
-import { problems } from './problem.ts';
-import type { Readiness } from './readiness.ts';
+import {
+  answerBrokenRequests,
+  createListener,
+  InFlight,
+  listen,
+  requireHost,
+  stopListening,
+} from './listener.ts';
+import { problems, securityHeaders } from './problem.ts';
 import { ReceivedRequest } from './received-request.ts';
 import { requestId } from './request-id.ts';
 import { respond } from './respond.ts';
-import { createRouter, findRoute, routeOf } from './router.ts';
-import { securityHeaders } from './security-headers.ts';
+import { createRouter, findRoute, routeOf } from './routes.ts';
 
 /** Seconds after which a probe may ask again whether the daemon is ready. */
 const RETRY_AFTER_SECONDS = 1;
 /** Probes have no body. */
 const NO_BODY = new Uint8Array();
-
-export interface AdminServer {
-  /** Rejects with the system's error if it cannot listen. */
-  listen(address: ListenAddress): Promise<ListeningAddress>;
-  /** Ends every connection. */
-  close(): Promise<void>;
-}
 
 /**
  * The listener of ADMIN_LISTEN, which is separate from the public one. It answers probes of an orchestrator or load
@@ -36,7 +36,7 @@ export function createAdminServer(
   readiness: Readiness,
   metrics: Route,
   { log, keepAliveSeconds }: { log: Log; keepAliveSeconds: number },
-): AdminServer {
+) {
   const inFlight = new InFlight();
   const app = new Koa<Exchange>();
   app.use(requestId(log, 0));
@@ -58,7 +58,8 @@ export function createAdminServer(
   const server = createListener(app, log, { keepAliveSeconds });
   answerBrokenRequests(server, inFlight, log);
   return {
-    listen: (address) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),
+    /** Rejects with the system's error if it cannot listen. */
+    listen: (address: ListenAddress) => listen(server, { ...address, setting: 'ADMIN_LISTEN' }, log),
     async close() {
       const closed = stopListening(server);
       server.closeAllConnections();
@@ -83,4 +84,143 @@ function probeRoutes(readiness: Readiness): Route[] {
       },
     },
   ];
+}
+
+interface MetricsPage {
+  readonly contentType: string;
+  text(): Promise<string>;
+}
+
+/**
+ * `GET /metrics` of the admin listener.
+ * @param token ADMIN_TOKEN, required as the bearer token; undefined if no token is required
+ */
+export function metricsRoute(metrics: MetricsPage, token: Secret | undefined): Route {
+  return {
+    method: 'GET',
+    path: '/metrics',
+    async handle({ headers }) {
+      if (token !== undefined && !isBearer(headers.authorization, token))
+        throw new AgentdError('token_missing', 'The metrics need ADMIN_TOKEN as the bearer token.');
+      return { headers: { 'Content-Type': metrics.contentType }, body: await metrics.text() };
+    },
+  };
+}
+
+/** Compares hashes, so that the time of the comparison reveals nothing about the token. */
+function isBearer(authorization: unknown, token: Secret): boolean {
+  if (typeof authorization !== 'string') return false;
+  return timingSafeEqual(
+    digest(authorization.replace(/^bearer +/i, 'Bearer ')),
+    digest(`Bearer ${token.reveal()}`),
+  );
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;
+/** Long-term memory, without which messages are still answered. */
+type WatchedMemory = Pick<LongTermMemory, 'isAvailable' | 'check'>;
+
+/** The result of one check of `/ready`. */
+export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
+
+interface ReadinessReport {
+  /** `degraded`: the daemon should get requests, but answers some of them with 503. */
+  status: 'ok' | 'degraded' | 'failed';
+  /** Why the daemon should get no requests now; null if it should get requests. */
+  reason: string | null;
+  checks: Readonly<Record<string, Check>>;
+}
+
+/** How often probes cause a test write to the store and a test of long-term memory, ms. */
+const CHECK_INTERVAL_MS = 1000;
+
+/** Whether this process should get requests, as `/ready` says. It is not ready while it starts and while it stops. */
+export class Readiness {
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
+  /** The current step of the start. */
+  #step = 'reading the configuration';
+  #store: WatchedStore | null = null;
+  #memory: WatchedMemory | null = null;
+  /** Time of the last tests, ms of the monotonic clock. */
+  #checkedAt = Number.NEGATIVE_INFINITY;
+
+  /** @param step the step that begins now, as in "The daemon is starting: {step}." */
+  starting(step: string): void {
+    this.#step = step;
+  }
+
+  useStore(store: WatchedStore): void {
+    this.#store = store;
+  }
+
+  useMemory(memory: WatchedMemory): void {
+    this.#memory = memory;
+  }
+
+  serving(): void {
+    this.#phase = 'serving';
+  }
+
+  stopping(): void {
+    this.#phase = 'stopping';
+  }
+
+  report(): ReadinessReport {
+    const checks: Record<string, Check> = { daemon: this.#daemon() };
+    if (this.#store) checks.store = storeCheck(this.#store);
+    if (this.#memory) checks.memory = memoryCheck(this.#memory);
+    this.#checkAgain();
+    const failed = Object.values(checks).find(hasFailed);
+    if (failed) return { status: 'failed', reason: failed.detail, checks };
+    const isDegraded = Object.values(checks).some((check) => check.status === 'degraded');
+    return { status: isDegraded ? 'degraded' : 'ok', reason: null, checks };
+  }
+
+  /** Tests both in the background, so that the next probe knows the state of a store that was not used recently. */
+  #checkAgain(): void {
+    const now = performance.now();
+    if (this.#store === null || now - this.#checkedAt < CHECK_INTERVAL_MS) return;
+    this.#checkedAt = now;
+    // The store's condition reports the failure.
+    this.#store.check().catch(() => undefined);
+    void this.#memory?.check();
+  }
+
+  #daemon(): Check {
+    switch (this.#phase) {
+      case 'starting':
+        return { status: 'failed', detail: `The daemon is starting: ${this.#step}.` };
+      case 'stopping':
+        return { status: 'failed', detail: 'The daemon is stopping.' };
+      case 'serving':
+        return { status: 'ok' };
+    }
+  }
+}
+
+function hasFailed(check: Check): check is Exclude<Check, { status: 'ok' }> {
+  return check.status === 'failed';
+}
+
+function memoryCheck({ isAvailable }: WatchedMemory): Check {
+  if (isAvailable) return { status: 'ok' };
+  return {
+    status: 'degraded',
+    detail: 'Long-term memory cannot be reached; messages are answered without it.',
+  };
+}
+
+/**
+ * If a shared store cannot be written, no daemon can write it. The check is then only `degraded`, because a load
+ * balancer would drop all daemons if it failed.
+ */
+function storeCheck(store: WatchedStore): Check {
+  const { writable, detail } = store.condition();
+  if (writable) return { status: 'ok' };
+  const status = store.replicas === null ? 'failed' : 'degraded';
+  return { status, detail: detail ?? 'The store cannot be written.' };
 }

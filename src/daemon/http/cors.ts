@@ -1,8 +1,7 @@
 import koaCors from '@koa/cors';
 import type { Log } from '../process/log.ts';
 import type { Middleware } from './exchange.ts';
-import { allow, routeOf } from './router.ts';
-import type { MountedRoute } from './routes.ts';
+import { allow, type MountedRoute, routeOf } from './routes.ts';
 
 const EXPOSED = 'X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed';
 const ALLOWED = 'Content-Type, Authorization, Idempotency-Key, Last-Event-ID, X-Request-Id';

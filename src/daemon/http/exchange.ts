@@ -1,7 +1,13 @@
 import type Koa from 'koa';
 import type { ReceivedRequest } from './received-request.ts';
-import type { Found } from './router.ts';
-import type { MountedRoute } from './routes.ts';
+import type { Found, MountedRoute } from './routes.ts';
+
+/**
+ * The parts of Node's own `http` that are used. An `import` of `http` reads each of its exports, which loads all of
+ * `fetch` and `WebSocket` (about 30 ms of each start), even if neither is ever used.
+ */
+export const { createServer, STATUS_CODES, validateHeaderName, validateHeaderValue } =
+  process.getBuiltinModule('node:http');
 
 /**
  * The data about a request that the middleware adds to Koa's context. Each comment names the middleware that sets the
@@ -10,7 +16,7 @@ import type { MountedRoute } from './routes.ts';
 export interface Exchange {
   /** request-id */
   request_id: string;
-  /** request-id; address of the client, by TRUST_PROXY (client-address.ts) */
+  /** request-id; address of the client, by TRUST_PROXY */
   address: string;
   /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;

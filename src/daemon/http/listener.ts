@@ -1,10 +1,19 @@
-import type { Server as HttpServer } from 'node:http';
-import { type AddressInfo, Server as NetServer } from 'node:net';
+import { once } from 'node:events';
+import type { Server as HttpServer, Server, ServerResponse } from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type Koa from 'koa';
+import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
-import type { Exchange } from './exchange.ts';
-import { createServer as createHttpServer } from './node-http.ts';
+import { discard } from './body.ts';
+import {
+  createServer as createHttpServer,
+  type Exchange,
+  type Middleware,
+  STATUS_CODES,
+} from './exchange.ts';
+import { problemOf, SECURITY_HEADERS } from './problem.ts';
+import { requestIdOf } from './request-id.ts';
 
 /** A request must have arrived completely within this time, ms. */
 const REQUEST_TIMEOUT = 30_000;
@@ -15,7 +24,7 @@ const MAX_HEADER_SIZE = 32_768;
 /** Maximum number of connections. There is room for 10,000 open streams. Further connections are dropped. */
 const MAX_CONNECTIONS = 16_384;
 
-export interface ListenerOptions {
+interface ListenerOptions {
   /** KEEP_ALIVE_SECONDS */
   keepAliveSeconds: number;
   /** Maximum time for a request to arrive, ms; for tests. */
@@ -35,7 +44,7 @@ export interface InheritedSocket {
 }
 
 /** Where a server listens, and the setting that determines it. */
-export interface ListenTarget {
+interface ListenTarget {
   /** Undefined means every address of the machine. */
   host: string | undefined;
   /** 0 means any free port. */
@@ -142,4 +151,168 @@ function unknownHost(
 
 function addressOf({ address, port, family }: AddressInfo): ListeningAddress {
   return { address, port, url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}` };
+}
+
+/**
+ * Answers to data that cannot be parsed as a request, by the code of Node's error. This data never reaches the
+ * middleware.
+ */
+const REFUSALS: Readonly<Record<string, { status: number; detail: string }>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, detail: 'The request took too long to arrive.' },
+  HPE_HEADER_OVERFLOW: { status: 431, detail: 'The header section is too large.' },
+};
+const MALFORMED = { status: 400, detail: 'This is not an HTTP request.' };
+
+/** Answers broken and slow requests with a problem document, and closes their connection. */
+export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Log): void {
+  answerConnect(server);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const code = error.code ?? '';
+    if (code === 'ECONNRESET' || !socket.writable || inFlight.isAnswering(socket)) {
+      socket.destroy();
+      return;
+    }
+    const { status, detail } = REFUSALS[code] ?? MALFORMED;
+    const request_id = requestIdOf({});
+    log.debug({ request_id, status, code }, 'broken request');
+    socket.end(render(new AgentdError('invalid_request', detail), request_id, status), () =>
+      socket.destroy(),
+    );
+  });
+}
+
+/**
+ * Requires exactly one header `Host` (RFC 9112 §3.2). Node's own check is switched off, because its answer to a missing
+ * header would have no request id. If there are several, Node uses the first, but a proxy in front may use the last.
+ */
+export function requireHost(): Middleware {
+  return (ctx, next) => {
+    const hosts = countHosts(ctx.req.rawHeaders);
+    if (hosts === 0 && ctx.req.httpVersion === '1.1') {
+      throw new AgentdError('invalid_request', 'The header Host is missing.');
+    }
+    if (hosts > 1) throw new AgentdError('invalid_request', 'There is more than one header Host.');
+    return next();
+  };
+}
+
+/**
+ * Counts the header in the raw list. The list that Node makes by name (`headersDistinct`) would stay in memory as long
+ * as the request: for hours if the request opened a stream.
+ */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let place = 0; place < rawHeaders.length; place += 2) {
+    const name = rawHeaders[place] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') count++;
+  }
+  return count;
+}
+
+/** Answers CONNECT requests. Without this answer, Node would just close the connection. */
+function answerConnect(server: Server): void {
+  server.on('connect', (request, socket) => {
+    const refusal = new AgentdError('method_not_allowed', 'This is not a proxy.', {
+      headers: { Allow: 'GET, HEAD, POST, DELETE, OPTIONS' },
+    });
+    socket.on('error', () => socket.destroy());
+    socket.end(render(refusal, requestIdOf(request.headers)), () => socket.destroy());
+  });
+}
+
+function render(error: AgentdError, request_id: string, as?: number): string {
+  const { status, headers, body } = problemOf(error, request_id, as);
+  const head = {
+    'X-Request-Id': request_id,
+    ...SECURITY_HEADERS,
+    ...headers,
+    'Content-Length': String(Buffer.byteLength(body)),
+    Connection: 'close',
+  };
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
+}
+
+/** How long a caller should wait, in seconds, until another daemon takes over or this daemon has restarted. */
+const RETRY_AFTER = 5;
+
+/** The requests that are being answered. A stopping daemon waits for them and accepts no more. */
+export class InFlight {
+  readonly #responses = new Set<ServerResponse>();
+  #retiring = false;
+  #draining = false;
+  #onEmpty: (() => void) | null = null;
+
+  /** Counts a request until it is answered or its client has disconnected. */
+  add(response: ServerResponse): void {
+    this.#responses.add(response);
+    if (this.#retiring) response.setHeader('Connection', 'close');
+    response.on('close', () => {
+      this.#responses.delete(response);
+      if (this.#responses.size === 0) this.#onEmpty?.();
+    });
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** From now on each response ends its connection, so that a proxy keeps no connection for further requests. */
+  retire(): void {
+    if (this.#retiring) return;
+    this.#retiring = true;
+    for (const response of this.#responses) {
+      if (!response.headersSent) response.setHeader('Connection', 'close');
+      // The headers did not say that the connection ends, so the client may send another request on it.
+      else response.once('finish', () => response.req.socket.destroySoon());
+    }
+  }
+
+  /** From now on new requests are refused. */
+  drain(): void {
+    this.#draining = true;
+    this.retire();
+  }
+
+  /** Resolves to true when all requests have ended, or to false after `ms`. */
+  ended(ms: number): Promise<boolean> {
+    if (this.#responses.size === 0) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms, false);
+      this.#onEmpty = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+
+  /** Whether a response on this connection has begun to be sent. */
+  isAnswering(socket: Socket): boolean {
+    return [...this.#responses].some((response) => response.socket === socket && response.headersSent);
+  }
+}
+
+/**
+ * Lets requests through until the daemon stops. Then they get 503, even on new connections, and readers of streams lose
+ * their connection.
+ */
+export function admit(inFlight: InFlight): Middleware {
+  return async (ctx, next) => {
+    if (!inFlight.draining) {
+      inFlight.add(ctx.res);
+      await next();
+      return;
+    }
+    // After a refusal, the reader of a stream (EventSource) would not reconnect; after a lost connection it does.
+    if (ctx.req.headers.accept?.includes('text/event-stream')) {
+      ctx.respond = false;
+      ctx.res.destroy();
+      return;
+    }
+    // The connection is closed after the answer. The rest of the request is read first, so that the answer is not lost.
+    discard(ctx.req);
+    if (!ctx.req.closed) await once(ctx.req, 'close');
+    ctx.set('Connection', 'close');
+    throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: RETRY_AFTER });
+  };
 }

@@ -1,8 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import type { Context, Middleware } from './exchange.ts';
-import { logFailure } from './log-failure.ts';
-import { STATUS_CODES } from './node-http.ts';
+import { type Context, type Exchange, type Middleware, STATUS_CODES } from './exchange.ts';
 
 /** A problem as it is sent. */
 export interface Problem {
@@ -97,4 +96,44 @@ function writeProblem(ctx: Context, problem: Problem): void {
   ctx.status = problem.status;
   ctx.set(problem.headers);
   ctx.body = problem.body;
+}
+
+/** Logs why a request failed, if an operator can do something about it. */
+export function logFailure(
+  error: unknown,
+  { request_id, address }: Pick<Exchange, 'request_id' | 'address'>,
+  res: ServerResponse,
+  log: Log,
+): void {
+  if (error instanceof AgentdError) {
+    // A run that failed was logged when its message ended.
+    const told = error.code === 'agent_failed' || error.code === 'agent_timeout';
+    if (error.status < 500 || error.cause === undefined || told) return;
+    log.warn({ request_id, address, code: error.code, err: error }, 'request failed');
+  } else if (res.closed && error instanceof Error && error.name === 'AbortError') {
+    log.debug({ request_id, address }, 'the handler ended because the client had closed the connection');
+  } else {
+    log.error({ request_id, address, err: error }, 'unexpected error');
+  }
+}
+
+/**
+ * Headers of every response (agentd-service(7), "Security headers"). A route that serves a page or a script replaces
+ * them with its own.
+ */
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+export function securityHeaders(): Middleware {
+  const headers = Object.entries(SECURITY_HEADERS);
+  return (ctx, next) => {
+    for (const [name, value] of headers) ctx.res.setHeader(name, value);
+    return next();
+  };
 }

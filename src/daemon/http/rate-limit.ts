@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import type { Middleware } from './exchange.ts';
 import type { ReceivedRequest } from './received-request.ts';
 
-export interface RateLimitParts {
+interface RateLimitParts {
   settings: Pick<Settings, 'RATE_LIMIT_TOKEN_MAX' | 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
   store: Pick<Store, 'limits'>;
 }

@@ -1,11 +1,56 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ChannelRequest } from '../../channel/index.ts';
+import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { PARTS_MAX, readMultipart } from '../../channel/multipart.ts';
 import { AgentdError } from '../errors.ts';
-import type { ValidatedToken } from '../identity/identity.ts';
+import type { TokenValidator, ValidatedToken } from '../identity/identity.ts';
+import type { RequestSequencer } from '../message/request-sequencer.ts';
 import type { Ticket } from '../time/tickets.ts';
-import { parseJson } from './body.ts';
-import type { Context } from './exchange.ts';
+import { type BodyRoom, discard, type LargeBodies, parseJson, readBody } from './body.ts';
+import type { Context, Middleware } from './exchange.ts';
+import { type MountedRoute, routeOf } from './routes.ts';
+
+interface ReceiveParts {
+  largeBodies: LargeBodies;
+  sequencer: RequestSequencer;
+}
+
+/**
+ * Reads the body and gives the request its place in the order of arrival. If the body is refused, the request continues
+ * without it, because it must first be counted for the rate limit.
+ */
+export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
+  return async (ctx, next) => {
+    const route = routeOf(ctx.state.found, ctx.method);
+    const room = roomFor(ctx, route, largeBodies);
+    try {
+      let bodyProblem: unknown = null;
+      const body = await readBody(ctx.req, route, room).catch((error: unknown) => {
+        bodyProblem = error;
+        return new Uint8Array();
+      });
+      const request = new ReceivedRequest(ctx, body);
+      request.ticket = sequencer.ticketOf(route, request);
+      Object.assign(ctx.state, { route, request, bodyProblem });
+      try {
+        await next();
+      } finally {
+        request.ticket?.leave();
+      }
+    } finally {
+      room.leave();
+    }
+  };
+}
+
+/** Decides how much of the request's body may be read. @throws `unavailable` */
+function roomFor(ctx: Context, route: MountedRoute, largeBodies: LargeBodies): BodyRoom {
+  try {
+    return largeBodies.enter(ctx.req, route);
+  } catch (error) {
+    discard(ctx.req);
+    throw error;
+  }
+}
 
 /**
  * A request as a channel sees it, with two members for the daemon: its place in the order of arrival, and its token.
@@ -91,4 +136,40 @@ function goneSignal(response: ServerResponse): AbortSignal {
   if (response.closed) leave();
   else response.once('close', leave);
   return gone.signal;
+}
+
+/** Validates the user token of a request, once, for both the rate limit and the message. */
+export function validateToken(tokens: TokenValidator): Middleware {
+  return async ({ state: { route, request } }, next) => {
+    const token = tokenOf(route, request);
+    if (token) request.validated = { token, verdict: await tokens.validate(token, request.id) };
+    await next();
+  };
+}
+
+/** A body that cannot be read has no token. The handler fails with the same error, and that becomes the response. */
+function tokenOf(route: Route, request: ChannelRequest): string | null | undefined {
+  try {
+    return route.token?.(request);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A validator for the tokens of one request. Even if several parts ask, it validates the request's token only once, so
+ * that the log has only one line about the token, with the request id.
+ * @param request if absent, each call validates the token again
+ */
+export function validateOnce(tokens: TokenValidator, request: ChannelRequest | undefined): TokenValidator {
+  const received = ReceivedRequest.of(request);
+  if (received === null) return tokens;
+  return {
+    async validate(token) {
+      if (received.validated?.token === token) return received.validated.verdict;
+      const verdict = await tokens.validate(token, received.id);
+      received.validated ??= { token, verdict };
+      return verdict;
+    },
+  };
 }

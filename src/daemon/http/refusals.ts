@@ -33,7 +33,7 @@ const BEFORE_A_TURN: ReadonlySet<ErrorCode> = new Set([
  */
 const WITHOUT_A_TURN: ReadonlySet<ErrorCode> = new Set(['token_missing', 'forbidden']);
 
-export interface RefusedRequest {
+interface RefusedRequest {
   request_id: string;
   /** Whether the request would have become a message, and so counts for the rate limit. */
   limited: boolean;

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { isIPv4, isIPv6 } from 'node:net';
 import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
 import { timeOrderedId } from '../time/clock.ts';
-import { clientAddress } from './client-address.ts';
 import type { Context, Middleware } from './exchange.ts';
 
 const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
@@ -53,4 +53,80 @@ function logEnd(ctx: Context, log: Log, took: number): void {
     took_ms: Math.round(took * 10) / 10,
   };
   log[level](line, answered ? 'request' : 'the connection closed before the response was complete');
+}
+
+/**
+ * The address that limits are counted for: an IPv4 address, or the /64 network of an IPv6 address, since a client can
+ * use any address in its network (agentd-service(7), "Rate limit").
+ *
+ * Every trusted proxy appends the address that called it, so the client is the entry at position `hops` from the right.
+ * Entries to the left of it may be forged. An entry that is not an address ends the search: entries to the left of it
+ * were not written by a trusted proxy.
+ * @param socket address of the other end; undefined after it has disconnected
+ * @param forwarded `X-Forwarded-For`, repeated headers joined
+ * @param hops TRUST_PROXY
+ */
+export function clientAddress(
+  socket: string | undefined,
+  forwarded: string | undefined,
+  hops: number,
+): string {
+  let nearest = networkOf(socket ?? '') ?? 'unknown';
+  if (hops === 0 || forwarded === undefined) return nearest;
+  const entries = forwarded.split(',');
+  for (const entry of entries.reverse().slice(0, hops)) {
+    const address = networkOf(withoutPort(entry.trim()));
+    if (address === null) return nearest;
+    nearest = address;
+  }
+  return nearest;
+}
+
+/** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write them. */
+function withoutPort(entry: string): string {
+  return /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+}
+
+/** The address, or the /64 network of an IPv6 address. Null if the text is not an address. */
+function networkOf(text: string): string | null {
+  if (isIPv4(text)) return text;
+  if (!isIPv6(text)) return null;
+  const groups = groupsOf(text);
+  const isMapped = groups.slice(0, 6).join() === '0,0,0,0,0,ffff';
+  return isMapped ? ipv4Of(groups) : `${groups.slice(0, 4).join(':')}::/64`;
+}
+
+/** The eight groups of a valid IPv6 address, as a URL writes them. */
+function groupsOf(address: string): string[] {
+  const { hostname } = new URL(`http://[${address.split('%', 1)[0]}]`);
+  const [left = [], right] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((part) => part.split(':').filter((group) => group !== ''));
+  if (right === undefined) return left;
+  return [...left, ...new Array<string>(8 - left.length - right.length).fill('0'), ...right];
+}
+
+/** The last 32 bits of an IPv4-mapped address. */
+function ipv4Of(groups: readonly string[]): string {
+  const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}
+
+/**
+ * Warns once per start if `X-Forwarded-For` arrives while no proxy is trusted. All clients of a proxy would share the
+ * limits of its address.
+ */
+export function warnOfForwarded(trustProxy: number, log: Log): Middleware {
+  let warned = trustProxy > 0;
+  return (ctx, next) => {
+    if (!warned && ctx.req.headers['x-forwarded-for'] !== undefined) {
+      warned = true;
+      log.warn(
+        { request_id: ctx.state.request_id, address: ctx.state.address },
+        'X-Forwarded-For arrived, but TRUST_PROXY is 0, so the header is ignored: all clients of a proxy share the limits of its address; set TRUST_PROXY to the number of proxies in front of the daemon',
+      );
+    }
+    return next();
+  };
 }

@@ -1,9 +1,18 @@
 import type { ChannelResponse } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
-import type { Context } from './exchange.ts';
-import { logFailure } from './log-failure.ts';
-import { validateHeaderName, validateHeaderValue } from './node-http.ts';
+import { type Context, type Middleware, validateHeaderName, validateHeaderValue } from './exchange.ts';
+import { logFailure } from './problem.ts';
 import { stream } from './response-stream.ts';
+
+/** The last middleware: calls the route's handler and sends its response. */
+export function answer(parts: StreamParts): Middleware {
+  return async (ctx) => {
+    const { route, request, bodyProblem } = ctx.state;
+    if (bodyProblem !== null) throw bodyProblem;
+    respond(ctx, await route.handle(request), parts);
+  };
+}
 
 /** Only the daemon sets the headers for framing and for the request id. */
 const DAEMONS_OWN: ReadonlySet<string> = new Set([
@@ -13,7 +22,7 @@ const DAEMONS_OWN: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-export interface StreamParts {
+interface StreamParts {
   /** Aborts when open streams must end. */
   stopping: AbortSignal;
   log: Log;
@@ -37,7 +46,7 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
 type RouteHeaders = NonNullable<ChannelResponse['headers']>;
 
 /** Sets the headers of a route. If one of them cannot be sent, throws before any header is set. */
-export function setHeaders(ctx: Context, headers: RouteHeaders): void {
+function setHeaders(ctx: Context, headers: RouteHeaders): void {
   checkHeaders(headers);
   for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
 }
@@ -90,4 +99,18 @@ function begin(ctx: Context, write: Writer, stopping: AbortSignal, log: Log): vo
 function endWithoutBody(ctx: Context): void {
   ctx.respond = false;
   ctx.res.end();
+}
+
+/** Sets the headers that a route adds to every answer, including refusals by the middleware below. */
+export function routeHeaders(): Middleware {
+  return (ctx, next) => {
+    const { route, request } = ctx.state;
+    try {
+      if (route.headers) setHeaders(ctx, route.headers(request));
+    } catch (error) {
+      // The handler fails with the same error, which then becomes the response.
+      if (!(error instanceof AgentdError)) throw error;
+    }
+    return next();
+  };
 }

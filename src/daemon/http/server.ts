@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
 import type { Route } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
@@ -9,41 +10,34 @@ import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
 import { settledWithin } from '../time/settled-within.ts';
 import type { Observer } from '../trace/observer.ts';
-import { answer } from './answer.ts';
-import { answerBrokenRequests, requireHost } from './broken-request.ts';
+import { LargeBodies } from './body.ts';
 import { cors } from './cors.ts';
-import type { Exchange } from './exchange.ts';
-import { expectRoom } from './expect-room.ts';
-import { warnOfForwarded } from './forwarded-warning.ts';
-import { admit, InFlight } from './in-flight.ts';
-import { LargeBodies } from './large-bodies.ts';
+import type { Exchange, Middleware } from './exchange.ts';
 import {
+  admit,
+  answerBrokenRequests,
   createListener,
+  InFlight,
   type InheritedSocket,
-  type ListeningAddress,
   listen,
+  requireHost,
   stopAccepting,
   stopListening,
 } from './listener.ts';
-import { observeRequests } from './observe-requests.ts';
-import { problems } from './problem.ts';
-import { quietTick } from './quiet-tick.ts';
+import { problems, securityHeaders } from './problem.ts';
 import { rateLimit } from './rate-limit.ts';
-import { receive } from './receive.ts';
+import { receive, validateToken } from './received-request.ts';
 import { keepRefusals, Refusals } from './refusals.ts';
-import { requestId } from './request-id.ts';
-import { routeHeaders } from './route-headers.ts';
-import { createRouter, findRoute } from './router.ts';
-import { type ActiveChannel, type OutageOf, routes } from './routes.ts';
-import { securityHeaders } from './security-headers.ts';
-import { validateToken } from './validate-token.ts';
+import { requestId, warnOfForwarded } from './request-id.ts';
+import { answer, routeHeaders } from './respond.ts';
+import { type ActiveChannel, createRouter, findRoute, type OutageOf, routes } from './routes.ts';
 
 /** How long a proxy may still send requests on connections that it has kept, ms. */
 const LAST_REQUESTS = 2500;
 /** Time in which the last answers must be sent when the server closes, ms. */
 const FAREWELL = 1000;
 
-export interface ServerParts {
+interface ServerParts {
   settings: Settings;
   store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
   tokens: TokenValidator;
@@ -60,25 +54,8 @@ export interface ServerParts {
   requestTimeout?: number;
 }
 
-export interface Server {
-  /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
-  listen(target: { host: string; port: number } | InheritedSocket): Promise<ListeningAddress>;
-  /**
-   * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
-   * their next answer; requests that arrive on them soon are still answered.
-   */
-  refuseConnections(): Promise<void>;
-  /**
-   * Ends open streams and waits for the running requests. A server that listens continues to listen, and refuses new
-   * requests (503). False if a request was still unanswered after `graceMs`; the server then stops listening.
-   */
-  drain(graceMs: number): Promise<boolean>;
-  /** Stops listening and ends every connection. */
-  close(): Promise<void>;
-}
-
 /** The HTTP side of the daemon: the middleware of every request, in order. */
-export function createServer(parts: ServerParts): Server {
+export function createServer(parts: ServerParts) {
   const { settings, store, log, clock } = parts;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
@@ -114,14 +91,24 @@ export function createServer(parts: ServerParts): Server {
   });
   answerBrokenRequests(server, inFlight, log);
   return {
-    listen: (target) => listen(server, 'fd' in target ? target : { ...target, setting: 'HOST' }, log),
+    /** Rejects with the system's error if it cannot listen. Port 0 means any free port. */
+    listen: (target: { host: string; port: number } | InheritedSocket) =>
+      listen(server, 'fd' in target ? target : { ...target, setting: 'HOST' }, log),
+    /**
+     * Refuses new connections, so that a proxy sends its requests to another daemon at once. Open connections end with
+     * their next answer; requests that arrive on them soon are still answered.
+     */
     async refuseConnections() {
       await quietTick();
       const closed = stopAccepting(server);
       inFlight.retire();
       await settledWithin([closed], LAST_REQUESTS);
     },
-    async drain(graceMs) {
+    /**
+     * Ends open streams and waits for the running requests. A server that listens continues to listen, and refuses new
+     * requests (503). False if a request was still unanswered after `graceMs`; the server then stops listening.
+     */
+    async drain(graceMs: number) {
       // If the server no longer listens, remaining requests are still answered, and their connections then end.
       if (server.listening) inFlight.drain();
       // Readers of streams reconnect, and get everything that they have missed (agentd-message(7), "Reconnecting").
@@ -130,6 +117,7 @@ export function createServer(parts: ServerParts): Server {
       stopListening(server);
       return false;
     },
+    /** Stops listening and ends every connection. */
     async close() {
       inFlight.drain();
       const closed = stopListening(server);
@@ -140,4 +128,50 @@ export function createServer(parts: ServerParts): Server {
       await closed;
     },
   };
+}
+
+/** Refuses messages (POST requests) while the store is almost full. Answers can still be stored and read. */
+export function expectRoom(store: Pick<Store, 'expectRoom'>): Middleware {
+  return ({ state: { route } }, next) => {
+    if (route.channel !== null && route.method === 'POST') store.expectRoom();
+    return next();
+  };
+}
+
+/**
+ * Reports each request to the observer after its answer was sent or its client has disconnected. Must be above
+ * `problems`.
+ */
+function observeRequests(observer: Pick<Observer, 'requestEnded'>): Middleware {
+  return (ctx, next) => {
+    const began = performance.now();
+    ctx.res.on('close', () => {
+      const { found, problem } = ctx.state;
+      observer.requestEnded({
+        route: found?.route?.path ?? null,
+        method: ctx.method,
+        status: ctx.res.statusCode,
+        code: problem ?? null,
+        seconds: (performance.now() - began) / 1000,
+      });
+    });
+    return next();
+  };
+}
+
+/** Maximum duration of a tick that had nothing to do, ms. */
+const QUIET_MS = 0.2;
+/** Maximum number of ticks to wait for. */
+const TICKS_MAX = 2000;
+
+/**
+ * Resolves at the end of a tick of the event loop that had almost nothing to do. By then, everything that the system
+ * had ready for this process has been accepted, including connections. On a busy loop, resolves after TICKS_MAX ticks.
+ */
+async function quietTick(): Promise<void> {
+  for (let ticks = 0; ticks < TICKS_MAX; ticks++) {
+    const began = performance.now();
+    await setImmediate();
+    if (performance.now() - began < QUIET_MS) return;
+  }
 }

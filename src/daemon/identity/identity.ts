@@ -106,9 +106,32 @@ export function personOf(credential: Credential): PersonKey | null {
   return credential.kind === 'person' ? credential.verdict.person : null;
 }
 
-export type NoCredential =
+type NoCredential =
   | 'no_token'
   /** The sender has no link. Only on channels that look for a link. */
   | 'no_link'
   /** The user id is linked, but now belongs to another sender. */
   | 'link_of_other_sender';
+
+/** Who a message acts for: a person, whose stored token the tools may use; or nobody, with the reason. */
+export type Principal =
+  | { person: PersonKey; claims: Claims }
+  | {
+      person: null;
+      reason: NobodyReason;
+      token_reason?: string;
+      /** Whether the sign-in has expired and the person was already notified. */
+      expiry_notified?: boolean;
+    };
+
+export type NobodyReason =
+  | NoCredential
+  | 'invalid_token'
+  | 'signed_out'
+  | 'stored_token_expired'
+  /** No encryption key opens the stored token. */
+  | 'stored_token_unreadable'
+  /** The client chose the session's id, so only a message that comes with the token is trusted. */
+  | 'client_chosen_session'
+  /** The stored context comes from another channel user. */
+  | 'other_sender';

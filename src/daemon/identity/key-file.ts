@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, unlink } from 'node:fs/promises';
+import { readFileSync, statSync } from 'node:fs';
+import { type FileHandle, link, lstat, open, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { giveToOwner } from '../files/give-to-owner.ts';
+import { giveToOwner } from '../files/make-directory.ts';
+import type { Log } from '../process/log.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
-import { problemOfKeys } from './encryption-keys.ts';
+import type { KeySource } from './seal.ts';
 
 /** The file in STATE_DIR with the key that seals stored tokens unless TOKEN_ENCRYPTION_KEY is set. */
 export interface KeyFile {
@@ -87,7 +89,7 @@ export function newKeyAdvice(path: string): string {
 }
 
 /** The keys in the content of a key file, unchecked. */
-export function keysOfContent(content: string): Secret {
+function keysOfContent(content: string): Secret {
   return new Secret(content.replace(/\r?\n$/, ''));
 }
 
@@ -103,11 +105,139 @@ function unusable(path: string, problem: string, cause?: unknown): Configuration
 }
 
 /** Makes renames and links in a directory durable, so that they survive a crash of the machine. */
-export async function syncDirectory(path: string): Promise<void> {
+async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
     await directory.sync();
   } finally {
     await directory.close();
+  }
+}
+
+/** 32 bytes: 43 characters of base64 and their padding. */
+const KEY_OF_32_BYTES = /^[A-Za-z0-9+/_-]{43}=?$/;
+
+/** TOKEN_ENCRYPTION_KEY=off: tokens are stored as they are. */
+export function isSealingOff(keys: Secret | undefined): boolean {
+  return keys?.reveal().trim().toLowerCase() === 'off';
+}
+
+/** The keys of a list in base64. The first key seals, and each of them can unseal. */
+export function keysIn(keys: Secret): Buffer[] {
+  return keyList(keys).map((key) => Buffer.from(key, 'base64'));
+}
+
+/** The keys of a list as they are written. */
+export function keyList(keys: Secret): string[] {
+  return keys
+    .reveal()
+    .split(',')
+    .map((key) => key.trim());
+}
+
+/** What is wrong with a list of keys, as the end of a sentence; null for a list that can be used. */
+export function problemOfKeys(keys: Secret): string | null {
+  const list = keyList(keys);
+  const wrong = list.findIndex((key) => !KEY_OF_32_BYTES.test(key));
+  if (wrong === -1) return null;
+  return list.length === 1
+    ? 'is not 32 bytes in base64'
+    : `has a key (number ${wrong + 1}) that is not 32 bytes in base64`;
+}
+
+/** An interrupted change leaves its unfinished file behind. After this time, ms, the next change deletes that file. */
+const BROKEN_OFF_MS = 10_000;
+
+/** The key file was not changed. The message says why. */
+export class KeyFileUnchanged extends Error {}
+
+/**
+ * Replaces the keys in the key file. After a crash, the file has either all old keys or all new keys. If two changes
+ * are made at once, the second is refused. If no key is left, the file is deleted. The file keeps its owner, even if
+ * root changes the keys.
+ *
+ * @param change returns the new list, given the current one
+ * @throws KeyFileUnchanged; ConfigurationError if the file cannot be used.
+ */
+export async function changeKeyFile(
+  stateDir: string,
+  change: (keys: readonly string[]) => readonly string[],
+): Promise<void> {
+  const path = keyFilePath(stateDir);
+  const next = `${path}.next`;
+  const file = await openExclusively(next);
+  try {
+    const present = await lstat(path).catch(() => null);
+    if (present?.isSymbolicLink())
+      throw new KeyFileUnchanged(`${path} is a symbolic link: change the file that it leads to`);
+    const found = await readKeyFile(stateDir);
+    if (present === null || found === null) throw new KeyFileUnchanged(`there is no ${path}`);
+    const keys = change(keyList(found.keys));
+    await file.writeFile(`${keys.join(',')}\n`);
+    const own = await file.stat();
+    if (own.uid !== present.uid || own.gid !== present.gid) await file.chown(present.uid, present.gid);
+    await file.sync();
+    await rename(next, path);
+    if (keys.length === 0) await unlink(path);
+  } catch (error) {
+    await rm(next, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+  await syncDirectory(stateDir);
+}
+
+async function openExclusively(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const { mtimeMs } = await stat(path);
+  if (Date.now() - mtimeMs < BROKEN_OFF_MS)
+    throw new KeyFileUnchanged('another command is changing the keys; try again in ten seconds');
+  await unlink(path);
+  return open(path, 'wx', 0o600);
+}
+
+/**
+ * The current keys of the file, for a daemon that runs while an administrator changes the file. Each read checks the
+ * modification time of the file. If the file can no longer be used, the keys stay as they are, and a warning is logged.
+ */
+export class WatchedKeyFile implements KeySource {
+  readonly #path: string;
+  readonly #log: Pick<Log, 'warn'>;
+  #keys: Secret;
+  #seen = '';
+
+  constructor({ path, keys }: Pick<KeyFile, 'path' | 'keys'>, log: Pick<Log, 'warn'>) {
+    this.#path = path;
+    this.#keys = keys;
+    this.#log = log;
+  }
+
+  current(): Secret {
+    const seen = this.#look();
+    if (seen === this.#seen) return this.#keys;
+    this.#seen = seen;
+    try {
+      const keys = keysOfContent(readFileSync(this.#path, 'utf8'));
+      const problem = problemOfKeys(keys);
+      if (problem !== null) throw new Error(`the file ${problem}`);
+      if (keys.reveal() !== this.#keys.reveal()) this.#keys = keys;
+    } catch (error) {
+      this.#log.warn(
+        { err: error, path: this.#path },
+        'the file with the key of stored tokens can no longer be used; its last keys stay in use until it is repaired or the daemon stops',
+      );
+    }
+    return this.#keys;
+  }
+
+  /** A text that changes whenever the file changes. */
+  #look(): string {
+    const found = statSync(this.#path, { throwIfNoEntry: false, bigint: true });
+    return found === undefined ? 'none' : `${found.ino} ${found.mtimeNs} ${found.size}`;
   }
 }

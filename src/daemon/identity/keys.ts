@@ -1,12 +1,70 @@
-import { createPublicKey, createSecretKey, type KeyObject, X509Certificate } from 'node:crypto';
+import {
+  createHmac,
+  createPublicKey,
+  createSecretKey,
+  type KeyObject,
+  timingSafeEqual,
+  X509Certificate,
+} from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Log } from '../process/log.ts';
-import type { Secret } from '../settings/secret.ts';
+import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { expectFewKeys, listedKeys } from './listed-keys.ts';
-import { sharedSecrets } from './shared-secrets.ts';
-import { isSignedWithSecret, type KeyFit, type VerificationKeys } from './signature.ts';
-import { UnusableKey } from './unusable-key.ts';
+
+/** A setting has no usable key. The error never quotes the value. */
+export class UnusableKey extends Error {
+  readonly setting: string;
+  readonly problem: string;
+  /** What a correct value would be. */
+  readonly right: string;
+
+  constructor(setting: string, problem: string, right: string, options?: { cause?: unknown }) {
+    super(`${setting} ${problem}: ${right}`, options);
+    this.name = 'UnusableKey';
+    this.setting = setting;
+    this.problem = problem;
+    this.right = right;
+  }
+}
+
+/** The input of a signature check. */
+export interface Signed {
+  /** Header and payload as written, which are the signed text. */
+  signed: string;
+  /** The signature as written, in base64url. */
+  signature: string;
+  /** Which key of a set was used, according to the header. Not trusted. */
+  kid: unknown;
+}
+
+/**
+ * Whether a key fits a token. If there are several keys, the position of the first one that does, from 1, so that an
+ * operator sees when an old key is no longer needed.
+ */
+export type KeyFit = boolean | number;
+
+/** The keys that check signatures. Imported once at the start, since importing costs more than checking. */
+export interface VerificationKeys {
+  /**
+   * Whether the token was signed with one of these keys. Each key is tried at most once. Called only for tokens
+   * with the configured `alg`. Throws if this is not known because the key set cannot be reached.
+   */
+  verify(token: Signed): KeyFit | Promise<KeyFit>;
+}
+
+/**
+ * Whether a token is signed with this secret (HS256). jose is not used, because its WebCrypto runs each check on
+ * another thread. That costs three times as much, and messages that arrive together would be written separately, with a
+ * sync of the disk for each.
+ *
+ * The signatures are compared in constant time, and as texts, because a signature has only one valid spelling (see
+ * `isSignedWithKey`).
+ */
+function isSignedWithSecret(secret: KeyObject, { signed, signature }: Signed): boolean {
+  const right = Buffer.from(createHmac('sha256', secret).update(signed).digest('base64url'));
+  const given = Buffer.from(signature);
+  return given.length === right.length && timingSafeEqual(given, right);
+}
 
 export type KeySettings = Pick<
   Settings,
@@ -26,7 +84,7 @@ export async function importKeys(settings: KeySettings, log?: Pick<Log, 'warn'>)
   if (JWT_PUBLIC_KEY) return rsaKeys('JWT_PUBLIC_KEY', await publicKeys(JWT_PUBLIC_KEY));
   if (JWT_JWKS_URL) {
     // Loaded only if needed: the library would take a fifth of the start time of every daemon.
-    const { createKeySet } = await import('./key-set.ts');
+    const { createKeySet } = await import('./jose.ts');
     return createKeySet(new URL(JWT_JWKS_URL), log);
   }
   if (JWT_SECRET_KEY) {
@@ -54,7 +112,7 @@ const PEM = 'give an RSA public key of 2048 bits or more as PEM (PUBLIC KEY, RSA
 
 async function rsaKeys(setting: string, pems: readonly string[]): Promise<VerificationKeys> {
   expectFewKeys(setting, pems);
-  const { isSignedWithKey, RSA_MIN_BITS } = await import('./rsa-signature.ts');
+  const { isSignedWithKey, RSA_MIN_BITS } = await import('./jose.ts');
   const keys = pems.map((pem) => rsaKey(setting, pem, RSA_MIN_BITS));
   refuseChain(setting, pems);
   return {
@@ -139,4 +197,98 @@ async function pemsInFile(path: string): Promise<readonly string[]> {
  */
 function unescapeLines(pem: string): string {
   return pem.replaceAll('\\n', '\n').trim();
+}
+
+/** Maximum number of keys in one setting. A wrong token is checked against each of them. */
+const KEYS_MAX = 8;
+/** A block may also be on one line, with `\n` for its line breaks. */
+const PEM_BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----.*?-----END \1-----/gs;
+
+/**
+ * The keys in a setting that may hold several, in their order: one per line, except that a PEM block is one key. Blank
+ * lines are ignored; white space within a line belongs to the key.
+ */
+export function listedKeys(value: string): readonly string[] {
+  const keys: string[] = [];
+  let at = 0;
+  for (const block of value.matchAll(PEM_BLOCK)) {
+    keys.push(...linesOf(value.slice(at, block.index)), block[0]);
+    at = block.index + block[0].length;
+  }
+  keys.push(...linesOf(value.slice(at)));
+  return keys;
+}
+
+/** @throws UnusableKey if there are too many keys */
+function expectFewKeys(setting: string, { length }: readonly unknown[]): void {
+  if (length <= KEYS_MAX) return;
+  const right = `at most ${KEYS_MAX}, one per line; remove the keys that no valid token is signed with`;
+  throw new UnusableKey(setting, `has ${length} keys`, right);
+}
+
+function linesOf(text: string): string[] {
+  return text.split(/\r?\n/).filter((line) => line.replaceAll('\\n', '').trim() !== '');
+}
+
+const SECRET_SETTING = 'JWT_SECRET_KEY';
+/** A public key as PEM, for SSH, or as a JWK. */
+const PUBLIC_KEY =
+  /-----BEGIN [A-Z ]*(?:PUBLIC KEY|CERTIFICATE)-----|^\s*(?:ssh-|ecdsa-sha2-|sk-)\S+ AAAA|"kty"\s*:\s*"(?:RSA|EC|OKP)"/m;
+/** The begin of a public key (SPKI) in base64, as it is without the lines of PEM, and the rest of it. */
+const BARE_PUBLIC_KEY = /M[A-Za-z0-9+/]{40}[A-Za-z0-9+/\s]*={0,2}/g;
+/** The first or last line of a PEM block whose other end is missing. */
+const TORN_PEM = /^\s*-----(?:BEGIN|END) [A-Z0-9 ]+-----\s*$/;
+const COMMENT = /^\s*#\s/;
+
+/**
+ * The HS256 secrets that are set, in their order. The first one signs the tokens that agentd issues itself.
+ * @throws UnusableKey if one of them is known to anybody
+ */
+export function sharedSecrets(secret: Secret): readonly Secret[] {
+  const text = secret.reveal();
+  if (PUBLIC_KEY.test(text) || holdsBarePublicKey(text)) {
+    throw new UnusableKey(
+      SECRET_SETTING,
+      'is a public key, but JWT_ALGORITHM is HS256: anybody who has the public key could sign tokens',
+      'a secret that only the site and agentd know; or JWT_ALGORITHM=RS256, if the site signs with a private key',
+    );
+  }
+  const keys = listedKeys(text);
+  expectFewKeys(SECRET_SETTING, keys);
+  if (keys.some((key) => TORN_PEM.test(key))) {
+    throw new UnusableKey(
+      SECRET_SETTING,
+      'has a line that begins or ends a PEM block, which would be a secret that anybody knows',
+      'one secret per line',
+    );
+  }
+  if (keys.length > 1 && keys.some((key) => COMMENT.test(key))) {
+    throw new UnusableKey(
+      SECRET_SETTING,
+      'has a line that begins with `# `, which would be a secret',
+      'secrets only',
+    );
+  }
+  return keys.map((key) => new Secret(key));
+}
+
+/** Whether a part of the text is a public key in base64, on one line or on several. */
+function holdsBarePublicKey(text: string): boolean {
+  return [...text.matchAll(BARE_PUBLIC_KEY)].some(([base64]) => {
+    try {
+      createPublicKey({ key: Buffer.from(base64, 'base64'), format: 'der', type: 'spki' });
+      return true;
+    } catch {
+      // Any other secret in base64: it is not a key at all.
+      return false;
+    }
+  });
+}
+
+/** The secret that signs. @throws UnusableKey */
+export function signingSecret(secret: Secret): Secret {
+  const [first] = sharedSecrets(secret);
+  if (first === undefined)
+    throw new UnusableKey(SECRET_SETTING, 'is empty', 'HS256 needs the signing secret');
+  return first;
 }

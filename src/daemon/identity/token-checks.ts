@@ -1,7 +1,17 @@
+import type { Log } from '../process/log.ts';
+import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { type DecodedToken, isWellFormed } from './decode-token.ts';
-import type { TokenReason } from './identity.ts';
-import type { KeyFit, VerificationKeys } from './signature.ts';
+import type { Clock } from '../time/clock.ts';
+import type { Observer } from '../trace/observer.ts';
+import { type DecodedToken, decodeToken, isWellFormed } from './decode-token.ts';
+import {
+  type Claims,
+  personKey,
+  type TokenReason,
+  type TokenValidator,
+  type TokenVerdict,
+} from './identity.ts';
+import type { KeyFit, VerificationKeys } from './keys.ts';
 
 export type TokenSettings = Pick<
   Settings,
@@ -22,7 +32,7 @@ export interface Examination {
   now: number;
 }
 
-export interface TokenCheck {
+interface TokenCheck {
   /** Name for people and for `token verify --json`; stable. */
   check: string;
   /** Why the token is invalid if this check fails. */
@@ -35,7 +45,7 @@ export interface TokenCheck {
 
 /**
  * The token validation decision sequence (agentd-identity(7), "Checks"). The first check that fails gives the reason.
- * The list is used in two ways: the daemon (validator.ts) stops at the first failure; `agentd token verify` shows every
+ * The list is used in two ways: the daemon (createValidator) stops at the first failure; `agentd token verify` shows every
  * step (walkChecks).
  */
 export const TOKEN_CHECKS: readonly TokenCheck[] = [
@@ -106,7 +116,7 @@ export type CheckOutcome =
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
 /** Runs one check; never throws. A check that cannot be run (a key set that cannot be reached) fails. */
-export async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
+async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };
   try {
@@ -130,4 +140,101 @@ export async function* walkChecks(examination: Examination): AsyncGenerator<Step
     failed ||= end.outcome === 'failed';
     yield { check: entry.check, ...end };
   }
+}
+
+/** Why a token was refused; `cause` is set if a check could not be run. */
+interface Refusal {
+  reason: TokenReason;
+  cause?: unknown;
+}
+
+/** The end of the checks. `key` is the position of the key that fits, if there are several. */
+interface Examined {
+  refusal: Refusal | null;
+  key?: number;
+}
+
+const AFTER_EXPIRY = TOKEN_CHECKS.slice(
+  TOKEN_CHECKS.findIndex(({ reason }) => reason === 'Token Expired') + 1,
+);
+
+/**
+ * The daemon's validator: it runs the decision sequence up to the first failure, and logs a warning with the reason
+ * (agentd-identity(7), "Checks"). With JWT_DEBUG it also logs the claims and the decision. Of the text of the token, it
+ * logs at most the first 8 characters and a short hash.
+ */
+export function createValidator(
+  settings: TokenSettings & Pick<Settings, 'JWT_DEBUG'>,
+  keys: VerificationKeys,
+  clock: Clock,
+  log: Pick<Log, 'info' | 'warn'>,
+): TokenValidator {
+  async function examine(
+    token: DecodedToken,
+    checks: readonly TokenCheck[] = TOKEN_CHECKS,
+  ): Promise<Examined> {
+    const examination = { token, settings, keys, now: clock.now() };
+    const fit: { key?: number } = {};
+    for (const check of checks) {
+      const end = await makeCheck(check, examination);
+      if (end.outcome === 'failed') return { ...fit, refusal: end };
+      if (end.outcome === 'ok' && end.key !== undefined) fit.key = end.key;
+    }
+    return { ...fit, refusal: null };
+  }
+
+  async function refuse(token: DecodedToken, reason: TokenReason): Promise<TokenVerdict> {
+    const refused = { valid: false, reason } as const;
+    if (reason !== 'Token Expired' || token.claims === null) return refused;
+    if ((await examine(token, AFTER_EXPIRY)).refusal !== null) return refused;
+    const at = (token.claims.exp + settings.JWT_CLOCK_SKEW_SECONDS) * 1000;
+    return { ...refused, expired: { person: personKey(token.claims), at } };
+  }
+
+  return {
+    async validate(token, request_id) {
+      const request = request_id === undefined ? {} : { request_id };
+      const decoded = decodeToken(token);
+      const { refusal, ...fit } = await examine(decoded);
+      if (settings.JWT_DEBUG) {
+        const decision = refusal?.reason ?? 'valid';
+        log.info(
+          { ...request, token: new Secret(token).hint(), claims: decoded.payload, decision, ...fit },
+          'token checked',
+        );
+      }
+      if (!refusal && decoded.claims) return { ...accept(token, decoded.claims), ...fit };
+      const { reason, cause } = refusal ?? { reason: 'Missing Required Claims' };
+      const why = cause === undefined ? { reason } : { reason, err: cause };
+      log.warn({ ...request, ...why }, `token refused: ${reason}`);
+      return refuse(decoded, reason);
+    },
+  };
+}
+
+function accept(token: string, claims: Claims): Extract<TokenVerdict, { valid: true }> {
+  return {
+    valid: true,
+    user: { user_id: claims.sub, email: claims.email, roles: claims.roles ?? [], token: new Secret(token) },
+    claims,
+    person: personKey(claims),
+    expires_at: Math.floor(claims.exp * 1000),
+  };
+}
+
+/** Wraps a validator, to report the result of each validation to the observer. */
+export function observedValidator(
+  validator: TokenValidator,
+  observer: Pick<Observer, 'tokenChecked'>,
+): TokenValidator {
+  return {
+    async validate(token, request_id) {
+      const verdict = await validator.validate(token, request_id);
+      observer.tokenChecked(
+        verdict.valid ? 'valid' : verdict.reason,
+        verdict.valid ? verdict.key : undefined,
+      );
+      return verdict;
+    },
+  };
 }

@@ -1,5 +1,6 @@
 import type { UnlinkAnswer } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import {
   type Claims,
   type PersonKey,
@@ -9,7 +10,6 @@ import {
   type TokenVerdict,
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
-import { claimsOfStoredToken } from '../identity/stored-token.ts';
 import type { Log } from '../process/log.ts';
 import type { Link } from '../store/links.ts';
 import type { Store } from '../store/store.ts';

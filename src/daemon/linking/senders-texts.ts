@@ -1,5 +1,5 @@
 import { StoreUnavailable } from '../errors.ts';
-import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { LocalTexts, Texts } from '../texts/texts.ts';
 import { aliasKey, type LinkedChannel } from './link-ids.ts';
 import { effectiveExpiry, type FoundLink, findLink, type LinkServices } from './links.ts';

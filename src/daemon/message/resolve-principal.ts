@@ -1,5 +1,5 @@
-import type { NobodyReason, Principal } from '../identity/principal.ts';
-import { claimsOfStoredToken } from '../identity/stored-token.ts';
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
+import type { NobodyReason, Principal } from '../identity/identity.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { hasExpired, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';

@@ -1,7 +1,6 @@
 import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
-import type { Credential, PersonKey, ValidatedToken } from '../identity/identity.ts';
-import type { Principal } from '../identity/principal.ts';
+import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';

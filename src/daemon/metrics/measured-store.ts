@@ -1,6 +1,44 @@
+import { StoreUnavailable } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { STORE_PORTS } from '../store/store-ports.ts';
-import type { Metrics } from './metrics.ts';
+import type { StreamServices } from '../stream/stream-services.ts';
+import { TimeLimit } from '../time/time-limit.ts';
+import type { Gauges, Metrics } from './metrics.ts';
+
+/**
+ * How long reading the inbox may take, ms. It is shorter than the time limit of usual scrapes: if a store hangs, the
+ * other metrics must still be read, because the errors of the store are among them.
+ */
+const INBOX_MS = 2000;
+
+type Counted = Pick<StreamServices, 'runs' | 'streaming' | 'broadcaster' | 'store' | 'memory' | 'clock'>;
+
+/** The gauges of a daemon with these services. */
+export function gaugesOf({ runs, streaming, broadcaster, store, memory, clock }: Counted): Gauges {
+  const counts = async () => {
+    const limit = new TimeLimit(clock, INBOX_MS);
+    try {
+      return await limit.within(store.inbox.counts());
+    } catch (error) {
+      throw limit.passed ? new StoreUnavailable(error) : error;
+    } finally {
+      limit.lift();
+    }
+  };
+  return {
+    runs: () => ({ running: runs.running, waiting: runs.waiting }),
+    streams: () => ({ running: streaming.size, read: broadcaster.size }),
+    memoryIsAvailable: () => memory?.isAvailable ?? null,
+    lastBackupAt: () => store.maintenance?.lastBackupAt() ?? null,
+    inbox: async () =>
+      (await counts()).map(({ platform, state, messages, oldest_at }) => ({
+        platform,
+        state,
+        messages,
+        oldest_seconds: state === 'failed' ? null : Math.max(0, (clock.now() - oldest_at) / 1000),
+      })),
+  };
+}
 
 type Method = (...args: unknown[]) => unknown;
 type Measure = (operation: string, owner: object, method: Method) => Method;
@@ -11,15 +49,12 @@ const MEASURED = ['beginTurn', 'commitTurn'];
 /** Wraps a store, to report to the metrics how long each operation took and whether it failed. */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const measure: Measure = (operation, owner, method) => {
-    const ended = metrics.storeOperation(operation);
     return (...args) => {
       const began = performance.now();
+      const ended = (error?: unknown) =>
+        metrics.storeOperationEnded(operation, (performance.now() - began) / 1000, error);
       const result = method.apply(owner, args);
-      if (result instanceof Promise)
-        result.then(
-          () => ended((performance.now() - began) / 1000),
-          (error: unknown) => ended((performance.now() - began) / 1000, error),
-        );
+      if (result instanceof Promise) result.then(() => ended(), ended);
       return result;
     };
   };

@@ -1,12 +1,12 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AgentdError, ERRORS, type ErrorCode, StoreUnavailable } from '../errors.ts';
 import type { InboxState } from '../store/inbox.ts';
 import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
-import { Counter } from './counter.ts';
-import { Histogram, type HistogramSeries } from './histogram.ts';
+
 import { METRICS, type MetricName, type MetricRecord } from './metric-list.ts';
-import type { Labels } from './series-map.ts';
+
+type Labels = Readonly<Record<string, string>>;
 
 /** Values that are counted only when the metrics are read. */
 export interface Gauges {
@@ -19,7 +19,7 @@ export interface Gauges {
   lastBackupAt(): number | null;
 }
 
-export interface InboxGauge {
+interface InboxGauge {
   platform: string;
   state: string;
   messages: number;
@@ -146,17 +146,10 @@ export class Metrics implements Observer {
     this.#observe('agentd_downstream_duration_seconds', { source }, seconds);
   }
 
-  /**
-   * @returns a function to call when an operation of the store has ended, with the error if it failed. The operation
-   *   appears in the metrics after the first of these calls.
-   */
-  storeOperation(operation: string): (seconds: number, error?: unknown) => void {
-    let durations: HistogramSeries | undefined;
-    return (seconds, error) => {
-      durations ??= this.#histogram('agentd_store_duration_seconds').of({ operation });
-      durations.observe(seconds);
-      if (error instanceof StoreUnavailable) this.#count('agentd_store_errors_total', {});
-    };
+  /** @param error why the operation failed, if it did */
+  storeOperationEnded(operation: string, seconds: number, error?: unknown): void {
+    this.#observe('agentd_store_duration_seconds', { operation }, seconds);
+    if (error instanceof StoreUnavailable) this.#count('agentd_store_errors_total', {});
   }
 
   #countLine(channel: string, { step, verdict, reason, detail, took_ms }: TraceLine): void {
@@ -231,28 +224,24 @@ export class Metrics implements Observer {
   }
 
   #count(name: MetricName, labels: Labels, by = 1): void {
-    (this.#counters.get(name) as Counter).of(labels).add(by);
+    (this.#counters.get(name) as Counter).inc(labels, by);
   }
 
   #observe(name: MetricName, labels: Labels, seconds: number): void {
-    this.#histogram(name).of(labels).observe(seconds);
-  }
-
-  #histogram(name: MetricName): Histogram {
-    return this.#histograms.get(name) as Histogram;
+    (this.#histograms.get(name) as Histogram).observe(labels, seconds);
   }
 
   #gauge(name: MetricName): Gauge {
     return this.#gauges.get(name) as Gauge;
   }
 
-  #register(metric: MetricRecord): void {
-    const { name, kind, labels, sentence } = metric;
-    const registry = this.#registry;
-    if (kind === 'counter') this.#counters.set(name, new Counter(metric, registry));
-    else if (kind === 'histogram') this.#histograms.set(name, new Histogram(metric, registry));
+  #register({ name, kind, labels, sentence, buckets = [] }: MetricRecord): void {
+    const metric = { name, help: sentence, labelNames: [...labels], registers: [this.#registry] };
+    if (kind === 'counter') this.#counters.set(name, new Counter(metric));
+    else if (kind === 'histogram')
+      this.#histograms.set(name, new Histogram({ ...metric, buckets: [...buckets] }));
     else {
-      const gauge = new Gauge({ name, help: sentence, labelNames: [...labels], registers: [registry] });
+      const gauge = new Gauge(metric);
       // Without labels it would begin with 0 before anything was measured.
       if (labels.length === 0) gauge.remove();
       this.#gauges.set(name, gauge);

@@ -1,15 +1,14 @@
+import { fstatSync } from 'node:fs';
 import pino from 'pino';
 import { maskTokens } from '../settings/secret.ts';
 import { sourceLocation } from '../syntax/source-location.ts';
 import { escapeControls } from '../texts/printable.ts';
-import { withPriority } from './journal-stream.ts';
-import { LogFile } from './log-file.ts';
 import { formatLogLine } from './log-line.ts';
-import { LogOutput, standardError } from './log-output.ts';
+import { LogFile, LogOutput, standardError } from './log-output.ts';
 
 export type Log = pino.Logger;
 
-export interface LogOptions {
+interface LogOptions {
   level: string;
   /** The log is also written to this file, one JSON object per line. */
   file?: string | undefined;
@@ -87,4 +86,30 @@ function serializeError(error: unknown, depth = 0): unknown {
     ...(depth === 0 ? { stack: error.stack } : locationOf(error)),
     ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
   };
+}
+
+/** Priorities of syslog(3) for the levels of the log. */
+const PRIORITIES: Readonly<Record<string, number>> = {
+  fatal: 2,
+  error: 3,
+  warn: 4,
+  info: 6,
+  debug: 7,
+  trace: 7,
+};
+
+/**
+ * Whether standard error is connected to the journal of systemd: JOURNAL_STREAM names the device and inode of the stream
+ * (systemd.exec(5)).
+ */
+export function isJournalStream(named: string | undefined): boolean {
+  if (named === undefined) return false;
+  const { dev, ino } = fstatSync(2);
+  return named === `${dev}:${ino}`;
+}
+
+/** A log line with the prefix from which the journal takes its priority (sd-daemon(3)). */
+export function withPriority(line: string): string {
+  const level = /^\{"level":"([a-z]+)"/.exec(line)?.[1] ?? 'info';
+  return `<${PRIORITIES[level] ?? PRIORITIES.info}>${line}`;
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { ConfigurationError } from '../settings/problem.ts';
 import type { Log } from './log.ts';
 
 /** The program of systemd that sends a notification: Node.js has no Unix datagram sockets. */
@@ -9,7 +10,7 @@ const PROGRAM = 'systemd-notify';
 const TIMEOUT_MS = 10_000;
 
 /** The protocol's variables, sd_notify(3) and sd_watchdog_enabled(3). */
-export interface NotifyEnvironment {
+interface NotifyEnvironment {
   NOTIFY_SOCKET?: string | undefined;
   WATCHDOG_USEC?: string | undefined;
   WATCHDOG_PID?: string | undefined;
@@ -17,7 +18,7 @@ export interface NotifyEnvironment {
 }
 
 /** Sends one notification. Rejects if it could not be sent. */
-export type SendNotification = (...assignments: string[]) => Promise<void>;
+type SendNotification = (...assignments: string[]) => Promise<void>;
 
 /**
  * Tells the service manager (systemd) that the daemon is ready, stopping, and alive (sd_notify(3)). It does nothing
@@ -117,4 +118,30 @@ function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number 
 function reasonOf(error: unknown): string {
   const { stderr, message } = error as Error & { stderr?: string };
   return stderr?.trim() || message;
+}
+
+/** The first file descriptor that a service manager passes (sd_listen_fds(3)). */
+const FIRST_FD = 3;
+
+/**
+ * The file descriptor of the listening socket that the service manager passes to this process; null if it passes none.
+ * Removes the variables of the protocol from the environment, so that a program that the daemon starts does not take its
+ * own file descriptor for this socket.
+ * @throws ConfigurationError if it passes more than one socket
+ */
+export function inheritedSocket(env: NodeJS.ProcessEnv = process.env): number | null {
+  const { LISTEN_FDS, LISTEN_PID } = env;
+  for (const name of ['LISTEN_FDS', 'LISTEN_PID', 'LISTEN_FDNAMES']) delete env[name];
+  // The variables may have been inherited from a process for which the sockets were meant.
+  if (LISTEN_PID !== String(process.pid) || LISTEN_FDS === undefined || LISTEN_FDS === '0') return null;
+  if (LISTEN_FDS === '1') return FIRST_FD;
+  throw new ConfigurationError([
+    {
+      setting: 'LISTEN_FDS',
+      value: LISTEN_FDS,
+      source: 'environment',
+      problem: 'is not the number of sockets that the daemon can serve on',
+      right: 'a socket unit with one ListenStream=, as in config/agentd.socket',
+    },
+  ]);
 }

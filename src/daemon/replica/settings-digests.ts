@@ -1,27 +1,8 @@
 import { createHash, createHmac } from 'node:crypto';
-import { isSealingOff, keysIn } from '../identity/encryption-keys.ts';
-import { listedKeys } from '../identity/listed-keys.ts';
+import { isSealingOff, keysIn } from '../identity/key-file.ts';
+import { listedKeys } from '../identity/keys.ts';
 import { Secret } from '../settings/secret.ts';
-import type { Settings } from '../settings/settings.ts';
-
-/**
- * Settings that must be the same in all daemons on one store: they decide about identities, permissions, limits and
- * lifetimes.
- */
-const SHARED = [
-  ...['JWT_ALGORITHM', 'JWT_SECRET_KEY', 'JWT_PUBLIC_KEY', 'JWT_JWKS_URL', 'JWT_ISSUER', 'JWT_AUDIENCE'],
-  ...['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP', 'JWT_CLOCK_SKEW_SECONDS', 'TOKEN_ENCRYPTION_KEY'],
-  ...['SESSION_TTL_SECONDS', 'TRACE_RETENTION_DAYS', 'ACTIONS_RETENTION_DAYS'],
-  ...['INBOX_MAX_ATTEMPTS', 'INBOX_RUN_SECONDS', 'INBOX_SEND_SECONDS'],
-  ...['RATE_LIMIT_TOKEN_MAX', 'RATE_LIMIT_ANONYMOUS_MAX', 'RATE_LIMIT_WINDOW_SECONDS'],
-  ...['LOOP_GUARD_ENABLED', 'LOOP_GUARD_MAX_MESSAGES', 'LOOP_GUARD_WINDOW_SECONDS'],
-  ...['LOOP_GUARD_COOLDOWN_SECONDS', 'LOOP_GUARD_MAX_TURNS_PER_SESSION'],
-  ...['LOOP_GUARD_REPEAT_THRESHOLD', 'LOOP_GUARD_REPEAT_WINDOW_SECONDS'],
-  ...['API_BASE_URL', 'API_PUBLIC_USER_FIELDS', 'GET_USER'],
-] as const satisfies readonly (keyof Settings)[];
-
-/** Settings that hold keys in order, however their lines end. */
-const KEY_LISTS: readonly string[] = ['JWT_SECRET_KEY', 'JWT_PUBLIC_KEY'];
+import { SETTINGS, type Settings } from '../settings/settings.ts';
 
 /** Prefix of the digest of a secret. */
 const SECRET = 'hmac.';
@@ -37,12 +18,15 @@ export function settingsDigests(settings: Settings): Record<string, string> {
   const { TOKEN_ENCRYPTION_KEY: keys } = settings;
   const [key] = keys === undefined || isSealingOff(keys) ? [] : keysIn(keys);
   const digests: Record<string, string> = {};
-  for (const name of SHARED) {
+  for (const { name, shared, ...record } of SETTINGS) {
+    if (!shared) continue;
     const value: unknown = settings[name];
     const isSecret = value instanceof Secret;
     if (isSecret && !key) continue;
+    // Keys in order, however their lines end.
+    const holdsKeys = record.kind === 'string' && record.several;
     const plain = isSecret ? value.reveal() : (value ?? null);
-    const text = `${name}=${JSON.stringify(KEY_LISTS.includes(name) ? listedKeys(String(plain ?? '')) : plain)}`;
+    const text = `${name}=${JSON.stringify(holdsKeys ? listedKeys(String(plain ?? '')) : plain)}`;
     const hash = isSecret && key ? createHmac('sha256', key) : createHash('sha256');
     digests[name] = `${isSecret ? SECRET : ''}${hash.update(text).digest('base64url').slice(0, LENGTH)}`;
   }

@@ -1,5 +1,4 @@
-import type { Credential } from '../identity/identity.ts';
-import type { Principal } from '../identity/principal.ts';
+import type { Credential, Principal } from '../identity/identity.ts';
 import type { Session } from './session.ts';
 import type { SessionState } from './state.ts';
 

@@ -2,9 +2,10 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
-import { SECRET_SHOWN, shown } from './shown.ts';
-import { given, type Place, type Sources, UNREADABLE } from './sources.ts';
-import { readValue, rightForm } from './value.ts';
+import type { KnownRecord } from './records/record.ts';
+import type { Settings } from './settings.ts';
+import { type Given, given, type Place, type Sources, UNREADABLE } from './sources.ts';
+import { readValue, rightForm, SECRET_SHOWN, shown } from './value.ts';
 
 /** The effective value of one setting, and where it comes from. */
 export interface EffectiveSetting {
@@ -29,12 +30,6 @@ export interface Checked {
   problems: readonly SettingProblem[];
 }
 
-/**
- * Settings that name a file or folder that agentd creates. Their values are made absolute here; `~` is the home
- * directory.
- */
-const MADE_PATHS: readonly string[] = ['STATE_DIR', 'LOG_FILE'];
-
 /** Validates each setting separately. cross-checks.ts checks whether they fit together. */
 export function checkRecords(records: readonly SettingRecord[], sources: Sources, place: Place): Checked {
   const problems: SettingProblem[] = [];
@@ -45,7 +40,7 @@ export function checkRecords(records: readonly SettingRecord[], sources: Sources
     if (came.value === UNREADABLE) return { record, value: undefined, source, shown: SECRET_SHOWN };
     const reading = readValue(record, came.value);
     if (reading.ok) {
-      const value = absolute(record.name, reading.value, place);
+      const value = absolute(record, reading.value, place);
       const file = came.file === undefined ? {} : { file: came.file };
       return { record, value, source, ...file, shown: shown(record, value) };
     }
@@ -77,10 +72,96 @@ function defaultOf(record: SettingRecord, place: Place): SettingValue | undefine
   // systemd lists the directories of `StateDirectory=` in this variable. The first of them is the default.
   const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;
-  return value === undefined ? undefined : absolute(record.name, value, place);
+  return value === undefined ? undefined : absolute(record, value, place);
 }
 
-function absolute(name: string, value: SettingValue, { env, cwd }: Place): SettingValue {
-  if (typeof value !== 'string' || !MADE_PATHS.includes(name)) return value;
+function absolute({ made }: KnownRecord, value: SettingValue, { env, cwd }: Place): SettingValue {
+  if (typeof value !== 'string' || !made) return value;
   return resolve(cwd, /^~(?=\/|$)/.test(value) ? join(env.HOME || homedir(), value.slice(1)) : value);
+}
+
+/** Values of `NODE_ENV` under which settings that are meant for development are refused. */
+export const GUARDED: readonly string[] = ['production', 'staging'];
+
+/** The settings as the cross-checks see them: typed values and their sources. Also collects the findings. */
+export class Examination {
+  readonly problems: SettingProblem[] = [];
+  readonly warnings: string[] = [];
+  readonly environment: string;
+  readonly cwd: string;
+  /** Whether the generated settings of `serve --dev` are among the sources. */
+  readonly #dev: boolean;
+  readonly #settings: ReadonlyMap<string, EffectiveSetting>;
+  readonly #sources: Sources;
+
+  constructor(
+    effective: readonly EffectiveSetting[],
+    sources: Sources,
+    { environment, cwd, dev }: { environment: string; cwd: string; dev: boolean },
+  ) {
+    this.#dev = dev;
+    this.#settings = new Map(effective.map((setting) => [setting.record.name, setting]));
+    this.#sources = sources;
+    this.environment = environment;
+    this.cwd = cwd;
+  }
+
+  /**
+   * The value of a setting. Undefined if the setting is not set, or if its value is wrong. A wrong value has been
+   * reported.
+   */
+  value<K extends keyof Settings>(name: K): Settings[K] | undefined {
+    return this.#settings.get(name)?.value as Settings[K] | undefined;
+  }
+
+  /** Whether a value was given, right or wrong. */
+  isGiven(name: keyof Settings): boolean {
+    return this.#came(name) !== undefined;
+  }
+
+  /** The settings of kind `url` that have a valid value. */
+  addresses(): { name: string; value: string }[] {
+    return [...this.#settings.values()].flatMap(({ record: { name, kind }, value }) =>
+      kind === 'url' && typeof value === 'string' ? [{ name, value }] : [],
+    );
+  }
+
+  get guarded(): boolean {
+    return GUARDED.includes(this.environment);
+  }
+
+  /**
+   * Whether token checks may be switched off: only if NODE_ENV is `development` or `test`, so that they stay on with a
+   * misspelled NODE_ENV, or without any. With `serve --dev`, any NODE_ENV except `production` and `staging` is enough.
+   */
+  get developing(): boolean {
+    if (this.guarded) return false;
+    return this.#dev || this.environment === 'development' || this.environment === 'test';
+  }
+
+  refuse(name: keyof Settings, problem: string, right: string): void {
+    const record = this.#settings.get(name)?.record;
+    const came = this.#came(name);
+    this.problems.push({
+      setting: name,
+      value: came === undefined || record === undefined ? null : shown(record, came.value),
+      source: came?.source ?? null,
+      problem,
+      right,
+    });
+  }
+
+  /** Reports that a setting is missing although another setting needs it. */
+  demand(name: keyof Settings, why: string): void {
+    const record = this.#settings.get(name)?.record;
+    if (record !== undefined && !this.isGiven(name)) this.problems.push(notSet(record, why));
+  }
+
+  warn(text: string): void {
+    this.warnings.push(text);
+  }
+
+  #came(name: string): Given | undefined {
+    return given(this.#sources, name);
+  }
 }

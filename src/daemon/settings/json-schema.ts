@@ -1,9 +1,6 @@
 import type { ChannelText, SettingRecord } from '../../channel/index.ts';
-import { fileSettingOf } from './file-setting.ts';
-import type { SettingGroup } from './reference.ts';
-import { SOURCES_SCHEMA } from './sources-schema.ts';
-import { textsSchema } from './texts-reference.ts';
-import { rightForm } from './value.ts';
+import { type SettingGroup, textsSchema } from './reference.ts';
+import { fileSettingOf, rightForm } from './value.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -89,9 +86,8 @@ function form(record: SettingRecord): JsonSchema {
       if (record.several) return { type: ['string', 'array'], items: { type: 'string' } };
       return { type: 'string', ...(record.pattern ? { pattern: record.pattern.source } : {}) };
     case 'integer':
-      return { type: 'integer', minimum: record.min, maximum: record.max };
     case 'number':
-      return { type: 'number', minimum: record.min, maximum: record.max };
+      return { type: record.kind, minimum: record.min, maximum: record.max };
     case 'boolean':
       return { type: 'boolean' };
     case 'choice':
@@ -102,3 +98,176 @@ function form(record: SettingRecord): JsonSchema {
       return { type: 'string', format: 'uri', pattern: '^https?://' };
   }
 }
+
+const TEXT = { type: 'string', minLength: 1 };
+const TEXTS = { type: 'object', additionalProperties: { type: 'string' } };
+const EITHER_CREDENTIALS = { enum: ['user-or-default', 'user', 'default', 'none', 'exchange'] };
+
+const NAME = { ...TEXT, description: 'Prefix of the names of its tools; each source has its own.' };
+const CREDENTIALS = { ...EITHER_CREDENTIALS, description: 'Whose credentials the calls carry.' };
+const CREDENTIAL = {
+  type: 'object',
+  description: 'Where requests carry the credential. Default: Authorization: Bearer.',
+  properties: {
+    header: { ...TEXT, description: 'Name of the header.' },
+    scheme: { ...TEXT, description: 'The word before the token.' },
+    cookie: { ...TEXT, description: 'Name of the cookie.' },
+  },
+  additionalProperties: false,
+};
+const SECRETS = {
+  type: 'array',
+  items: { ...TEXT, pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+  description: `Settings that this entry may refer to as \${SETTING}. Their values come from the environment, from .env or from NAME_FILE.`,
+};
+const HEADERS = { ...TEXTS, description: 'Headers of every request, such as an API key.' };
+const TIMEOUT = {
+  type: 'integer',
+  minimum: 1,
+  maximum: 600,
+  description: 'How long one call may take, if the server reports progress.',
+};
+const EXCHANGE = {
+  type: 'object',
+  description: "Where the person's token is exchanged for another one (RFC 8693).",
+  properties: {
+    url: { ...TEXT, format: 'uri', pattern: '^https?://' },
+    client_id: TEXT,
+    client_secret: TEXT,
+    audience: TEXT,
+  },
+  required: ['url', 'client_id', 'client_secret', 'audience'],
+  additionalProperties: false,
+};
+
+const TOOL = {
+  effect: { enum: ['read', 'write'], description: 'Whether a call changes anything.' },
+  as: {
+    ...TEXT,
+    pattern: '^[A-Za-z0-9_-]{1,64}$',
+    description: 'The name of the tool, instead of the generated one.',
+  },
+  credentials: CREDENTIALS,
+  confirm: { enum: ['always', 'never'], description: 'Whether the person must confirm each call.' },
+  summary: {
+    ...TEXT,
+    description: 'The action in the question for confirmation, with {parameter} filled in.',
+  },
+  public: {
+    description: 'Top-level fields of a result that may be shown under default credentials.',
+    anyOf: [{ const: 'all' }, { type: 'array', items: TEXT }],
+  },
+  bind: { ...TEXTS, description: "Parameters, and the claims of the person's token that fill them." },
+  hide: {
+    type: 'array',
+    items: TEXT,
+    description: 'Bound parameters that the question for confirmation does not show.',
+  },
+  idempotent: { type: 'boolean', description: 'Whether repeating a call has no further effect.' },
+};
+
+function toolsOf(properties: object): object {
+  return {
+    type: 'object',
+    description: 'Only the listed operations or tools are offered.',
+    minProperties: 1,
+    additionalProperties: {
+      type: ['object', 'null'],
+      properties: { ...TOOL, ...properties },
+      additionalProperties: false,
+    },
+  };
+}
+
+const MCP_TOOLS = toolsOf({});
+
+function entry(properties: Readonly<Record<string, object>>, required: readonly string[]) {
+  return { type: 'object', properties, required, additionalProperties: false };
+}
+
+/** The keys of each kind of entry, by the key that every entry of the kind has. */
+const ENTRIES = {
+  openapi: entry(
+    {
+      openapi: { ...TEXT, description: 'Path of an OpenAPI document (3.0 or 3.1), JSON or YAML.' },
+      name: NAME,
+      base_url: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Default: API_BASE_URL.' },
+      credentials: CREDENTIALS,
+      credential: CREDENTIAL,
+      exchange: EXCHANGE,
+      headers: HEADERS,
+      secrets: SECRETS,
+      operations: toolsOf({
+        idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
+        parameters: {
+          type: 'object',
+          description: 'Path parameters, and what their values may be.',
+          additionalProperties: {
+            type: 'object',
+            properties: {
+              allow_slash: { type: 'boolean', description: 'Whether a value may contain a slash.' },
+            },
+            additionalProperties: false,
+          },
+        },
+      }),
+    },
+    ['openapi', 'name', 'operations'],
+  ),
+  mcp: entry(
+    {
+      mcp: { ...TEXT, format: 'uri', pattern: '^https?://', description: 'Address of an MCP server.' },
+      name: NAME,
+      credentials: CREDENTIALS,
+      credential: CREDENTIAL,
+      list_credentials: {
+        enum: ['headers', 'exchange'],
+        description: 'The credential with which the tools are listed, and nothing else.',
+      },
+      exchange: EXCHANGE,
+      headers: HEADERS,
+      secrets: SECRETS,
+      timeout_seconds: TIMEOUT,
+      tools: MCP_TOOLS,
+    },
+    ['mcp', 'name', 'tools'],
+  ),
+  command: entry(
+    {
+      command: {
+        type: 'array',
+        items: TEXT,
+        minItems: 1,
+        description: 'An MCP server that agentd starts.',
+      },
+      env: { ...TEXTS, description: 'Its environment.' },
+      name: NAME,
+      credentials: { const: 'none' },
+      secrets: SECRETS,
+      timeout_seconds: TIMEOUT,
+      tools: MCP_TOOLS,
+    },
+    ['command', 'name', 'tools'],
+  ),
+  module: entry(
+    { module: { ...TEXT, description: 'A path, or the name of a package.' }, credential: CREDENTIAL },
+    ['module'],
+  ),
+};
+
+/** The keys that an entry of this kind may have. */
+export function entryKeys(kind: keyof typeof ENTRIES): string[] {
+  return Object.keys(ENTRIES[kind].properties);
+}
+
+/** JSON Schema of the key `tools` of the configuration file, for editors (src/daemon/settings/configure/tools checks it). */
+const SOURCES_SCHEMA: JsonSchema = {
+  title: 'tools',
+  description:
+    'Where the tools of the agent come from: APIs with an OpenAPI document, MCP servers, and modules.',
+  type: 'array',
+  default: [],
+  items: {
+    anyOf: Object.values(ENTRIES),
+  },
+};

@@ -1,5 +1,5 @@
 /** The candidate that a misspelled word most likely meant, and by how many typos it differs. */
-export interface Near {
+interface Near {
   name: string;
   /** Letters that are missing, added, replaced, or swapped with their neighbor. */
   distance: number;

@@ -1,9 +1,7 @@
 import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
-import { fileSettingOf } from './file-setting.ts';
+import { type TextRecord, textRecords } from '../texts/text-records.ts';
 import { SETTINGS } from './settings.ts';
-import { shown } from './shown.ts';
-import { textsReference } from './texts-reference.ts';
-import { rightForm } from './value.ts';
+import { fileSettingOf, rightForm, shown } from './value.ts';
 
 /** Settings that are listed together. */
 export interface SettingGroup {
@@ -51,4 +49,158 @@ function defaultInWords(record: SettingRecord): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** The texts with their defaults, for a terminal (`agentd config reference`). */
+function textsReference(own: readonly ChannelText[]): string {
+  const entries = Object.entries(textRecords(own)).map(
+    ([name, record]) => `texts.LANGUAGE.${name}\n    ${record.sentence}\n    Default ${defaultOf(record)}.\n`,
+  );
+  return ['Texts\n', ...entries].join('\n');
+}
+
+/** The default as JSON, which is also YAML. */
+export function defaultOf({ default: text }: TextRecord): string {
+  return JSON.stringify(text).replaceAll('","', '", "');
+}
+
+/** JSON Schema of `texts` in the configuration file. */
+export function textsSchema(own: readonly ChannelText[]): JsonSchema {
+  const records = Object.entries(textRecords(own));
+  return {
+    title: 'texts',
+    description: 'Texts that people see, by language and then by name. They replace the defaults.',
+    type: 'object',
+    default: {},
+    propertyNames: { pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$' },
+    additionalProperties: {
+      type: 'object',
+      properties: Object.fromEntries(records.map(([name, record]) => [name, schemaOf(record)])),
+      additionalProperties: false,
+    },
+  };
+}
+
+function schemaOf(record: TextRecord): JsonSchema {
+  const about = { description: record.sentence, default: record.default };
+  const word = { type: 'string', minLength: 1, maxLength: 100 };
+  if (record.kind === 'words') return { ...about, type: ['array', 'string'], items: word, minItems: 1 };
+  const limit = record.limit === null ? {} : { maxLength: record.limit };
+  const parts = record.placeholders.map((name) => ({ pattern: `\\{${name}\\}` }));
+  return {
+    ...about,
+    type: 'string',
+    minLength: 1,
+    ...limit,
+    ...(parts.length === 0 ? {} : { allOf: parts }),
+  };
+}
+
+/** An example in which every line is a comment. */
+const TEXTS_EXAMPLE = `
+# texts:
+#   de:
+#     confirm: ['ja', 'ok', 'ja bitte']
+#     decline: ['nein', 'abbrechen']
+#     confirm_question: 'Bitte bestätigen: {action}'
+#     confirm_how: 'Antworten Sie „{confirm}“ oder „{decline}“.'`.trim();
+
+/** Width of comments, in characters. */
+const WIDTH = 100;
+
+const HEAD = [
+  'Configuration of agentd: every setting, at its default. Remove the # from a line to change it.',
+  'The program reads agentd.yaml in its working directory, or the file of --config FILE.',
+  'Each setting can also be set in the environment or in .env, under the same name; the environment has priority.',
+  'Keep secrets in the environment or in .env. `agentd config check` lists mistakes, `agentd config show` shows the effective values.',
+];
+
+const PLUGINS = [
+  'Channels in addition to the bundled ones: paths relative to this file, or names of installed packages.',
+  'An entry may also be { path: ./channels/telex.ts, name: telex }, which checks the name.',
+];
+
+const TOOLS = [
+  'Sources of tools: APIs with an OpenAPI document, MCP servers, and modules of your own; see agentd-agent(7).',
+];
+
+const TOOLS_EXAMPLE = `
+# tools:
+#   - openapi: ./shop.openapi.yaml
+#     name: shop
+#     operations:
+#       listOrders: { bind: { customer: sub } }
+#       getProduct: { public: all }
+#       cancelOrder: { summary: 'Cancel order {id}', idempotency_header: Idempotency-Key }
+#   - mcp: https://docs.example.com/mcp
+#     name: docs
+#     secrets: [SHOP_DOCS_KEY]
+#     headers: { X-Api-Key: '\${SHOP_DOCS_KEY}' }
+#     tools: { search: { effect: read } }
+#   - module: ./tools/refund.ts`.trim();
+
+const TEXTS = ['Texts that people see, by language and name; `agentd config reference` lists them.'];
+
+/**
+ * The example configuration file (`config/agentd.example.yaml`): YAML in which every line is a comment.
+ * @param values settings that the file sets, including `NAME_FILE` of a secret; their lines are not comments.
+ */
+export function exampleFile(
+  groups: readonly SettingGroup[],
+  values: ReadonlyMap<string, unknown> = new Map(),
+): string {
+  const sections = groups.map(({ title, records }) =>
+    [`# ---- ${title} ----`, ...records.map((record) => exampleEntry(record, values).join('\n'))].join(
+      '\n\n',
+    ),
+  );
+  const plugins = ['# ---- Plugins ----', '', ...comment(PLUGINS), '# plugins: []'].join('\n');
+  const tools = ['# ---- Tools ----', '', ...comment(TOOLS), TOOLS_EXAMPLE].join('\n');
+  const texts = ['# ---- Texts ----', '', ...comment(TEXTS), TEXTS_EXAMPLE].join('\n');
+  return `${[comment(HEAD).join('\n'), ...sections, plugins, tools, texts].join('\n\n')}\n`;
+}
+
+function exampleEntry(record: SettingRecord, values: ReadonlyMap<string, unknown>): string[] {
+  const example = record.example === undefined ? [] : [`Example: ${yaml(exampleValue(record))}`];
+  const set = [record.name, fileSettingOf(record.name)].find((name) => values.has(name));
+  return [
+    ...comment([record.sentence, `(${formOf(record)})`, ...example]),
+    set === undefined
+      ? `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`
+      : `${set}: ${yaml(values.get(set))}`,
+  ];
+}
+
+function exampleValue({ kind, example = '' }: SettingRecord): unknown {
+  if (kind === 'list') return example.split(',');
+  return kind === 'integer' || kind === 'number' ? Number(example) : example;
+}
+
+/** Writes a value as YAML: a plain word without quotes, and any other value as JSON, which is also YAML. */
+function yaml(value: unknown): string {
+  return typeof value === 'string' && /^[A-Za-z/~][\w./~-]*$/.test(value) && !RESERVED.test(value)
+    ? value
+    : JSON.stringify(value);
+}
+
+/** Words that some versions of YAML do not read as strings. */
+const RESERVED = /^(?:true|false|yes|no|on|off|null|~)$/i;
+
+/** `##` distinguishes a comment from a setting that is commented out. */
+function comment(paragraphs: readonly string[]): string[] {
+  return paragraphs.flatMap((paragraph) => wrap(paragraph).map((line) => `## ${line}`));
+}
+
+function wrap(text: string): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
 }

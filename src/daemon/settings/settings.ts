@@ -1,24 +1,30 @@
-import type { SettingRecord } from '../../channel/index.ts';
 import { AGENT_RECORDS } from './records/agent-records.ts';
 import { IDENTITY_RECORDS } from './records/identity-records.ts';
-import { LIMIT_RECORDS } from './records/limit-records.ts';
+import type { KnownRecord } from './records/record.ts';
 import { SERVER_RECORDS } from './records/server-records.ts';
-import { STORE_RECORDS } from './records/store-records.ts';
+import { LIMIT_RECORDS, STORE_RECORDS } from './records/store-records.ts';
 import { TELEMETRY_RECORDS } from './records/telemetry-records.ts';
 import type { Secret } from './secret.ts';
 
-/**
- * The daemon's own settings, one record each (agentd-settings(5)), in the order of the manual page. The settings of a
- * channel are in its plugin.
- */
-export const SETTINGS = [
+const RECORDS = {
   ...SERVER_RECORDS,
   ...IDENTITY_RECORDS,
   ...STORE_RECORDS,
   ...LIMIT_RECORDS,
   ...AGENT_RECORDS,
   ...TELEMETRY_RECORDS,
-] as const satisfies readonly SettingRecord[];
+};
+
+/**
+ * The daemon's own settings, one record each (agentd-settings(5)), in the order of the manual page. The settings of a
+ * channel are in its plugin.
+ */
+export const SETTINGS = Object.entries<RecordBody>(RECORDS).map(([name, record]) => ({
+  ...record,
+  name: name as keyof Settings,
+}));
+
+type RecordBody = KnownRecord extends infer R ? (R extends KnownRecord ? Omit<R, 'name'> : never) : never;
 
 type ValueOf<R> = R extends { secret: true }
   ? Secret
@@ -36,7 +42,7 @@ type Always<R> = R extends { default: unknown } | { required: true } ? true : fa
 
 /** The daemon's settings after validation. A setting without a default may be undefined. */
 export type Settings = {
-  readonly [R in (typeof SETTINGS)[number] as R['name']]: Always<R> extends true
-    ? ValueOf<R>
-    : ValueOf<R> | undefined;
+  readonly [Name in keyof typeof RECORDS]: Always<(typeof RECORDS)[Name]> extends true
+    ? ValueOf<(typeof RECORDS)[Name]>
+    : ValueOf<(typeof RECORDS)[Name]> | undefined;
 };

@@ -1,4 +1,5 @@
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
+import type { KnownRecord } from './records/record.ts';
 import { Secret } from './secret.ts';
 
 /** A value after validation, or what is wrong with it. */
@@ -7,22 +8,11 @@ export type Reading = { ok: true; value: SettingValue } | { ok: false; problem: 
 const TRUE = ['true', 'yes', 'on', '1'];
 const FALSE = ['false', 'no', 'off', '0'];
 
-/** Other names of choices: level names of other loggers (LOG_LEVEL), and former names. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  WARNING: 'WARN',
-  CRITICAL: 'FATAL',
-  // The former name of a value of REDIS_DURABILITY.
-  DEFAULT: 'EVERYSEC',
-};
-
-/** Addresses that may have a query, because they are fetched unchanged. */
-const WHOLE_ADDRESSES: readonly string[] = ['JWT_JWKS_URL'];
-
 /**
  * Checks one value against its record. In the environment all values are strings; in a configuration file numbers,
  * booleans and lists may be native. Secrets are returned as `Secret`.
  */
-export function readValue(record: SettingRecord, raw: unknown): Reading {
+export function readValue(record: KnownRecord, raw: unknown): Reading {
   const reading = readPlain(record, raw);
   if (!reading.ok || !record.secret) return reading;
   // White space may belong to a secret, so no character is removed.
@@ -30,15 +20,16 @@ export function readValue(record: SettingRecord, raw: unknown): Reading {
 }
 
 /** What a value of this record looks like, in words. */
-export function rightForm(record: SettingRecord): string {
+export function rightForm(record: KnownRecord): string {
   switch (record.kind) {
     case 'string':
       if (record.several) return 'a string, or several: one per line, or a list in the configuration file';
       return record.pattern ? `a string of the form ${record.pattern.source}` : 'a string';
     case 'integer':
-      return `a whole number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
-    case 'number':
-      return `a number from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
+    case 'number': {
+      const what = record.kind === 'integer' ? 'a whole number' : 'a number';
+      return `${what} from ${record.min} to ${record.max}${record.unit ? `, in ${record.unit}` : ''}`;
+    }
     case 'boolean':
       return 'true or false (also yes/no, on/off, 1/0)';
     case 'choice':
@@ -46,28 +37,27 @@ export function rightForm(record: SettingRecord): string {
     case 'list':
       return 'a list, separated by commas';
     case 'url':
-      return WHOLE_ADDRESSES.includes(record.name)
+      return record.query
         ? 'an http or https address without credentials'
         : 'an http or https address without credentials, query and fragment';
   }
 }
 
-function readPlain(record: SettingRecord, raw: unknown): Reading {
+function readPlain(record: KnownRecord, raw: unknown): Reading {
   switch (record.kind) {
     case 'string':
       return readText(record, record.several && Array.isArray(raw) ? linesOf(raw) : raw);
     case 'integer':
-      return readInteger(record, raw);
     case 'number':
       return readNumber(record, raw);
     case 'boolean':
       return readBoolean(raw);
     case 'choice':
-      return readChoice(record.choices, raw);
+      return readChoice(record, raw);
     case 'list':
       return readList(raw);
     case 'url':
-      return readUrl(record.name, raw);
+      return readUrl(record, raw);
   }
 }
 
@@ -88,17 +78,12 @@ function linesOf(items: readonly unknown[]): unknown {
   return items.length > 0 && items.every((item) => typeof item === 'string') ? items.join('\n') : items;
 }
 
-function readInteger({ min, max }: { min: number; max: number }, raw: unknown): Reading {
-  const value = typeof raw === 'string' && /^\s*-?\d+\s*$/.test(raw) ? Number(raw) : raw;
-  if (typeof value !== 'number' || !Number.isInteger(value)) return wrong('is not a whole number');
-  if (value < min) return wrong(`is less than ${min}`);
-  if (value > max) return wrong(`is more than ${max}`);
-  return { ok: true, value };
-}
-
-function readNumber({ min, max }: { min: number; max: number }, raw: unknown): Reading {
-  const value = typeof raw === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : raw;
-  if (typeof value !== 'number' || !Number.isFinite(value)) return wrong('is not a number');
+function readNumber({ kind, min, max }: { kind: string; min: number; max: number }, raw: unknown): Reading {
+  const isWhole = kind === 'integer';
+  const written = isWhole ? /^\s*-?\d+\s*$/ : /^\s*-?\d+(\.\d+)?\s*$/;
+  const value = typeof raw === 'string' && written.test(raw) ? Number(raw) : raw;
+  if (typeof value !== 'number' || !(isWhole ? Number.isInteger(value) : Number.isFinite(value)))
+    return wrong(isWhole ? 'is not a whole number' : 'is not a number');
   if (value < min) return wrong(`is less than ${min}`);
   if (value > max) return wrong(`is more than ${max}`);
   return { ok: true, value };
@@ -111,10 +96,15 @@ function readBoolean(raw: unknown): Reading {
   return wrong('is neither true nor false');
 }
 
-function readChoice(choices: readonly string[], raw: unknown): Reading {
+function readChoice(
+  { choices, synonyms = {} }: { choices: readonly string[]; synonyms?: Readonly<Record<string, string>> },
+  raw: unknown,
+): Reading {
   if (typeof raw !== 'string') return wrong('is not a string');
   const word = raw.trim().toUpperCase();
-  const value = choices.find((choice) => [word, SYNONYMS[word]].includes(choice.toUpperCase()));
+  const value = choices.find((choice) =>
+    [word, synonyms[word]?.toUpperCase()].includes(choice.toUpperCase()),
+  );
   return value === undefined ? wrong('is not one of the known values') : { ok: true, value };
 }
 
@@ -124,17 +114,73 @@ function readList(raw: unknown): Reading {
   return { ok: true, value: items.map((item) => item.trim()).filter((item) => item !== '') };
 }
 
-function readUrl(name: string, raw: unknown): Reading {
+function readUrl({ query }: { query?: boolean }, raw: unknown): Reading {
   const text = typeof raw === 'string' ? raw.trim() : '';
   const url = URL.parse(text);
   if (url === null) return wrong('is not an address');
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return wrong('is not an http or https address');
   if (url.username !== '' || url.password !== '') return wrong('contains credentials');
   if (text.includes('#')) return wrong('has a fragment (#)');
-  if (text.includes('?') && !WHOLE_ADDRESSES.includes(name)) return wrong('has a query (?)');
+  if (text.includes('?') && !query) return wrong('has a query (?)');
   return { ok: true, value: text };
 }
 
 function wrong(problem: string): Reading {
   return { ok: false, problem };
+}
+
+/** Maximum number of characters of a value that a problem or a table shows. */
+const SHOWN_MAX = 200;
+
+/** Shown instead of a secret. */
+export const SECRET_SHOWN = '[secret]';
+
+/** A value as people may see it, after validation or as it was given. Undefined is shown as `-`. */
+export function shown(
+  record: Pick<SettingRecord, 'secret'>,
+  value: SettingValue | undefined | unknown,
+): string {
+  if (value === undefined) return '-';
+  if (record.secret) return SECRET_SHOWN;
+  const text =
+    typeof value === 'string'
+      ? value
+      : Array.isArray(value) && value.every((item) => typeof item === 'string')
+        ? value.join(',')
+        : JSON.stringify(value);
+  return bounded(withoutSecrets(text));
+}
+
+/**
+ * The value of a setting that is not a secret, without secrets that it should not contain: the credentials of an
+ * address, or a private key. They are not shown even if the value is refused because of them.
+ */
+export function withoutSecrets(text: string): string {
+  return text
+    .replace(/(\w:\/\/)[^/?#@\s]*@/g, '$1[secret]@')
+    .replace(/-----BEGIN [A-Z ]*PRIVATE KEY-----.*/s, SECRET_SHOWN);
+}
+
+function bounded(text: string): string {
+  const characters = [...text];
+  return characters.length > SHOWN_MAX ? `${characters.slice(0, SHOWN_MAX).join('')}…` : text;
+}
+
+/** The setting that names the file of a secret: `JWT_SECRET_KEY_FILE`. */
+export function fileSettingOf(secret: string): string {
+  return `${secret}_FILE`;
+}
+
+/** Minimum length of a masked secret, in characters. A shorter secret could also occur in unrelated words. */
+const SECRET_MIN = 6;
+
+/**
+ * Masks secrets in a text that agentd did not write.
+ * @param values values of settings; each one that is a secret is masked
+ */
+export function maskSecrets(text: string, values: readonly unknown[]): string {
+  return values
+    .flatMap((value) => (value instanceof Secret ? [value.reveal().trim()] : []))
+    .filter((secret) => secret.length >= SECRET_MIN)
+    .reduce((rest, secret) => rest.replaceAll(secret, SECRET_SHOWN), text);
 }

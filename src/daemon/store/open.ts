@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { Log } from '../process/log.ts';
-import { memoryBackend } from '../settings/memory-backend.ts';
-import { sessionBackend } from '../settings/session-backend.ts';
+import { memoryBackend, sessionBackend } from '../settings/backends.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
 import type { MemoryStore } from './memories.ts';

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { version } from '../files/version.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { parsePairs } from './parse-pairs.ts';
 
 /** The values of OTEL_EXPORTER_OTLP_PROTOCOL. */
 export const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
@@ -20,32 +19,9 @@ export const SAMPLERS = [
 export type SamplerName = (typeof SAMPLERS)[number];
 
 /** How spans are collected and exported. */
-export interface TelemetryOptions {
-  /** The address that exports are sent to. */
-  url: string;
-  protocol: (typeof PROTOCOLS)[number];
-  headers: Readonly<Record<string, Secret>>;
-  timeout_ms: number;
-  compression: (typeof COMPRESSIONS)[number];
-  /** Paths of PEM files. */
-  tls: { ca: string | undefined; cert: string | undefined; key: string | undefined };
-  /** Attributes that all spans share. */
-  resource: Readonly<Record<string, string>>;
-  sampler: SamplerName;
-  sampler_ratio: number;
-  batches: {
-    maxQueueSize: number;
-    maxExportBatchSize: number;
-    scheduledDelayMillis: number;
-    exportTimeoutMillis: number;
-  };
-  /** Whether `traceparent` is read from requests and sent to downstream systems. */
-  propagates: boolean;
-  takesContent: boolean;
-  version: string;
-}
+export type TelemetryOptions = ReturnType<typeof telemetryOptions>;
 
-export type TelemetrySettings = Pick<Settings, Extract<keyof Settings, `OTEL_${string}`>>;
+type TelemetrySettings = Pick<Settings, Extract<keyof Settings, `OTEL_${string}`>>;
 
 type Switches = Pick<
   TelemetrySettings,
@@ -65,18 +41,19 @@ export function exportsTraces(settings: Partial<Switches>): boolean {
 }
 
 /** Reads validated settings for which `exportsTraces` is true. */
-export function telemetryOptions(settings: TelemetrySettings): TelemetryOptions {
+export function telemetryOptions(settings: TelemetrySettings) {
   return {
     url: settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? belowEndpoint(settings.OTEL_EXPORTER_OTLP_ENDPOINT),
     protocol: (settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ??
-      settings.OTEL_EXPORTER_OTLP_PROTOCOL) as TelemetryOptions['protocol'],
+      settings.OTEL_EXPORTER_OTLP_PROTOCOL) as (typeof PROTOCOLS)[number],
     headers: {
       ...headersOf(settings.OTEL_EXPORTER_OTLP_HEADERS),
       ...headersOf(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
     },
     timeout_ms: settings.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? settings.OTEL_EXPORTER_OTLP_TIMEOUT,
     compression: (settings.OTEL_EXPORTER_OTLP_TRACES_COMPRESSION ??
-      settings.OTEL_EXPORTER_OTLP_COMPRESSION) as TelemetryOptions['compression'],
+      settings.OTEL_EXPORTER_OTLP_COMPRESSION) as (typeof COMPRESSIONS)[number],
+    /** Paths of PEM files. */
     tls: {
       ca: settings.OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE ?? settings.OTEL_EXPORTER_OTLP_CERTIFICATE,
       cert:
@@ -93,6 +70,7 @@ export function telemetryOptions(settings: TelemetrySettings): TelemetryOptions 
       scheduledDelayMillis: settings.OTEL_BSP_SCHEDULE_DELAY,
       exportTimeoutMillis: settings.OTEL_BSP_EXPORT_TIMEOUT,
     },
+    /** Whether `traceparent` is read from requests and sent to downstream systems. */
     propagates: settings.OTEL_PROPAGATORS.includes('tracecontext'),
     takesContent: settings.OTEL_GENAI_CAPTURE_CONTENT,
     version: version(),
@@ -109,7 +87,11 @@ function headersOf(text: Secret | undefined): Record<string, Secret> {
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), new Secret(value)]));
 }
 
-function resourceOf({ OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES = '' }: TelemetrySettings) {
+/** Attributes that all spans share. */
+function resourceOf({
+  OTEL_SERVICE_NAME,
+  OTEL_RESOURCE_ATTRIBUTES = '',
+}: TelemetrySettings): Readonly<Record<string, string>> {
   return {
     'service.name': 'agentd',
     'service.version': version(),
@@ -117,4 +99,25 @@ function resourceOf({ OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES = '' }: Teleme
     ...Object.fromEntries(parsePairs(OTEL_RESOURCE_ATTRIBUTES) ?? []),
     ...(OTEL_SERVICE_NAME === undefined ? {} : { 'service.name': OTEL_SERVICE_NAME }),
   };
+}
+
+/**
+ * Reads a list `name=value,name=value`, the form of OTEL_EXPORTER_OTLP_HEADERS and OTEL_RESOURCE_ATTRIBUTES. Names and
+ * values may be percent-encoded.
+ * @returns null if the text is not of that form.
+ */
+export function parsePairs(text: string): (readonly [name: string, value: string])[] | null {
+  const pairs: (readonly [string, string])[] = [];
+  for (const item of text.split(',')) {
+    if (item.trim() === '') continue;
+    const end = item.indexOf('=');
+    const name = item.slice(0, end).trim();
+    if (end < 1 || name === '') return null;
+    try {
+      pairs.push([decodeURIComponent(name), decodeURIComponent(item.slice(end + 1).trim())]);
+    } catch {
+      return null;
+    }
+  }
+  return pairs;
 }

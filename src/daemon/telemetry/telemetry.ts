@@ -16,9 +16,7 @@ import type { Log } from '../process/log.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
 import type { BegunMessage, MessageSpan, Span, SpanSubject } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
-import { createExporter } from './exporter.ts';
-import { ReportingExporter } from './reporting-exporter.ts';
-import { createSampler, heedParent } from './sampler.ts';
+import { createExporter, createSampler, heedParent, ReportingExporter } from './exporter.ts';
 import {
   attributesOf,
   contentAttributes,

@@ -19,7 +19,7 @@ export interface ProseRecord {
   limit: number | null;
 }
 
-export interface WordsRecord {
+interface WordsRecord {
   kind: 'words';
   sentence: string;
   /** Only the first word is shown, but all of them are accepted. */

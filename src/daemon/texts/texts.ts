@@ -1,5 +1,4 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
-import { foldText } from './fold-text.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
 /** Texts that replace the defaults, by name. */
@@ -159,4 +158,18 @@ function tagsOf(locale: string): string[] {
     .split(/[-_]/)
     .filter((part) => part !== '');
   return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'));
+}
+
+/** Matches ASCII words with single spaces between them, like most messages. Their spellings can differ only in case. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
+/**
+ * The form that two spellings of a text share: trimmed, case-folded, white space collapsed.
+ *
+ * In lower case, `STRASSE` and `straße` still differ; in upper case, `ẞ` and `ß` differ; and a sigma at the end of a
+ * word has another form. Converting to both cases makes all spellings of a word equal.
+ */
+export function foldText(text: string): string {
+  if (PLAIN.test(text)) return text.toLowerCase();
+  return text.trim().replace(/\s+/g, ' ').toLowerCase().toUpperCase().toLowerCase();
 }

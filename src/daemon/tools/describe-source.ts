@@ -1,4 +1,4 @@
-import { isLoopback } from '../settings/loopback.ts';
+import { isLoopback } from '../settings/addresses.ts';
 import { Secret } from '../settings/secret.ts';
 import { BEARER, type CredentialForm } from './downstream/credential-form.ts';
 import type { McpEntry, OpenApiEntry, SourceEntry } from './source-entry.ts';

@@ -1,4 +1,4 @@
-import { isInexact, mayBeInexact } from '../syntax/exact-json.ts';
+import { isInexact, mayBeInexact } from '../syntax/json.ts';
 import { nestsDeeper } from './nests-deeper.ts';
 
 type ReadArguments = { ok: true; args: Record<string, unknown> } | { ok: false; message: string };

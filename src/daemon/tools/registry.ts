@@ -1,5 +1,5 @@
 import type { Log } from '../process/log.ts';
-import { memoryBackend } from '../settings/memory-backend.ts';
+import { memoryBackend } from '../settings/backends.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { admitTool } from './admit-tool.ts';

@@ -1,7 +1,7 @@
 import { webcrypto } from 'node:crypto';
 import { compactVerify } from 'jose';
 import { importKeys } from '../../../src/daemon/identity/keys.ts';
-import { createValidator } from '../../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import { createLog } from '../../../src/daemon/process/log.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';

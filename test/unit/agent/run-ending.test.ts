@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adviceFor } from '../../../src/cli/advice.ts';
-import { traceInWords } from '../../../src/cli/trace-view.ts';
+import { traceInWords } from '../../../src/cli/message-traces.ts';
 import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { createLlm } from '../../../src/daemon/agent/llm.ts';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import { openSeal } from '../../../src/daemon/identity/open-seal.ts';
+import { openSeal } from '../../../src/daemon/identity/seal.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Command } from '../../../src/cli/command.ts';
+import type { CommandRecord } from '../../../src/cli/command.ts';
 import { command as audit } from '../../../src/cli/commands/audit.ts';
 import { command as resetGuard } from '../../../src/cli/commands/guard-reset.ts';
 import { command as discard } from '../../../src/cli/commands/inbox-discard.ts';
@@ -10,13 +10,13 @@ import { command as retry } from '../../../src/cli/commands/inbox-retry.ts';
 import { command as removeLink } from '../../../src/cli/commands/link-remove.ts';
 import { command as restore } from '../../../src/cli/commands/restore.ts';
 import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
-import { systemUser } from '../../../src/daemon/admin/audit.ts';
+import { systemUser } from '../../../src/daemon/admin/who.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 
 import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
-import { capturedOutput } from './captured-output.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 // agentd-audit(1) lists the commands that add a line to the audit log. The lines of `person`, `keys`, `memory` and
@@ -42,9 +42,9 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-async function run(command: Command, args: string[], options: Record<string, unknown> = {}) {
+async function run(command: CommandRecord, args: string[], options: Record<string, unknown> = {}) {
   const { out, stdout } = capturedOutput({ json: true });
-  expect(await command.run({ args, options, out })).toBe(0);
+  expect(await exitCodeOf(command, { args, options, out })).toBe(0);
   return stdout.text;
 }
 

@@ -1,3 +1,5 @@
+import { EXIT } from '../../../src/cli/cli-error.ts';
+import type { CommandCall, CommandRecord } from '../../../src/cli/command.ts';
 import { createOutput, type Output, type Sink } from '../../../src/cli/output.ts';
 
 export interface Captured extends Sink {
@@ -24,4 +26,9 @@ export function capturedOutput(options: { json?: boolean } = {}): {
   const stdout = capture();
   const stderr = capture();
   return { out: createOutput({ json: options.json ?? false, stdout, stderr, env: {} }), stdout, stderr };
+}
+
+/** Runs a command, as the program does. @returns its exit code */
+export async function exitCodeOf(command: CommandRecord, call: CommandCall): Promise<number> {
+  return (await command.run(call)) ?? EXIT.ok;
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../../src/cli/command-index.ts';
+import { COMMANDS } from '../../../src/cli/command.ts';
 import { readVocabulary } from '../../../src/cli/completion/vocabulary.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { HAS_TERMINALS, Terminal } from '../../support/terminal.ts';

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
-import { confirm } from '../../../src/cli/confirm.ts';
+import { confirm } from '../../../src/cli/terminal.ts';
 
 function terminal() {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });

@@ -5,7 +5,7 @@ import { command as call } from '../../../src/cli/commands/tools-call.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { documentOf } from '../../support/openapi.ts';
 import { placeWith, VALID } from '../settings/place.ts';
-import { capturedOutput } from './captured-output.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 
 // `config check` and `tools call` say where a source gets a token if it is not `Authorization: Bearer`.
 
@@ -50,7 +50,7 @@ test.each([
   ['credential: { cookie: session },', '; tokens are sent in the cookie session'],
 ])('config check shows the form of %j', async (credential, words) => {
   const { out, stdout } = capturedOutput();
-  expect(await check.run({ args: [], options: optionsFor(credential), out })).toBe(0);
+  expect(await exitCodeOf(check, { args: [], options: optionsFor(credential), out })).toBe(0);
   expect(stdout.text).toContain(`tools of shop (${api.url}): may see a person's token${words}\n`);
 });
 
@@ -70,7 +70,7 @@ test.each([
   api.requests.length = 0;
   api.misbehave('/orders', { status: 200, body: [] });
   const { out, stdout, stderr } = capturedOutput();
-  expect(await call.run({ args: ['shop_list'], options: optionsFor(credential), out })).toBe(0);
+  expect(await exitCodeOf(call, { args: ['shop_list'], options: optionsFor(credential), out })).toBe(0);
   expect(stdout.text).toContain(`request: GET ${api.url}/orders (credentials: default${words})\n`);
   const headers = api.seen('/orders')[0]?.headers ?? {};
   const sent = String(headers.authorization ?? headers['x-user-token'] ?? headers.cookie).replace(

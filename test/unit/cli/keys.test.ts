@@ -5,14 +5,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as list } from '../../../src/cli/commands/keys-list.ts';
 import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
 import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
-import { checkSealing } from '../../../src/cli/doctor/sealing.ts';
+import { checkSealing } from '../../../src/cli/doctor/store.ts';
 import { createSeal, keyIdOf, marksOf } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { ada } from '../../contract/fixtures.ts';
-import { capturedOutput } from './captured-output.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 // agentd-keys(1).
@@ -43,7 +43,7 @@ describe('agentd keys', () => {
 
   async function call(command: typeof list, args: string[] = [], json = true) {
     const { out, stdout, stderr } = capturedOutput({ json });
-    expect(await command.run({ args, options: {}, out })).toBe(0);
+    expect(await exitCodeOf(command, { args, options: {}, out })).toBe(0);
     return { printed: json ? JSON.parse(stdout.text) : stdout.text, stderr: stderr.text };
   }
   const seal = (keys: string) => createSeal(new Secret(keys));

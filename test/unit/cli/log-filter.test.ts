@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isBefore, type LogFilter, matches } from '../../../src/cli/log-filter.ts';
+import { isBefore, type LogFilter, matches } from '../../../src/cli/log-file.ts';
 
 const line = JSON.stringify({
   level: 'warn',

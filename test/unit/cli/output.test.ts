@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import type { Column } from '../../../src/cli/column.ts';
-import { createOutput } from '../../../src/cli/output.ts';
+import { type Column, createOutput } from '../../../src/cli/output.ts';
 import { printable, withoutControls } from '../../../src/daemon/texts/printable.ts';
 import { capture, capturedOutput } from './captured-output.ts';
 

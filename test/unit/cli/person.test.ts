@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
-import { hmacOf } from '../../../src/daemon/admin/audit.ts';
+import { hmacOf } from '../../../src/daemon/admin/who.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { tagOf } from '../../../src/daemon/session/session.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
@@ -13,7 +13,7 @@ import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser, PLATFORM, THREAD } from '../../support/person-world.ts';
 import { token } from '../../support/tokens.ts';
-import { capturedOutput } from './captured-output.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 interface Shown {
@@ -62,14 +62,14 @@ describe('agentd person, while a daemon runs,', () => {
 
   async function shown(args: string[], options = {}): Promise<Shown> {
     const { out, stdout } = capturedOutput({});
-    expect(await show.run({ args, options, out })).toBe(0);
+    expect(await exitCodeOf(show, { args, options, out })).toBe(0);
     expect(stdout.text).not.toMatch(/token-CANARY(ADA|BOB)/);
     return JSON.parse(stdout.text) as Shown;
   }
 
   async function erased(args: string[], options: Record<string, unknown>, exitCode = 0) {
     const { out, stdout, stderr } = capturedOutput({ json: true });
-    expect(await erase.run({ args, options, out })).toBe(exitCode);
+    expect(await exitCodeOf(erase, { args, options, out })).toBe(exitCode);
     return { ...(JSON.parse(stdout.text) as { erased: Record<string, number> }), stderr: stderr.text };
   }
 
@@ -180,7 +180,7 @@ describe('agentd person, while a daemon runs,', () => {
     ['erase', erase],
   ])('refuses to %s a user of an unknown channel, or a person together with a user', async (_, command) => {
     const run = (args: string[], options = {}) =>
-      command.run({ args, options: { yes: true, ...options }, out: capturedOutput({}).out });
+      exitCodeOf(command, { args, options: { yes: true, ...options }, out: capturedOutput({}).out });
     await expect(run(['teamchatt:U0GRACE'])).rejects.toMatchObject({
       exitCode: 2,
       message: "there is no channel 'teamchatt'",
@@ -203,7 +203,7 @@ describe('agentd person, while a daemon runs,', () => {
   it('says what was erased, or that nothing was stored', async () => {
     const told = async (options: Record<string, unknown>, exitCode = 0) => {
       const { out, stdout } = capturedOutput({});
-      expect(await erase.run({ args: [], options: { yes: true, ...options }, out })).toBe(exitCode);
+      expect(await exitCodeOf(erase, { args: [], options: { yes: true, ...options }, out })).toBe(exitCode);
       return stdout.text;
     };
     expect(await told({ sub: 'ghost' }, 1)).toBe('nothing was stored about ghost\n');

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { readToken, type TokenInput } from '../../../src/cli/read-token.ts';
+import { readToken, type TokenInput } from '../../../src/cli/terminal.ts';
 
 function inputOf(stdin: TokenInput['stdin']) {
   const shown: string[] = [];

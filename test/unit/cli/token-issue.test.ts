@@ -3,11 +3,12 @@ import { command } from '../../../src/cli/commands/token-issue.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { decodeToken } from '../../../src/daemon/identity/decode-token.ts';
 import { importKeys } from '../../../src/daemon/identity/keys.ts';
-import { createValidator } from '../../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { frozen, KEYS, NOW, NOW_S, recordingLog, SETTINGS } from '../identity/make-token.ts';
+import { exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
@@ -36,7 +37,7 @@ async function issue(
     },
   };
   const out = createOutput({ json, stdout: sink, stderr, env: {} });
-  expect(await command.run({ args: [], options, out })).toBe(0);
+  expect(await exitCodeOf(command, { args: [], options, out })).toBe(0);
   return printed.join('');
 }
 

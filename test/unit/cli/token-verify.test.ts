@@ -4,6 +4,7 @@ import { createOutput } from '../../../src/cli/output.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { CLAIMS, hs256, NOW, NOW_S, SECRET, SETTINGS } from '../identity/make-token.ts';
+import { exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['Date'], now: NOW }));
@@ -21,7 +22,7 @@ async function verify(
     stderr: { write: (text) => noted.push(text) },
     env: {},
   });
-  const code = await command.run({ args: [token], options: { json }, out });
+  const code = await exitCodeOf(command, { args: [token], options: { json }, out });
   return { code, text: printed.join(''), noted: noted.join('') };
 }
 

@@ -7,11 +7,11 @@ import { command as check } from '../../../src/cli/commands/config-check.ts';
 import { command as list } from '../../../src/cli/commands/tools-list.ts';
 import { command as show } from '../../../src/cli/commands/tools-show.ts';
 import { configLocation } from '../../../src/cli/config-location.ts';
-import { ProbeClient } from '../../../src/cli/doctor/probe-client.ts';
-import { checkTools } from '../../../src/cli/doctor/tools.ts';
+import { ProbeClient } from '../../../src/cli/doctor/finding.ts';
+import { checkTools } from '../../../src/cli/doctor/services.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { listening } from '../../support/listening.ts';
-import { capturedOutput } from './captured-output.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 const document = (operations: Record<string, string>, id: object) =>
@@ -63,7 +63,7 @@ describe('the commands that show tools', () => {
 
   async function run(command: typeof list, args: string[] = [], options: { json?: boolean } = {}) {
     const { out, stdout, stderr } = capturedOutput(options);
-    const code = await command.run({ args, options: {}, out });
+    const code = await exitCodeOf(command, { args, options: {}, out });
     return { code, stdout: stdout.text, stderr: stderr.text };
   }
 

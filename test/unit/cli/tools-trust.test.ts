@@ -2,11 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { command } from '../../../src/cli/commands/tools-trust.ts';
+import { command, lineDiff } from '../../../src/cli/commands/tools-trust.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
-import { capturedOutput } from './captured-output.ts';
+import { seededRandom } from '../../support/random.ts';
+import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
 const BEFORE: ToolDefinition = {
@@ -40,7 +41,7 @@ describe('agentd tools trust, while a daemon runs,', () => {
 
   async function trust(name: string, options: { json?: boolean } = {}): Promise<string> {
     const { out, stdout } = capturedOutput(options);
-    expect(await command.run({ args: [name], options: {}, out })).toBe(0);
+    expect(await exitCodeOf(command, { args: [name], options: {}, out })).toBe(0);
     return stdout.text;
   }
 
@@ -100,4 +101,34 @@ describe('agentd tools trust, while a daemon runs,', () => {
       message: 'no MCP server has listed a tool with the name docs_\u{fffd}[2J',
     });
   });
+});
+
+it.each([
+  ['a', 'a', ['  a']],
+  ['a', 'b', ['- a', '+ b']],
+  ['a\nb\nc', 'a\nc', ['  a', '- b', '  c']],
+  ['a\nc', 'a\nb\nc', ['  a', '+ b', '  c']],
+  ['a\na', 'a', ['  a', '- a']],
+])('lineDiff compares the lines of %j and %j', (before, after, lines) => {
+  expect(lineDiff(before, after)).toEqual(lines);
+});
+
+it('the lines of lineDiff contain both texts completely, and common lines only once', () => {
+  const { below, pick } = seededRandom(3);
+  const text = () => Array.from({ length: 1 + below(12) }, () => pick(['a', 'b', 'c', ''])).join('\n');
+  for (let run = 0; run < 300; run++) {
+    const [before, after] = [text(), text()];
+    const lines = lineDiff(before, after);
+    const without = (sign: string) =>
+      lines
+        .filter((line) => !line.startsWith(sign))
+        .map((line) => line.slice(2))
+        .join('\n');
+    expect([without('+'), without('-')]).toEqual([before, after]);
+  }
+});
+
+it('lineDiff shows all old lines and then all new lines if there are too many lines to compare', () => {
+  const [before, after] = ['a', 'b'].map((line) => Array(1_500).fill(line).join('\n')) as [string, string];
+  expect(lineDiff(before, after)).toHaveLength(3_000);
 });

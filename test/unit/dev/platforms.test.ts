@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { ChannelPlugin, PlatformSimulator } from '../../../src/channel/index.ts';
+import type { ChannelPlugin, ChannelRequest, PlatformSimulator, Route } from '../../../src/channel/index.ts';
 import { isSetUp, platformSettings } from '../../../src/daemon/dev/platforms.ts';
+import { shopRoutes } from '../../../src/daemon/dev/prepare.ts';
 import type { EffectiveSetting } from '../../../src/daemon/settings/check.ts';
 import telex from '../../fixtures/telex.ts';
 
@@ -60,4 +61,33 @@ describe('the settings of platforms for serve --dev', () => {
   ])('are refused for a simulator that %s', async (_what, simulator, words) => {
     await expect(platformSettings({ ...options, plugins: [{ ...telex, simulator }] })).rejects.toThrow(words);
   });
+});
+
+const parts = { issueToken: async () => 'a token', requestsAfter: () => null, actionsOf: async () => [] };
+
+const ask = (route: Route | undefined, host: string) =>
+  route?.handle({ headers: { host }, params: {}, query: new URLSearchParams() } as unknown as ChannelRequest);
+
+it('the shop has routes for its page and its people if a channel with a page is active', async () => {
+  const routes = await shopRoutes(['sse', 'webchat'], parts);
+  expect(routes.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /demo',
+    'GET /demo/shop.css',
+    'GET /demo/shop.js',
+    'GET /demo/people',
+    'GET /demo/token/:person',
+    'GET /demo/actions/:person',
+    'GET /demo/requests',
+  ]);
+});
+
+it('the shop has no routes if no active channel has a page', async () => {
+  expect(await shopRoutes(['sse', 'telex'], parts)).toEqual([]);
+});
+
+it('under a foreign host name, the shop returns neither tokens nor people', async () => {
+  for (const route of await shopRoutes(['webchat'], parts))
+    expect(() => ask(route, 'evil.example')).toThrow('Open the sample shop by its IP address');
+  const token = (await shopRoutes(['webchat'], parts)).find(({ path }) => path.startsWith('/demo/token'));
+  expect(await ask(token, 'localhost:8080')).toEqual({ body: { token: 'a token' } });
 });

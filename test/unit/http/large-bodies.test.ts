@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Route } from '../../../src/channel/index.ts';
-import { LARGE_AT_ONCE, LargeBodies } from '../../../src/daemon/http/large-bodies.ts';
+import { LARGE_AT_ONCE, LargeBodies } from '../../../src/daemon/http/body.ts';
 import { closeAll, echo, post, problem, type Served, sendRaw, serve, until } from './serve.ts';
 
 // A platform may send a body that is larger than BODY_LIMIT_BYTES, which is 2,048 here.

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import pino from 'pino';
 import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.ts';
 import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
-import { createServer, type Server } from '../../../src/daemon/http/server.ts';
+import { createServer } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
 import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -35,7 +35,7 @@ export interface ServeOptions {
 }
 
 export interface Served extends ListeningAddress {
-  server: Server;
+  server: ReturnType<typeof createServer>;
   log: LogLine[];
   traces: TraceRecord[];
   hits: string[];
@@ -44,7 +44,7 @@ export interface Served extends ListeningAddress {
 
 export type LogLine = Record<string, unknown> & { level: number; msg: string };
 
-const served: Server[] = [];
+const served: ReturnType<typeof createServer>[] = [];
 
 /** Starts the server on a free loopback port with one channel, `web`. Every part below the server is a stub. */
 export async function serve(options: ServeOptions = {}): Promise<Served> {

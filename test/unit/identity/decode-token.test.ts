@@ -1,5 +1,12 @@
-import { expect, test } from 'vitest';
-import { decodePayload, decodeToken, TOKEN_MAX } from '../../../src/daemon/identity/decode-token.ts';
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
+import {
+  claimsOfStoredToken,
+  decodePayload,
+  decodeToken,
+  TOKEN_MAX,
+} from '../../../src/daemon/identity/decode-token.ts';
+import { CLAIMS, hs256 } from './make-token.ts';
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const header = part({ alg: 'HS256' });
@@ -19,4 +26,19 @@ test.each([
 
 test('decodePayload decodes the payload, whatever the header is', () => {
   expect(decodePayload(`x.${part({ sub: 'u' })}.c2ln`)).toEqual({ sub: 'u' });
+});
+
+describe('the claims of a stored token', () => {
+  it('are read without a new validation', () => {
+    const claims = { ...CLAIMS, exp: 1, name: 'Alice', locale: 'en-GB', timezone: 'Europe/London' };
+    expect(claimsOfStoredToken(hs256(claims, { alg: 'other' }, 'other'))).toEqual(claims);
+  });
+
+  it('are empty if the stored text is not a token', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        expect(claimsOfStoredToken(text)).toEqual({ sub: '', email: '', exp: 0 });
+      }),
+    );
+  });
 });

@@ -14,15 +14,19 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { changeKeyFile, KeyFileUnchanged } from '../../../src/daemon/identity/change-key-file.ts';
-import { makeKeyFile, readKeyFile } from '../../../src/daemon/identity/key-file.ts';
 import {
+  changeKeyFile,
+  KeyFileUnchanged,
+  makeKeyFile,
+  readKeyFile,
+  WatchedKeyFile,
+} from '../../../src/daemon/identity/key-file.ts';
+import {
+  createSeal,
   openAdministratorSeal,
   openSeal,
   type SealSettings,
-} from '../../../src/daemon/identity/open-seal.ts';
-import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { WatchedKeyFile } from '../../../src/daemon/identity/watched-key-file.ts';
+} from '../../../src/daemon/identity/seal.ts';
 import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 

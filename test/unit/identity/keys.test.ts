@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importKeys, type KeySettings } from '../../../src/daemon/identity/keys.ts';
-import { createValidator } from '../../../src/daemon/identity/validator.ts';
+import { createValidator } from '../../../src/daemon/identity/token-checks.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { CLAIMS, encode, frozen, hs256, recordingLog, rs256, rsaPair, SETTINGS } from './make-token.ts';

@@ -1,6 +1,5 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { importKeys, type KeySettings } from '../../../src/daemon/identity/keys.ts';
-import type { VerificationKeys } from '../../../src/daemon/identity/signature.ts';
+import { importKeys, type KeySettings, type VerificationKeys } from '../../../src/daemon/identity/keys.ts';
 import type { TokenSettings } from '../../../src/daemon/identity/token-checks.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 

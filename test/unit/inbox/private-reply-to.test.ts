@@ -14,7 +14,7 @@ import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { InboxState } from '../../../src/daemon/store/inbox.ts';
 import { TELEX } from '../../support/later-services.ts';
 import { testServices } from '../../support/services.ts';
-import { capturedOutput } from '../cli/captured-output.ts';
+import { capturedOutput, exitCodeOf } from '../cli/captured-output.ts';
 import { stubSettings } from '../cli/stub-settings.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
@@ -165,7 +165,7 @@ describe('the private member of `reply_to`', () => {
       INBOX_MAX_ATTEMPTS: 2,
     });
     const { out, stdout } = capturedOutput({ json: true });
-    expect(await inboxShow.run({ args: [message?.id ?? ''], options: { json: true }, out })).toBe(0);
+    expect(await exitCodeOf(inboxShow, { args: [message?.id ?? ''], options: { json: true }, out })).toBe(0);
     expect(JSON.parse(stdout.text).reply_to).toEqual({ room: 'c1', private: '[secret]' });
     expect(stdout.text).not.toContain(SECRET);
   });

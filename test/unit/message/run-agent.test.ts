@@ -2,12 +2,12 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelLinking } from '../../../src/channel/index.ts';
 import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { requestContext } from '../../../src/daemon/agent/context.ts';
+import type { Principal } from '../../../src/daemon/identity/identity.ts';
 import {
   type MemoryOwner,
   ownerOfPerson,
   ownerOnPlatform,
 } from '../../../src/daemon/identity/memory-owner.ts';
-import type { Principal } from '../../../src/daemon/identity/principal.ts';
 import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';

@@ -115,7 +115,8 @@ describe('metrics', () => {
   });
 
   it('distinguish store operations that timed out from slow operations', async () => {
-    const ended = metrics.storeOperation('commitTurn');
+    const ended = (seconds: number, error?: unknown) =>
+      metrics.storeOperationEnded('commitTurn', seconds, error);
     for (const seconds of [3, 5.002]) ended(seconds);
     const count = (le: string) =>
       sample(`agentd_store_duration_seconds_bucket{le="${le}",operation="commitTurn"}`);

@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { closeSync, fstatSync, openSync } from 'node:fs';
+import { describe, expect, it, test } from 'vitest';
+import { isJournalStream, withPriority } from '../../../src/daemon/process/log.ts';
 import { formatLogLine } from '../../../src/daemon/process/log-line.ts';
 
 const EVIL = 'a\u001b[2Jb\u009b31mc\u0007d\u202ee';
@@ -27,5 +29,29 @@ describe('formatLogLine', () => {
 
   test('also cleans lines that are not JSON', () => {
     expect(formatLogLine(EVIL, { colour: false })).toBe(`${CLEAN}\n`);
+  });
+});
+
+describe('the journal of systemd', () => {
+  it('is recognized by the device and inode of standard error', () => {
+    const { dev, ino } = fstatSync(2);
+    expect(isJournalStream(`${dev}:${ino}`)).toBe(true);
+    const other = openSync('/proc/self/status', 'r');
+    const elsewhere = fstatSync(other);
+    closeSync(other);
+    expect(isJournalStream(`${elsewhere.dev}:${elsewhere.ino}`)).toBe(false);
+    expect(isJournalStream('')).toBe(false);
+    expect(isJournalStream(undefined)).toBe(false);
+  });
+
+  it.each([
+    ['fatal', 2],
+    ['error', 3],
+    ['warn', 4],
+    ['info', 6],
+    ['debug', 7],
+  ])('gets each line with level %s with the priority %d', (level, priority) => {
+    const line = `${JSON.stringify({ level, msg: '"level":"error"' })}\n`;
+    expect(withPriority(line)).toBe(`<${priority}>${line}`);
   });
 });

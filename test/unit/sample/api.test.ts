@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type SampleApi, startSampleApi } from '../../../plugins/sample/api.ts';
 import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
-import { sampleTools } from '../../../src/daemon/dev/kept-sample-tools.ts';
+import { sampleTools } from '../../../src/daemon/dev/sample.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import { OpenApiSource } from '../../../src/daemon/tools/openapi/openapi-source.ts';

@@ -4,12 +4,11 @@ import { settingsFiles } from '../../../man/build/settings-page.ts';
 import type { SettingRecord } from '../../../src/channel/index.ts';
 import { command as reference } from '../../../src/cli/commands/config-reference.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
-import { exampleFile } from '../../../src/daemon/settings/example-file.ts';
 import { settingsSchema } from '../../../src/daemon/settings/json-schema.ts';
-import { settingGroups, settingsReference } from '../../../src/daemon/settings/reference.ts';
+import { exampleFile, settingGroups, settingsReference } from '../../../src/daemon/settings/reference.ts';
 import { SETTINGS } from '../../../src/daemon/settings/settings.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
-import { capturedOutput } from '../cli/captured-output.ts';
+import { capturedOutput, exitCodeOf } from '../cli/captured-output.ts';
 import { placeWith, VALID } from './place.ts';
 
 const groups = settingGroups([]);
@@ -40,7 +39,7 @@ describe('the reference of the settings', () => {
   it('is printed even with a broken configuration', async () => {
     const { env, cwd } = placeWith({}, { 'agentd.yaml': '[' });
     const { out, stdout } = capturedOutput({ json: true });
-    expect(await reference.run({ args: [], options: { config: `${cwd}/agentd.yaml` }, out })).toBe(0);
+    expect(await exitCodeOf(reference, { args: [], options: { config: `${cwd}/agentd.yaml` }, out })).toBe(0);
     expect(env.JWT_ALGORITHM).toBeUndefined();
     expect(JSON.parse(stdout.text).properties).toHaveProperty('WEBCHAT_ENABLED');
   });

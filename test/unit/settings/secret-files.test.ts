@@ -130,8 +130,8 @@ describe('a secret in a file is refused', () => {
 
   it('only by commands that need the secret', async () => {
     const place = placeWith(FILE);
-    await expect(configureCore({ ...place, purpose: 'tokens' })).rejects.toThrow('JWT_SECRET_KEY_FILE');
-    expect((await configureCore({ ...place, purpose: 'store' })).PORT).toBe(8080);
+    await expect(configureCore(place, 'tokens')).rejects.toThrow('JWT_SECRET_KEY_FILE');
+    expect((await configureCore(place, 'store')).PORT).toBe(8080);
   });
 
   it('without revealing a secret that was set instead of the path', async () => {

@@ -1,21 +1,28 @@
 import { describe, expect, it } from 'vitest';
-import type { SettingRecord } from '../../../src/channel/index.ts';
+import type { KnownRecord } from '../../../src/daemon/settings/records/record.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { SETTINGS } from '../../../src/daemon/settings/settings.ts';
 import { readValue } from '../../../src/daemon/settings/value.ts';
 
 const base = { name: 'X', sentence: 'It is.' };
-const integer: SettingRecord = { ...base, kind: 'integer', min: 0, max: 65_535 };
-const number: SettingRecord = { ...base, kind: 'number', min: 0, max: 2 };
-const boolean: SettingRecord = { ...base, kind: 'boolean' };
-const list: SettingRecord = { ...base, kind: 'list' };
-const url: SettingRecord = { ...base, kind: 'url' };
-const text: SettingRecord = { ...base, kind: 'string' };
-const several: SettingRecord = { ...base, kind: 'string', several: true };
-const choice: SettingRecord = { ...base, kind: 'choice', choices: ['INFO', 'WARN', 'FATAL'] };
-const durability: SettingRecord = { ...base, kind: 'choice', choices: ['everysec', 'always'] };
+const integer: KnownRecord = { ...base, kind: 'integer', min: 0, max: 65_535 };
+const number: KnownRecord = { ...base, kind: 'number', min: 0, max: 2 };
+const boolean: KnownRecord = { ...base, kind: 'boolean' };
+const list: KnownRecord = { ...base, kind: 'list' };
+const url: KnownRecord = { ...base, kind: 'url' };
+const text: KnownRecord = { ...base, kind: 'string' };
+const several: KnownRecord = { ...base, kind: 'string', several: true };
+const choice = recordOf('LOG_LEVEL');
+const durability = recordOf('REDIS_DURABILITY');
+
+function recordOf(name: string): KnownRecord {
+  const record = SETTINGS.find((one) => one.name === name);
+  if (record === undefined) throw new Error(name);
+  return record;
+}
 
 describe('the value of a setting', () => {
-  it.each<[SettingRecord, unknown, unknown]>([
+  it.each<[KnownRecord, unknown, unknown]>([
     [integer, '0', 0],
     [integer, ' 65535 ', 65_535],
     [integer, 8080, 8080],
@@ -30,7 +37,7 @@ describe('the value of a setting', () => {
     [list, ['a', ' b '], ['a', 'b']],
     [list, [], []],
     [url, 'https://example.com/v1', 'https://example.com/v1'],
-    [{ ...url, name: 'JWT_JWKS_URL' }, 'https://example.com/keys?p=1', 'https://example.com/keys?p=1'],
+    [recordOf('JWT_JWKS_URL'), 'https://example.com/keys?p=1', 'https://example.com/keys?p=1'],
     [text, ' a text ', 'a text'],
     [several, ['a', 'b'], 'a\nb'],
     [several, 'a\nb', 'a\nb'],
@@ -43,7 +50,7 @@ describe('the value of a setting', () => {
     expect(readValue(record, raw)).toEqual({ ok: true, value });
   });
 
-  it.each<[SettingRecord, unknown, string]>([
+  it.each<[KnownRecord, unknown, string]>([
     [integer, '0x10', 'is not a whole number'],
     [integer, '1e3', 'is not a whole number'],
     [integer, '+1', 'is not a whole number'],

@@ -14,8 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { giveDirectoryToOwner, giveToOwner } from '../../../src/daemon/files/give-to-owner.ts';
-import { makePrivateDirectory } from '../../../src/daemon/files/make-directory.ts';
+import {
+  giveDirectoryToOwner,
+  giveToOwner,
+  makePrivateDirectory,
+} from '../../../src/daemon/files/make-directory.ts';
 import { makeKeyFile } from '../../../src/daemon/identity/key-file.ts';
 import { createPrivateFile } from '../../../src/daemon/store/sqlite/database.ts';
 import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';

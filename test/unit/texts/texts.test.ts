@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { fillIn } from '../../../src/channel/index.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
-import { Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
+import { foldText, Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
+import { randomFrom } from '../../support/chance.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 
 const GERMAN = { confirm: ['ja', 'gerne'], confirm_gone: 'Das wartet nicht mehr.' };
@@ -93,4 +94,25 @@ describe('confirmation words', () => {
     expect(texts.isWord('confirm', 'yes')).toBe(true);
     expect(texts.isWord('decline', 'ja')).toBe(false);
   });
+});
+
+it.each([
+  ['Hello THERE, friend!', 'hello there, friend!'],
+  ['  two   spaces\tand\nlines ', 'two spaces and lines'],
+  ['STRASSE', 'strasse'],
+  ['straße', 'strasse'],
+  ['οδοσ', 'οδος'],
+  ['', ''],
+  [' ', ''],
+])('foldText folds %j', (text, folded) => {
+  expect(foldText(text)).toBe(folded);
+});
+
+it('foldText folds ASCII text in the same way whether or not it is next to other characters', () => {
+  const random = randomFrom(1);
+  const signs = ['a', 'Z', '9', '!', '~', ' ', '  ', '\t', '\n', 'I', 'K'];
+  for (let times = 0; times < 2_000; times++) {
+    const text = Array.from({ length: random.below(12) }, () => random.pick(signs)).join('');
+    expect(foldText(`${text} ß`)).toBe(`${foldText(text)} ss`.trim());
+  }
 });

@@ -6,7 +6,7 @@ import { type EffectiveSetting, notSet } from '../check.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
 
-export interface Activation {
+interface Activation {
   channels: readonly ConfiguredChannel[];
   problems: readonly SettingProblem[];
   /** Warnings about channels that are not active, or active, although the operator may not expect it. */

@@ -12,7 +12,7 @@ const WORD_CHARACTERS = 100;
 const TEXT_CHARACTERS = 1_000;
 const RIGHT_WORDS = `a list of one or more words in quotes, each of at most ${WORD_CHARACTERS} characters`;
 
-export interface CheckedTexts {
+interface CheckedTexts {
   /** The replacements by language tag, in lower case and with `-` between its parts. */
   replaced: ReadonlyMap<string, Replacements>;
   problems: readonly SettingProblem[];

@@ -2,8 +2,8 @@ import { isObject } from '../../../channel/json-object.ts';
 import type { DocumentPath } from '../../syntax/yaml-lines.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
-import { shown } from '../shown.ts';
 import type { StructuredValue } from '../sources.ts';
+import { shown } from '../value.ts';
 
 /** A value below a structured key of the configuration file. It knows its name and its line, and reports problems. */
 export class ConfigNode {

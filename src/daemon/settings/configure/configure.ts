@@ -4,32 +4,29 @@ import type { ConfiguredChannel } from '../../channels/configured-channel.ts';
 import { type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
 import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
-import { checkRecords, type EffectiveSetting } from '../check.ts';
-import { DEFAULT_ENV_FILE } from '../env-file.ts';
-import { Examination, GUARDED } from '../examination.ts';
-import { looseFileWarnings } from '../file-modes.ts';
+import { checkRecords, type EffectiveSetting, Examination, GUARDED } from '../check.ts';
 import { ConfigurationError, type SettingProblem } from '../problem.ts';
-import { fileSettings, readSecretFiles } from '../secret-files.ts';
+import type { Need } from '../records/record.ts';
+import { fileSettings, looseFileWarnings, readSecretFiles } from '../secret-files.ts';
 import { SETTINGS, type Settings } from '../settings.ts';
-import { given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
+import { DEFAULT_ENV_FILE, given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
 import { readValue } from '../value.ts';
 import { activate } from './activate.ts';
-import { checkExposure } from './check-exposure.ts';
 import { checkTexts } from './check-texts.ts';
 import {
   checkAdminListener,
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
+  checkExposure,
   checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
+  checkStoreSettings,
+  checkTelemetrySettings,
 } from './cross-checks.ts';
-import { checkStoreSettings } from './store-settings.ts';
-import { checkTelemetrySettings } from './telemetry-settings.ts';
 import { checkTokenSettings } from './token-settings.ts';
-import { longestCalls } from './tools/longest-calls.ts';
-import { readSourceEntries } from './tools/read-source-entries.ts';
+import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
 import { findUnknownNames } from './unknown-names.ts';
 
@@ -73,28 +70,16 @@ export interface Inspection extends Omit<Configuration, 'settings'> {
 /** The purpose for which a command needs settings. Problems of other settings do not make the command fail. */
 export type Purpose = 'address' | 'store' | 'log' | 'tokens' | 'links' | 'link' | 'memory' | 'person';
 
-const STORE: readonly (keyof Settings)[] = [
-  'STATE_DIR',
-  'SESSION_BACKEND',
-  'REDIS_URL',
-  'REDIS_DURABILITY',
-  'DATABASE_URL',
-  'TRACE_RETENTION_DAYS',
-  'ACTIONS_RETENTION_DAYS',
-  'JWT_VERIFY_EXP',
-  'JWT_CLOCK_SKEW_SECONDS',
-];
-const TOKENS = SETTINGS.map(({ name }) => name).filter((name) => name.startsWith('JWT_'));
-
-const NEEDED: Readonly<Record<Purpose, readonly (keyof Settings)[]>> = {
-  address: ['HOST', 'PORT', 'ADMIN_LISTEN'],
-  store: STORE,
-  log: ['LOG_FILE'],
-  tokens: TOKENS,
-  links: [...STORE, 'TOKEN_ENCRYPTION_KEY'],
-  link: [...STORE, ...TOKENS, 'TOKEN_ENCRYPTION_KEY'],
-  memory: [...STORE, 'MEMORY_BACKEND'],
-  person: [...STORE, 'TOKEN_ENCRYPTION_KEY', 'MEMORY_BACKEND'],
+/** What each purpose needs settings for, as their records say. */
+const NEEDS: Readonly<Record<Purpose, readonly Need[]>> = {
+  address: ['address'],
+  store: ['store'],
+  log: ['log'],
+  tokens: ['tokens'],
+  links: ['store', 'seals'],
+  link: ['store', 'tokens', 'seals'],
+  memory: ['store', 'memory'],
+  person: ['store', 'seals', 'memory'],
 };
 
 const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
@@ -218,9 +203,10 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
  * that the purpose does not need has its default, or is undefined.
  * @throws ConfigurationError with all problems of the settings that the purpose needs.
  */
-export async function configureCore({ purpose, ...place }: Place & { purpose: Purpose }): Promise<Settings> {
-  const needed: readonly string[] = NEEDED[purpose];
-  const records = SETTINGS.filter(({ name }) => needed.includes(name));
+export async function configureCore(place: Place, purpose: Purpose): Promise<Settings> {
+  const needs = NEEDS[purpose];
+  const records = SETTINGS.filter(({ needed_for = [] }) => needed_for.some((need) => needs.includes(need)));
+  const needed: readonly string[] = records.map(({ name }) => name);
   const sources = await readSecretFiles(await readSources(place), records, place.cwd);
   const { effective, problems } = checkRecords(SETTINGS, sources, place);
   const look = new Examination(effective, sources, surroundings(sources, place));
@@ -297,4 +283,28 @@ function surroundings(sources: Sources, { cwd, defaults }: Place) {
 function noChannel({ plugins }: LoadedPlugins): string {
   const names = plugins.map(({ plugin }) => plugin.name).join(', ');
   return `no channel is active, so nobody can talk to the agent; set MESSAGING_PLATFORMS, or the settings of one of: ${names}`;
+}
+
+/**
+ * The problems that `configure` would report if these values were in a configuration file. A missing setting is not a
+ * problem.
+ * @param active the channels that the configuration will have
+ */
+export function checkValues(
+  values: ReadonlyMap<string, unknown>,
+  active: readonly ChannelPlugin[],
+): SettingProblem[] {
+  const cwd = process.cwd();
+  const sources: Sources = {
+    layers: [{ source: 'new', kind: 'file', values }],
+    plugins: [],
+    structured: new Map(),
+    folder: cwd,
+    problems: [],
+  };
+  const { effective, problems } = checkRecords(SETTINGS, sources, { env: {}, cwd });
+  const look = new Examination(effective, sources, { environment: '', cwd, dev: false });
+  checkAgentSettings(look);
+  checkOrigins(look, active);
+  return [...problems, ...look.problems].filter(({ setting }) => values.has(setting));
 }

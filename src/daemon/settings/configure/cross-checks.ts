@@ -1,10 +1,17 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ChannelPlugin } from '../../../channel/index.ts';
-import type { Examination } from '../examination.ts';
-import { parseListenAddress } from '../listen-address.ts';
-import { isLoopback } from '../loopback.ts';
-import { sessionBackend } from '../session-backend.ts';
+import {
+  COMPRESSIONS,
+  exportsTraces,
+  PROTOCOLS,
+  parsePairs,
+  SAMPLERS,
+} from '../../telemetry/telemetry-options.ts';
+import { isLoopback, parseListenAddress, parseRedisUrl } from '../addresses.ts';
+import { sessionBackend } from '../backends.ts';
+import type { Examination } from '../check.ts';
+import type { Settings } from '../settings.ts';
 
 /** Checks that the settings of the downstream API fit together (agentd-api(7), "Requests to the API"). */
 export function checkApiSettings(look: Examination): void {
@@ -221,4 +228,196 @@ function originOf(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || url.hostname.includes('*')) return null;
   return url.protocol === 'http:' || url.protocol === 'https:' ? url.origin : null;
+}
+
+/** Checks that the settings of the store fit together (agentd-store(7), "Redis"). */
+export function checkStoreSettings(look: Examination): void {
+  const url = look.value('REDIS_URL');
+  const backend = sessionBackend({ SESSION_BACKEND: look.value('SESSION_BACKEND'), REDIS_URL: url });
+  if (backend !== 'redis') {
+    for (const name of ['REDIS_URL', 'REDIS_DURABILITY'] as const)
+      if (look.isGiven(name)) look.warn(`${name} has no effect: SESSION_BACKEND is ${backend}`);
+    if (backend === 'postgres') {
+      look.demand('DATABASE_URL', 'is not set, but SESSION_BACKEND is postgres');
+      warnUnsealed(look);
+    }
+    return;
+  }
+  look.demand('REDIS_URL', 'is not set, but SESSION_BACKEND is redis');
+  if (url === undefined) return;
+  try {
+    parseRedisUrl(url.reveal());
+  } catch (error) {
+    look.refuse(
+      'REDIS_URL',
+      `cannot be read: ${(error as Error).message}`,
+      'redis://host:6379/0, rediss://user:password@host:6379, redis+sentinel://host:26379,host:26379/master, redis+cluster://host:6379,host:6379, or unix:/path/of/a/socket',
+    );
+  }
+  warnUnsealed(look);
+}
+
+function warnUnsealed(look: Examination): void {
+  if (!look.isGiven('TOKEN_ENCRYPTION_KEY')) look.warn(UNSEALED);
+}
+
+/** The warning about a shared store without a shared key. */
+export const UNSEALED =
+  'TOKEN_ENCRYPTION_KEY is not set: tokens are stored unsealed in the store that daemons share, and anybody who can read it can act as their owners. Set the same key on every replica';
+
+/** Names of the settings that hold the address of an API. Collectors of spans get no tokens and no texts. */
+const API_ADDRESS = /_(?:BASE|API)_URL$/;
+
+/** Shortest ADMIN_TOKEN without a warning, in characters. */
+const ADMIN_TOKEN_MIN = 16;
+
+/** Warns about settings that let others on the network read what they should not. */
+export function checkExposure(look: Examination): void {
+  checkAdminToken(look);
+  if (!look.guarded) return;
+  for (const { name, value } of look.addresses()) {
+    const url = API_ADDRESS.test(name) ? URL.parse(value) : null;
+    if (url?.protocol === 'http:' && !isLoopback(url)) look.warn(unencrypted(name, url.hostname, 'https'));
+  }
+  checkRedisTransport(look);
+}
+
+function checkAdminToken(look: Examination): void {
+  const token = look.value('ADMIN_TOKEN')?.reveal();
+  if (token !== undefined && [...token].length < ADMIN_TOKEN_MIN) {
+    look.warn(
+      `ADMIN_TOKEN has fewer than ${ADMIN_TOKEN_MIN} characters and can be guessed: use a random one, for example from \`openssl rand -base64 24\``,
+    );
+  }
+  const text = look.value('ADMIN_LISTEN');
+  const address = text === undefined ? null : parseListenAddress(text);
+  if (address === null || token !== undefined || isLoopbackHost(address.host)) return;
+  look.warn(
+    `ADMIN_LISTEN (${text}) is not a loopback address, and ADMIN_TOKEN is not set: anybody who reaches it can read /metrics`,
+  );
+}
+
+function checkRedisTransport(look: Examination): void {
+  const text = look.value('REDIS_URL')?.reveal();
+  if (text === undefined) return;
+  const remote = remoteHostOf(text);
+  if (remote !== null) look.warn(unencrypted('REDIS_URL', remote, 'rediss'));
+}
+
+/** A host on another machine that Redis is reached at without TLS; null if there is none. */
+function remoteHostOf(text: string): string | null {
+  const address = (() => {
+    try {
+      return parseRedisUrl(text);
+    } catch {
+      // checkStoreSettings reports what is wrong with it.
+      return null;
+    }
+  })();
+  if (address === null || ('tls' in address.options && address.options.tls !== undefined)) return null;
+  const hosts =
+    address.kind === 'cluster'
+      ? address.nodes.map(({ host }) => host)
+      : address.kind === 'sentinel'
+        ? address.options.sentinels.map(({ host }) => host)
+        : 'host' in address.options
+          ? [address.options.host]
+          : [];
+  return hosts.find((host) => !isLoopbackHost(host)) ?? null;
+}
+
+/** @param host undefined for every address of the machine */
+function isLoopbackHost(host: string | undefined): boolean {
+  if (host === undefined) return false;
+  const url = URL.parse(`http://${host.includes(':') ? `[${host}]` : host}`);
+  return url !== null && isLoopback(url);
+}
+
+function unencrypted(name: string, host: string, scheme: string): string {
+  return `${name} is reached at ${host} without TLS: anybody who can read the network between them sees tokens and conversations. Use ${scheme}://, or a network that only these hosts can read`;
+}
+
+const CHOICES = [
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', PROTOCOLS],
+  ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', PROTOCOLS],
+  ['OTEL_EXPORTER_OTLP_COMPRESSION', COMPRESSIONS],
+  ['OTEL_EXPORTER_OTLP_TRACES_COMPRESSION', COMPRESSIONS],
+  ['OTEL_TRACES_SAMPLER', SAMPLERS],
+] as const;
+
+const FILES = [
+  'OTEL_EXPORTER_OTLP_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY',
+] as const;
+
+const HEADERS = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'] as const;
+
+/** RFC 9110, sections 5.1 and 5.5. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Checks the settings of agentd-telemetry(7). They are checked only if traces are exported, since other programs read
+ * the same variables.
+ */
+export function checkTelemetrySettings(look: Examination): void {
+  const exports = exportsTraces({
+    OTEL_EXPORTER_OTLP_ENDPOINT: look.value('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: look.value('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
+    OTEL_TRACES_EXPORTER: look.value('OTEL_TRACES_EXPORTER') ?? 'otlp',
+    OTEL_SDK_DISABLED: look.value('OTEL_SDK_DISABLED') ?? false,
+  });
+  if (!exports) return;
+  for (const [name, choices] of CHOICES) {
+    const value = look.value(name);
+    if (value !== undefined && !(choices as readonly string[]).includes(value))
+      look.refuse(name, 'is not one of the known values', `one of ${choices.join(', ')}`);
+  }
+  const exporter = look.value('OTEL_TRACES_EXPORTER') ?? 'otlp';
+  if (exporter !== 'otlp')
+    look.refuse('OTEL_TRACES_EXPORTER', 'is not one of the known values', 'otlp or none');
+  checkPairs(look, 'OTEL_RESOURCE_ATTRIBUTES', look.value('OTEL_RESOURCE_ATTRIBUTES'));
+  for (const name of HEADERS) checkPairs(look, name, look.value(name)?.reveal(), isHeader);
+  warnOfPlainHeaders(look);
+  for (const name of FILES) {
+    const path = look.value(name);
+    if (path !== undefined && !existsSync(resolve(look.cwd, path)))
+      look.refuse(name, 'is not the path of a file', 'the path of a PEM file');
+  }
+  if (look.value('OTEL_GENAI_CAPTURE_CONTENT') === true)
+    look.warn('OTEL_GENAI_CAPTURE_CONTENT: traces contain the texts of people and the results of tools');
+}
+
+function checkPairs(
+  look: Examination,
+  name: keyof Settings,
+  text: string | undefined,
+  isRight: (name: string, value: string) => boolean = () => true,
+): void {
+  if (text === undefined) return;
+  const pairs = parsePairs(text);
+  if (pairs === null || !pairs.every((pair) => isRight(...pair)))
+    look.refuse(
+      name,
+      'does not have the right form',
+      'name=value pairs separated by commas; values may be percent-encoded',
+    );
+}
+
+/** Warns about headers that are sent unencrypted, because they often contain a key. */
+function warnOfPlainHeaders(look: Examination): void {
+  const header = HEADERS.find((name) => look.isGiven(name));
+  const endpoint =
+    look.value('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? look.value('OTEL_EXPORTER_OTLP_ENDPOINT');
+  const url = endpoint === undefined ? null : URL.parse(endpoint);
+  if (look.guarded && header !== undefined && url?.protocol === 'http:' && !isLoopback(url))
+    look.warn(`${header}: the headers are sent to ${url.hostname} unencrypted`);
+}
+
+function isHeader(name: string, value: string): boolean {
+  return HEADER_NAME.test(name) && HEADER_VALUE.test(value);
 }

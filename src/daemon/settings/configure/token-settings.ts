@@ -1,8 +1,7 @@
-import { isSealingOff, problemOfKeys } from '../../identity/encryption-keys.ts';
-import { sharedSecrets } from '../../identity/shared-secrets.ts';
-import { UnusableKey } from '../../identity/unusable-key.ts';
-import type { Examination } from '../examination.ts';
-import { isLoopback } from '../loopback.ts';
+import { isSealingOff, problemOfKeys } from '../../identity/key-file.ts';
+import { sharedSecrets, UnusableKey } from '../../identity/keys.ts';
+import { isLoopback } from '../addresses.ts';
+import type { Examination } from '../check.ts';
 import type { Secret } from '../secret.ts';
 import type { Settings } from '../settings.ts';
 

@@ -22,7 +22,7 @@ const LONG_NAME = 12;
  */
 const FOREIGN = /^OTEL_BLRP_/;
 
-export interface UnknownNames {
+interface UnknownNames {
   problems: SettingProblem[];
   warnings: string[];
 }

@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import type { Node, RedisAddress } from '../../settings/redis-url.ts';
+import type { Node, RedisAddress } from '../../settings/addresses.ts';
 import { withCompleteHosts } from './cluster-hosts.ts';
 
 /** How long a command may take, ms. After that, the store counts as unreachable. */

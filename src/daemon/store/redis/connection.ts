@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Cluster, type Redis } from 'ioredis';
 import { AgentdError, StoreUnavailable } from '../../errors.ts';
-import type { RedisAddress } from '../../settings/redis-url.ts';
+import type { RedisAddress } from '../../settings/addresses.ts';
 import { clientOf, placeOf, RECONNECT_MAX_MS } from './client.ts';
 import { connectCluster } from './connect-cluster.ts';
 import { type Durability, durabilityOf, JOURNAL, MUST_LAST } from './durability.ts';

@@ -1,4 +1,4 @@
-import { parseRedisUrl } from '../../settings/redis-url.ts';
+import { parseRedisUrl } from '../../settings/addresses.ts';
 import {
   ACTIONS_RETENTION_MS,
   DONE_MS,

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type Database from 'better-sqlite3';
-import { giveToOwner } from '../../files/give-to-owner.ts';
+import { giveToOwner } from '../../files/make-directory.ts';
 import { BackupFailed } from '../failures.ts';
 import { asStoreFailure, isDamage } from './unavailable.ts';
 

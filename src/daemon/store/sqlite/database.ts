@@ -2,8 +2,7 @@ import { closeSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../errors.ts';
-import { giveDirectoryToOwner, giveToOwner } from '../../files/give-to-owner.ts';
-import { makePrivateDirectory } from '../../files/make-directory.ts';
+import { giveDirectoryToOwner, giveToOwner, makePrivateDirectory } from '../../files/make-directory.ts';
 import { StoreMissing } from '../failures.ts';
 import { asStoreFailure } from './unavailable.ts';
 

@@ -11,8 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { giveDirectoryToOwner, giveToOwner } from '../../files/give-to-owner.ts';
-import { makePrivateDirectory } from '../../files/make-directory.ts';
+import { giveDirectoryToOwner, giveToOwner, makePrivateDirectory } from '../../files/make-directory.ts';
 import { RestoreRefused } from '../failures.ts';
 import { sync } from './backup.ts';
 import { emptyLog } from './database.ts';

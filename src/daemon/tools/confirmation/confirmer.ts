@@ -1,4 +1,4 @@
-import type { Principal } from '../../identity/principal.ts';
+import type { Principal } from '../../identity/identity.ts';
 
 /** The parts of a turn that determine whom it acts for. */
 interface Acting {

@@ -1,5 +1,5 @@
 import type { Secret } from '../../settings/secret.ts';
-import { parseExactly } from '../../syntax/exact-json.ts';
+import { parseExactly } from '../../syntax/json.ts';
 import { systemClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';

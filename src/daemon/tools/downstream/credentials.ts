@@ -1,8 +1,6 @@
 import type { RequestContext } from '../../agent/context.ts';
-import type { UntrustedObject } from '../../identity/claims.ts';
-import { decodePayload } from '../../identity/decode-token.ts';
-import type { Claims } from '../../identity/identity.ts';
-import type { NobodyReason } from '../../identity/principal.ts';
+import { decodePayload, type UntrustedObject } from '../../identity/decode-token.ts';
+import type { Claims, NobodyReason } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import type { Log } from '../../process/log.ts';
 import { type ExpirySettings, hasExpired, storedToken } from '../../session/jwt-context.ts';

@@ -1,5 +1,5 @@
 import { type JSONRPCMessage, validateJSONRPCMessage } from '@ai-sdk/mcp';
-import { mayBeInexact, parseExactly } from '../../syntax/exact-json.ts';
+import { mayBeInexact, parseExactly } from '../../syntax/json.ts';
 import { nestsDeeper } from '../nests-deeper.ts';
 import { McpFailure } from './mcp-failure.ts';
 

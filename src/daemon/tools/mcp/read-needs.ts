@@ -1,4 +1,4 @@
-import { isLoopback } from '../../settings/loopback.ts';
+import { isLoopback } from '../../settings/addresses.ts';
 import { printable } from '../../texts/printable.ts';
 import type { Need } from '../tool.ts';
 

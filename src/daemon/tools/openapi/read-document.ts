@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { isObject } from '../../../channel/json-object.ts';
-import { treeFault } from '../../syntax/tree-fault.ts';
+import { treeFault } from '../../syntax/json.ts';
 import { linesOf } from '../../syntax/yaml-lines.ts';
 import { DocumentNode, DocumentProblem, type OpenApiDocument } from './openapi-document.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRefusal } from '../../../../src/cli/chat/describe-refusal.ts';
+import { describeRefusal } from '../../../../src/cli/chat/stream-client.ts';
 import type { ErrorCode } from '../../../../src/daemon/errors.ts';
 
 describe('the description of a refusal', () => {

@@ -3,8 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
-import { findEventStream } from '../../../../src/cli/chat/find-event-stream.ts';
-import { ConnectionLost, StreamClient } from '../../../../src/cli/chat/stream-client.ts';
+import { ConnectionLost, findEventStream, StreamClient } from '../../../../src/cli/chat/stream-client.ts';
 
 const PATHS = { start: '/talk', stream: '/talk/:stream_id/events' };
 const TOKEN = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.c2lnbmF0dXJl';

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelPlugin, PlatformSimulator, SimulatedEvent } from '../../../../src/channel/index.ts';
-import type { DaemonRecords, MessageEnd } from '../../../../src/cli/simulate/daemon-records.ts';
+import type { DaemonRecords, MessageEnd } from '../../../../src/cli/simulate/scenario.ts';
 import { Simulation } from '../../../../src/cli/simulate/simulation.ts';
 
 let server: Server;

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { checkTexts } from '../../../../src/daemon/settings/configure/check-texts.ts';
-import { textsSchema } from '../../../../src/daemon/settings/texts-reference.ts';
+import { textsSchema } from '../../../../src/daemon/settings/reference.ts';
 
 function check(value: unknown) {
   return checkTexts({ key: 'texts', value, source: 'agentd.yaml', folder: '/', lineOf: () => 7 });

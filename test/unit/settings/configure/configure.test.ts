@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sessionBackend } from '../../../../src/daemon/settings/backends.ts';
 import {
   ConfigurationError,
   type ConfigureOptions,
@@ -10,7 +11,6 @@ import {
 } from '../../../../src/daemon/settings/configure/configure.ts';
 import { findUnknownNames } from '../../../../src/daemon/settings/configure/unknown-names.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import { sessionBackend } from '../../../../src/daemon/settings/session-backend.ts';
 import { readSources } from '../../../../src/daemon/settings/sources.ts';
 import { placeWith, SECRET, VALID } from '../place.ts';
 
@@ -757,10 +757,7 @@ describe('the active channels', () => {
 describe('the configuration of a command', () => {
   it('ignores problems of settings that the command does not need', async () => {
     const env = { PORT: 'abc', STATE_DIR: '/srv', JWT_VERIFY_SIGNATURE: 'maybe' };
-    const settings = await configureCore({
-      ...placeWith(env, { 'agentd.yaml': 'NONSENSE: 1' }),
-      purpose: 'store',
-    });
+    const settings = await configureCore(placeWith(env, { 'agentd.yaml': 'NONSENSE: 1' }), 'store');
     expect(settings).toMatchObject({ STATE_DIR: '/srv', PORT: 8080, JWT_VERIFY_SIGNATURE: true });
     expect(settings.JWT_ALGORITHM).toBeUndefined();
   });
@@ -777,7 +774,7 @@ describe('the configuration of a command', () => {
     ],
   ] as const)('is refused if a setting for this purpose is wrong: %s', async (purpose, expected) => {
     const place = placeWith({ PORT: 'abc', JWT_VERIFY_SIGNATURE: 'maybe' });
-    const error = await configureCore({ ...place, purpose }).catch(
+    const error = await configureCore(place, purpose).catch(
       (reason: unknown) => reason as ConfigurationError,
     );
     expect(error).toBeInstanceOf(ConfigurationError);
@@ -788,7 +785,7 @@ describe('the configuration of a command', () => {
 
   it('is refused if the configuration file cannot be parsed', async () => {
     const place = placeWith({}, { 'agentd.yaml': '[' });
-    await expect(configureCore({ ...place, purpose: 'log' })).rejects.toThrow('agentd.yaml');
+    await expect(configureCore(place, 'log')).rejects.toThrow('agentd.yaml');
   });
 
   it('is read even if .env cannot be read, as long as the configuration file is in another directory', async () => {
@@ -798,7 +795,7 @@ describe('the configuration of a command', () => {
       'agentd.yaml': '{}',
     };
     const place = placeWith({}, files);
-    const log = (configFile: string) => configureCore({ ...place, configFile, purpose: 'log' });
+    const log = (configFile: string) => configureCore({ ...place, configFile }, 'log');
     expect(await log('etc/agentd.yaml')).toMatchObject({ LOG_FILE: '/var/log/agentd.log' });
     await expect(log('agentd.yaml')).rejects.toThrow('cannot be read (EISDIR)');
     await expect(configure({ ...place, configFile: 'etc/agentd.yaml' })).rejects.toThrow('EISDIR');

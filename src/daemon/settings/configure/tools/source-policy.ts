@@ -1,11 +1,9 @@
-import { isAllowedFixedHeader } from '../../../tools/allowed-header.ts';
+import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/allowed-header.ts';
 import { BEARER, type CredentialForm, credentialHeader } from '../../../tools/downstream/credential-form.ts';
 import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
-import { isLoopback } from '../../loopback.ts';
+import { isLoopback } from '../../addresses.ts';
 import type { ConfigNode } from '../config-node.ts';
-import { type EntrySecrets, fillSecrets } from './fill-secrets.ts';
-import { readCredential } from './read-credential.ts';
 import { SECRET_NAME, type SourceSecrets } from './source-secrets.ts';
 import { CREDENTIALS } from './tool-entries.ts';
 
@@ -130,13 +128,13 @@ export function isSafe(address: string): boolean {
 }
 
 /** The tools that an entry lists, as they were read. */
-export interface ToolList {
+interface ToolList {
   node: ConfigNode;
   entries: Readonly<Record<string, ToolEntry>>;
 }
 
 /** The destination of the requests of a source. */
-export interface Destination {
+interface Destination {
   /** Undefined if it is missing or wrong, which is reported. */
   url: string | undefined;
   /** `API_BASE_URL`. Null if it is not set; undefined if it is wrong, which is reported. */
@@ -235,4 +233,93 @@ function checkDestination(at: ConfigNode, policy: CredentialPolicy, destination:
       'an https or loopback address for this source, or credentials: none',
     );
   }
+}
+
+const RIGHT_CREDENTIAL =
+  '{ header: X-User-Token }, { header: Authorization, scheme: Token } or { cookie: session }';
+const RIGHT_HEADER = 'the name of a header such as X-User-Token';
+const COOKIE_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/;
+const SCHEME = /^[A-Za-z][A-Za-z0-9_-]{0,30}$/;
+/** Headers that the daemon sets itself, or that describe the message. */
+const OF_MESSAGE =
+  /^(?:accept|content|trace|user-agent|set-cookie|if-|range|origin|referer|date|cache-|pragma)/;
+
+/** Reads `credential` of an entry: where its requests carry the token. Undefined if it is absent or wrong. */
+export function readCredential(node: ConfigNode): CredentialForm | undefined {
+  if (node.isAbsent) return undefined;
+  if (node.members(RIGHT_CREDENTIAL).length === 0)
+    return typeof node.value === 'object' ? node.refuse('is empty', RIGHT_CREDENTIAL) : undefined;
+  const query = node.child('query');
+  if (query.value !== undefined)
+    return query.refuse(
+      'would put the token into addresses, which servers and proxies log',
+      RIGHT_CREDENTIAL,
+    );
+  node.onlyKeys(['header', 'scheme', 'cookie']);
+  const [header, scheme, cookie] = [node.child('header'), node.child('scheme'), node.child('cookie')];
+  if (header.isAbsent === cookie.isAbsent)
+    return node.refuse(
+      header.isAbsent ? 'names neither a header nor a cookie' : 'names a header and a cookie',
+      RIGHT_CREDENTIAL,
+    );
+  if (!cookie.isAbsent) {
+    if (!scheme.isAbsent) scheme.refuse('belongs to a header, not to a cookie', RIGHT_CREDENTIAL);
+    return readCookie(cookie);
+  }
+  return readHeader(header, scheme);
+}
+
+function readCookie(node: ConfigNode): CredentialForm | undefined {
+  const right = 'the name of a cookie such as session';
+  const cookie = node.text(right);
+  if (cookie === undefined) return undefined;
+  return COOKIE_NAME.test(cookie) ? { cookie } : node.refuseValue('is not the name of a cookie', right);
+}
+
+function readHeader(node: ConfigNode, scheme_node: ConfigNode): CredentialForm | undefined {
+  const header = node.text(RIGHT_HEADER);
+  const scheme = scheme_node.isAbsent ? null : scheme_node.text('a word such as Token');
+  if (scheme != null && !SCHEME.test(scheme))
+    scheme_node.refuseValue('is not a scheme', 'a word such as Token, without a blank');
+  if (header === undefined || scheme === undefined) return undefined;
+  const lower = header.toLowerCase();
+  if (lower === 'cookie') return node.refuseValue('needs the name of the cookie', '{ cookie: session }');
+  if (lower === 'authorization')
+    return { header, scheme: scheme ?? ('scheme' in BEARER ? BEARER.scheme : null) };
+  if (!isAllowedHeader(header) || OF_MESSAGE.test(lower))
+    return node.refuseValue('is not a header that can carry a credential', RIGHT_HEADER);
+  return { header, scheme };
+}
+
+const SECRET_REFERENCE = /\$\{([^}]*)\}/g;
+
+/** The secrets that one entry may use. */
+export interface EntrySecrets {
+  /** The names under `secrets` of the entry. */
+  listed: readonly string[];
+  values: SourceSecrets;
+}
+
+/**
+ * The text of a node with each `${SETTING}` replaced by the secret of that name. Reports names that the entry does not
+ * list. Problems never show the text, which may contain a secret.
+ */
+export function fillSecrets(
+  node: ConfigNode,
+  right: string,
+  { listed, values }: EntrySecrets,
+): string | undefined {
+  const text = node.text(right);
+  if (text === undefined) return undefined;
+  const names = [...text.matchAll(SECRET_REFERENCE)].map(([, name = '']) => name);
+  const unlisted = names.filter((name) => !listed.includes(name));
+  for (const name of new Set(unlisted)) {
+    node.refuse(`refers to \${${name}}, which the entry does not list`, `secrets: [${name}] in the entry`);
+  }
+  if (unlisted.length > 0) return undefined;
+  if (text.replace(SECRET_REFERENCE, '').includes(`\${`))
+    return node.refuse(`has a \`\${\` without a \`}\``, right);
+  // A missing value is reported once, under the name of the secret.
+  if (names.some((name) => !values.get(name))) return undefined;
+  return text.replace(SECRET_REFERENCE, (_reference, name: string) => values.get(name)?.reveal() ?? '');
 }

@@ -1,9 +1,9 @@
 import type { SettingRecord } from '../../../../channel/index.ts';
 import type { EffectiveSetting } from '../../check.ts';
-import { fileSettingOf } from '../../file-setting.ts';
 import type { SettingProblem } from '../../problem.ts';
 import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
+import { fileSettingOf } from '../../value.ts';
 
 /** The form of a name in `secrets`. */
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;

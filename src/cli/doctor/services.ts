@@ -1,0 +1,215 @@
+import { jsonObject } from '../../channel/json-object.ts';
+import {
+  askDefaultToken,
+  isSampleApi,
+  type ModelServer,
+  modelServers,
+  providerWords,
+  runtimeName,
+} from '../../daemon/admin/probes.ts';
+import type { Configuration, Settings } from '../../daemon/admin/settings.ts';
+import { type SourceEntry, type SourceState, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
+import { adviceFor } from '../advice.ts';
+import { describeFailure, type Finding, findingsOf, type ProbeClient, textOf } from './finding.ts';
+
+const WHOSE = 'the business API';
+
+/** Checks whether the business API answers, and whether the default credentials get a token. */
+export async function checkBusinessApi(settings: Settings, client: ProbeClient): Promise<Finding[]> {
+  const { API_BASE_URL } = settings;
+  if (API_BASE_URL === undefined)
+    return [findingsOf('business API').skipped('API_BASE_URL is not set, so tools call no API')];
+  const findings = await Promise.all([reachable(API_BASE_URL, client), defaultToken(settings, API_BASE_URL)]);
+  return isSampleApi(settings) && !client.answered.has(WHOSE) ? findings.map(stopped) : findings;
+}
+
+/** The sample API stops when `serve --dev` stops. That is not a failure of the operator's own API. */
+function stopped({ check }: Finding): Finding {
+  return findingsOf(check).skipped(
+    'this is the sample API of `serve --dev`, which runs only as long as that command',
+  );
+}
+
+/** Any answer below 500 is fine. A proxy in front of the API answers 5xx if the API is down. */
+async function reachable(address: string, client: ProbeClient): Promise<Finding> {
+  const { ok, failed } = findingsOf('business API');
+  const { origin } = new URL(address);
+  const advice = 'Check API_BASE_URL, and that this machine can reach it: try curl from here.';
+  try {
+    const { status } = await client.fetchFor(WHOSE)(address, { method: 'HEAD', redirect: 'manual' });
+    return status < 500 ? ok(`${origin} answers`) : failed(`${origin} answers ${status}`, advice);
+  } catch (error) {
+    return failed(`${origin}: ${describeFailure(error)}`, advice);
+  }
+}
+
+async function defaultToken(settings: Settings, baseUrl: string): Promise<Finding> {
+  const { ok, failed, skipped } = findingsOf('default credentials');
+  const { API_EMAIL: email, API_PASSWORD: password } = settings;
+  if (email === undefined || password === undefined)
+    return skipped(
+      'API_EMAIL and API_PASSWORD are not set, so people who are not signed in get no data of the business API',
+    );
+  const failure = await askDefaultToken(settings, baseUrl, { email, password });
+  if (failure === null) return ok(`the API issued a token to ${email}`);
+  const { happened, todo } = adviceFor(failure.reason) ?? { happened: failure.message };
+  return failed(happened, todo);
+}
+
+/**
+ * Checks whether the tools of each source can be used, and whether its address answers. MCP servers are asked for their
+ * tools; no tool is called.
+ */
+export async function checkTools(
+  { settings, tools: entries }: Pick<Configuration, 'settings' | 'tools'>,
+  client: ProbeClient,
+): Promise<Finding[]> {
+  if (entries.length === 0) return [];
+  return withRegistry({ settings, tools: entries }, async (registry) => {
+    const tools = registry.tools();
+    const sources = registry.sources.filter(({ info }) => info.kind !== 'built-in');
+    const findings = await Promise.all(
+      sources.map(async (source, index) => {
+        const names = tools.filter((tool) => tool.source === source.info).map(({ name }) => name);
+        const entry = entries[index];
+        const found = ofState(source.info.name, source.state(), names);
+        return entry ? ofAddress(entry, found, settings, client) : found;
+      }),
+    );
+    const { warning } = findingsOf('tools');
+    return [...findings, ...toolWarnings(tools).map((text) => warning(text))];
+  });
+}
+
+function ofState(
+  name: string,
+  { detail, advice, withheld }: SourceState,
+  offers: readonly string[],
+): Finding {
+  const { ok, warning } = findingsOf(`tools of ${name}`);
+  const offered = offers.length === 0 ? 'no tools' : offers.join(', ');
+  if (detail !== null) return warning(detail, advice ?? 'Check that the server of this source runs.');
+  if (withheld.length === 0) return ok(offered);
+  const reasons = withheld.map(({ name: tool, because }) => `${tool}: ${because}`).join('; ');
+  return warning(`${offered}; not offered: ${reasons}`, 'Run `agentd tools list`.');
+}
+
+/**
+ * The finding about an OpenAPI source, with what its address answers. API_BASE_URL has a check of its own. Any answer
+ * below 500 is fine.
+ * @param found the finding about its tools
+ */
+async function ofAddress(
+  entry: SourceEntry,
+  found: Finding,
+  settings: Settings,
+  client: ProbeClient,
+): Promise<Finding> {
+  if (entry.kind !== 'openapi' || entry.base_url === settings.API_BASE_URL) return found;
+  const { base_url, name, headers } = entry;
+  const { origin } = new URL(base_url);
+  const { failed, skipped } = findingsOf(`tools of ${name}`);
+  const advice = `Check \`base_url\` of the entry ${name} under \`tools\`, and that this machine can reach it: try curl from here.`;
+  try {
+    const request = { method: 'HEAD', redirect: 'manual', headers } as const;
+    const { status } = await client.fetchFor(`the system of ${name}`)(base_url, request);
+    if (status >= 500) return failed(`${origin} answers ${status}`, advice);
+    return { ...found, detail: `${origin} answers; ${found.detail}` };
+  } catch (error) {
+    if (isSampleApi(settings) && settings.API_BASE_URL?.startsWith(origin))
+      return skipped('this is the sample API of `serve --dev`, which runs only as long as that command');
+    return failed(`${origin}: ${describeFailure(error)}`, advice);
+  }
+}
+
+const modelCheck = findingsOf('model');
+
+/** Checks whether the model servers answer, accept the key, and have the models. Reads their lists of models. */
+export async function checkModel(settings: Settings, client: ProbeClient): Promise<Finding[]> {
+  const { AGENT_BASE_URL, AGENT_MODEL } = settings;
+  const runtime = runtimeName(settings);
+  if (runtime !== 'llm')
+    return [
+      modelCheck.skipped(`there is no model server to ask: the runtime is ${runtime}; ${valuesOf(settings)}`),
+    ];
+  const first =
+    AGENT_BASE_URL === undefined
+      ? [
+          modelCheck.skipped(
+            `${AGENT_MODEL} is called through the package of its provider, which is installed`,
+          ),
+        ]
+      : [];
+  return [...first, ...(await Promise.all(modelServers(settings).map((one) => checkServer(one, client))))];
+}
+
+async function checkServer(server: ModelServer, client: ProbeClient): Promise<Finding> {
+  const base = server.base_url.replace(/\/+$/, '');
+  const { host } = new URL(base);
+  try {
+    const response = await client.fetchFor('the model server')(`${base}/models`, {
+      // The key is sent to the configured server only.
+      redirect: 'manual',
+      headers: {
+        Accept: 'application/json',
+        ...(server.key ? { Authorization: `Bearer ${server.key.reveal()}` } : {}),
+      },
+    });
+    const text = await textOf(response);
+    const { status } = response;
+    if (status === 401 || status === 403) {
+      const words = providerWords(text, { keys: server.key ? [server.key] : [] });
+      return refused(server, host, `${status}${words === null ? '' : `: ${words}`}`);
+    }
+    return judge(server, status, modelsIn(text), host);
+  } catch (error) {
+    return modelCheck.failed(`${host}: ${describeFailure(error)}`, reach(server));
+  }
+}
+
+function reach({ names }: ModelServer): string {
+  return `Check ${names.base_url}, which usually ends in /v1, and that this machine can reach it.`;
+}
+
+function refused({ key, names }: ModelServer, host: string, answer: string): Finding {
+  return key
+    ? modelCheck.failed(`${host} refuses the key (${answer})`, `Set ${names.key} to a key of that server.`)
+    : modelCheck.failed(
+        `${host} requires a key (${answer}), and ${names.key} is not set here`,
+        `Set ${names.key} for this command, too: \`serve --dev\` does not pass on secrets from its environment to other commands.`,
+      );
+}
+
+function judge(server: ModelServer, status: number, models: readonly string[] | null, host: string): Finding {
+  const { model, names } = server;
+  if (status >= 500 || (status >= 300 && status < 400))
+    return modelCheck.failed(`${host} answers ${status}`, reach(server));
+  if (status !== 200 || models === null) {
+    // Not every server has a list of models.
+    return modelCheck.warning(
+      `${host} answers, but has no list of its models (${status})`,
+      `Try it with \`agentd chat\`. If that fails, check ${names.base_url}.`,
+    );
+  }
+  if (models.includes(model)) return modelCheck.ok(`${host} answers, and has ${model}`);
+  return modelCheck.warning(
+    `${host} answers, but does not list ${model}`,
+    models.length === 0
+      ? `The server lists no models. Check ${names.base_url}, and that the server has a model.`
+      : `Set ${names.model} to one of its models: ${models.slice(0, 10).join(', ')}.`,
+  );
+}
+
+/** The ids in `{"data": [{"id": …}]}`; null if the text has another form. */
+function modelsIn(text: string | null): string[] | null {
+  const { data } = jsonObject(text ?? '');
+  if (!Array.isArray(data)) return null;
+  return data.flatMap((entry: { id?: unknown } | null) => (typeof entry?.id === 'string' ? [entry.id] : []));
+}
+
+/** Lets the operator see whether the daemon was started with other values, and so has a different agent. */
+function valuesOf({ AGENT_RUNTIME, AGENT_MODEL }: Settings): string {
+  return Object.entries({ AGENT_RUNTIME, AGENT_MODEL })
+    .map(([name, value]) => (value === undefined ? `${name} is not set` : `${name}=${value}`))
+    .join(', ');
+}

@@ -1,0 +1,200 @@
+import { once } from 'node:events';
+import type { request as httpRequest, IncomingMessage } from 'node:http';
+import { jsonObject } from '../channel/json-object.ts';
+import { parseListenAddress, type SettingsLocation } from '../daemon/admin/settings.ts';
+import { type CliError, unavailable, usageError } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
+import { configLocation, coreSettings } from './config-location.ts';
+
+export interface SendOptions {
+  method?: string;
+  headers?: Readonly<Record<string, string | number>>;
+  body?: string;
+  /** The request fails if nothing arrives for this long, ms. */
+  silence_ms: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * Sends an HTTP request on its own connection; resolves when the head of the response has arrived. Follows no redirect.
+ * Does not use `fetch`, which refuses ports that a daemon may use (6000, 10080).
+ */
+export async function sendRequest(
+  url: URL,
+  { silence_ms, body, ...options }: SendOptions,
+): Promise<IncomingMessage> {
+  const { request } = await import(url.protocol === 'https:' ? 'node:https' : 'node:http');
+  const sent = (request as typeof httpRequest)(url, { ...options, agent: false, timeout: silence_ms });
+  sent.on('timeout', () => sent.destroy(new Error(`no answer within ${silence_ms / 1000} seconds`)));
+  sent.end(body);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  // A later failure is reported to the reader of the body.
+  sent.on('error', () => undefined);
+  return response;
+}
+
+/** Why a request failed, in words. */
+export function failureOf(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  return message || code || 'no answer';
+}
+
+/**
+ * All bytes of a stream.
+ * @throws RangeError if there are more than `max_bytes`
+ */
+export async function readBounded(
+  stream: AsyncIterable<Uint8Array | string>,
+  max_bytes: number,
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    const piece = Buffer.from(chunk as Uint8Array);
+    bytes += piece.length;
+    if (bytes > max_bytes) throw new RangeError(`more than ${max_bytes} bytes arrived`);
+    chunks.push(piece);
+  }
+  return Buffer.concat(chunks);
+}
+
+export const URL_OPTION = { '--url <url>': 'address of the daemon, instead of HOST and PORT' } as const;
+
+/**
+ * The address of the running daemon: `--url`, or HOST and PORT of the settings if there is no `--url`.
+ * @throws CliError (2) if `--url` is not an address, or if the settings give no address
+ */
+export async function daemonAddress(options: OptionValues, location = configLocation(options)): Promise<URL> {
+  return typeof options.url === 'string' ? parseUrl(options.url) : configuredUrl(options, location);
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
+  throw usageError(`--url takes an address such as http://127.0.0.1:8080, not '${text}'`);
+}
+
+async function configuredUrl(options: OptionValues, location: SettingsLocation): Promise<URL> {
+  const { HOST, PORT } = await coreSettings(options, 'address', location);
+  if (PORT === 0) {
+    throw usageError(
+      'PORT=0 lets the daemon use any free port',
+      'Use --url with the address that the daemon printed.',
+    );
+  }
+  return new URL(`http://${reachable(HOST)}:${PORT}/`);
+}
+
+/** The address of the daemon's admin listener. Null if there is none, or if `--url` names another daemon. */
+export async function adminAddress(options: OptionValues): Promise<URL | null> {
+  if (typeof options.url === 'string') return null;
+  const { ADMIN_LISTEN } = await coreSettings(options, 'address');
+  const address = ADMIN_LISTEN === undefined ? null : parseListenAddress(ADMIN_LISTEN);
+  if (address === null || address.port === 0) return null;
+  return new URL(`http://${reachable(address.host ?? '0.0.0.0')}:${address.port}/`);
+}
+
+/** Uses the loopback address of a daemon that listens on all addresses. IPv6 addresses need brackets. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** The answer to `GET /` (agentd-service(7)). */
+export interface Health {
+  status: string;
+  platforms: string[];
+  adapters: Record<string, { status: string; detail?: string }>;
+}
+
+/** How long to wait for the answer, ms: a daemon answers this request quickly. */
+const ANSWER_WITHIN_MS = 5000;
+/** Longest answer, bytes. */
+const ANSWER_MAX = 1_048_576;
+
+/** Throws CliError (69) if nothing answers, or if the server is not agentd. */
+export async function fetchHealth(url: URL): Promise<Health> {
+  const { status, body } = await get(url).catch((cause: unknown) => {
+    throw unreachable(url, cause);
+  });
+  if (status === 200 && isHealth(body)) return body;
+  if (status === 503) {
+    throw unavailable(
+      `the daemon at ${url.origin} is not accepting requests (503)`,
+      'It is stopping. See its log: `agentd logs`.',
+    );
+  }
+  throw stranger(url, status);
+}
+
+/**
+ * Asks whether the process of the daemon answers.
+ * @param admin the address of its admin listener
+ * @throws CliError (69) if it does not
+ */
+export async function expectLive(admin: URL): Promise<void> {
+  const { status, body } = await get(new URL('live', admin)).catch((cause: unknown) => {
+    throw unreachable(admin, cause);
+  });
+  if (status !== 200 || (body as { status?: unknown }).status !== 'ok') throw stranger(admin, status);
+}
+
+function unreachable(url: URL, cause: unknown): CliError {
+  return unavailable(
+    `cannot reach the daemon at ${url.host}: ${failureOf(cause)}`,
+    'Start the daemon with `agentd serve` (to try it out: `agentd serve --dev`), or pass its address with --url.',
+    { cause },
+  );
+}
+
+function stranger(url: URL, status: number | undefined): CliError {
+  return unavailable(
+    `the server at ${url.origin} is not agentd (status ${status})`,
+    'Compare HOST and PORT with the address that the daemon printed, or pass that address with --url.',
+  );
+}
+
+/** What the admin listener says of the daemon. */
+export interface Readiness {
+  status: 'ok' | 'degraded' | 'not ready';
+  /** The reason, as sentences; null if the status is `ok`. */
+  reason: string | null;
+}
+
+/**
+ * Whether the daemon should get requests now, and whether it works without one of its parts, according to its admin
+ * listener. `ok` if the listener does not answer.
+ * @param admin null if there is no such listener
+ */
+export async function readinessOf(admin: URL | null): Promise<Readiness> {
+  const { status, body } =
+    admin === null
+      ? { status: 0, body: {} }
+      : await get(new URL('ready', admin)).catch(() => ({ status: 0, body: {} }));
+  const { detail, checks } = body as { detail?: unknown; checks?: unknown };
+  if (status === 503 && typeof detail === 'string') return { status: 'not ready', reason: detail };
+  const weak = Object.values((checks ?? {}) as Record<string, { status?: unknown; detail?: unknown }>)
+    .filter((check) => check?.status === 'degraded')
+    .map((check) => String(check.detail));
+  return weak.length > 0 ? { status: 'degraded', reason: weak.join(' ') } : { status: 'ok', reason: null };
+}
+
+async function get(url: URL): Promise<{ status: number | undefined; body: object }> {
+  const signal = AbortSignal.timeout(2 * ANSWER_WITHIN_MS);
+  const headers = { accept: 'application/json' };
+  const response = await sendRequest(url, { headers, silence_ms: ANSWER_WITHIN_MS, signal });
+  const body = await readBounded(response, ANSWER_MAX);
+  return { status: response.statusCode, body: jsonObject(body.toString('utf8')) };
+}
+
+function isHealth(body: object): body is Health {
+  const { status, platforms, adapters } = body as Partial<Health>;
+  return (
+    typeof status === 'string' &&
+    Array.isArray(platforms) &&
+    typeof adapters === 'object' &&
+    adapters !== null &&
+    Object.values(adapters).every((adapter) => typeof adapter?.status === 'string')
+  );
+}

@@ -1,0 +1,76 @@
+/**
+ * What `JSON.parse` passes to a reviver about a value: its source text (ECMAScript, "JSON.parse source text access").
+ */
+interface Written {
+  source?: string;
+}
+
+/**
+ * Parses JSON. An integer that a number cannot represent becomes the text of its digits, because a rounded id could be
+ * the id of somebody else's record.
+ * @throws SyntaxError
+ */
+export function parseExactly(json: string): unknown {
+  if (!mayBeInexact(json)) return JSON.parse(json);
+  return JSON.parse(json, exact as (key: string, value: unknown) => unknown);
+}
+
+function exact(_: string, value: unknown, { source }: Written): unknown {
+  return isInexact(value) ? (source ?? value) : value;
+}
+
+/**
+ * Whether a JSON text may contain an integer that a number cannot represent. One search is enough to rule this out for
+ * most texts.
+ */
+export function mayBeInexact(json: string): boolean {
+  return /\d{16}|\d[eE]\+?\d/.test(json);
+}
+
+/** Whether a value is an integer that a number represents only approximately. */
+export function isInexact(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+/** Maximum nesting depth. No value that a person writes is nested this deeply. */
+const DEPTH_MAX = 500;
+
+interface Tree {
+  /** The number of values. Shared values count each time that they occur. */
+  size: number;
+  depth: number;
+}
+
+/**
+ * Why code that walks through the whole value might not end; null if it will. Aliases of YAML can repeat a value so often
+ * that a short file has more values than memory, and can make a value contain itself.
+ * @param max the maximum number of values, including repetitions.
+ * @returns completes the sentence "The file …".
+ */
+export function treeFault(value: unknown, max: number): string | null {
+  /** The trees that have been measured; null while a tree is being measured. */
+  const measured = new Map<object, Tree | null>();
+  const measure = (one: unknown, level: number): Tree | string => {
+    if (typeof one !== 'object' || one === null) return { size: 1, depth: 1 };
+    const known = measured.get(one);
+    if (known === null) return 'contains a value that refers to itself';
+    if (known !== undefined) return known;
+    if (level > DEPTH_MAX) return TOO_DEEP;
+    measured.set(one, null);
+    const tree = { size: 1, depth: 1 };
+    for (const inner of Object.values(one)) {
+      const found = measure(inner, level + 1);
+      if (typeof found === 'string') return found;
+      tree.size += found.size;
+      tree.depth = Math.max(tree.depth, found.depth + 1);
+    }
+    measured.set(one, tree);
+    return tree;
+  };
+  const tree = measure(value, 1);
+  if (typeof tree === 'string') return tree;
+  if (tree.depth > DEPTH_MAX) return TOO_DEEP;
+  return tree.size > max ? `has more than ${max} values, with those that aliases repeat` : null;
+}
+
+const TOO_DEEP = `is nested more than ${DEPTH_MAX} levels deep`;

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { readPage } from '../../../man/build/page.ts';
+import { COMMANDS } from '../../../src/cli/command.ts';
+import { HELP_TOPICS } from '../../../src/cli/help.ts';
+import { runProgram } from '../../../src/cli/program.ts';
+import { filesBelow, read } from '../../rules/source-files.ts';
+import { capture } from './captured-output.ts';
+
+async function run(...argv: string[]) {
+  const stdout = capture();
+  const stderr = capture();
+  const code = await runProgram(argv, { stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+const pages = filesBelow('man')
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => readPage(read(file)))
+  .map(({ name, section }) => `${name}(${section})`);
+
+describe('agentd help', () => {
+  it('shows the help of the program, with the topics, if no topic is given', async () => {
+    const { code, stdout, stderr } = await run('help');
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toBe((await run('--help')).stdout);
+    for (const { name, summary } of HELP_TOPICS)
+      expect(stdout).toMatch(new RegExp(`^ {2}help ${name} +${summary.replaceAll('?', '\\?')}$`, 'm'));
+  });
+
+  it.each(['operate', 'channels', 'identity', 'support'])('shows the topic %s', async (name) => {
+    expect(await run('help', name)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it.each(HELP_TOPICS)(
+    'shows only existing commands and pages under the topic $name',
+    async ({ name, summary, commands, pages: named }) => {
+      const { code, stdout } = await run('help', name);
+      expect(code).toBe(0);
+      expect(stdout).toContain(summary);
+      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+      for (const wanted of commands) {
+        const found = COMMANDS.filter(
+          (entry) => entry.name === wanted || entry.name.startsWith(`${wanted} `),
+        );
+        expect(found.length, wanted).toBeGreaterThan(0);
+        for (const command of found) expect(stdout).toContain(`  ${command.name} `);
+      }
+      expect(named.filter((page) => !pages.includes(page))).toEqual([]);
+      for (const page of named) expect(stdout).toContain(`man ${page.slice(0, -3)}`);
+    },
+  );
+
+  it('names only existing commands and options for each complaint', async () => {
+    const lines = HELP_TOPICS.flatMap(({ complaints = [] }) =>
+      complaints.flatMap(({ commands }) => commands),
+    );
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines) {
+      const words = line.split(' ').slice(1);
+      const name = [2, 1].map((count) => words.slice(0, count).join(' '));
+      const entry = name.map((one) => COMMANDS.find((command) => command.name === one)).find(Boolean);
+      expect(entry, line).toBeDefined();
+      const options = (await entry?.load())?.options ?? [];
+      for (const flag of line.match(/--[a-z]+/g) ?? [])
+        expect(
+          options.some(({ flags }) => flags.includes(flag)),
+          line,
+        ).toBe(true);
+    }
+  });
+
+  it('has a topic for each command except completion', () => {
+    const led = HELP_TOPICS.flatMap(({ commands }) => commands);
+    const without = COMMANDS.map(({ name }) => name).filter(
+      (name) => !led.some((wanted) => name === wanted || name.startsWith(`${wanted} `)),
+    );
+    expect(without).toEqual(['completion']);
+  });
+
+  it('also shows the help of commands and groups', async () => {
+    expect((await run('help', 'token', 'verify')).stdout).toBe(
+      (await run('token', 'verify', '--help')).stdout,
+    );
+    expect((await run('help', 'channels', 'list')).stdout).toContain('Usage: agentd channels list');
+    expect((await run('channels', '--help')).stdout).toContain('Usage: agentd channels');
+    expect((await run('help', 'serve')).stdout).toContain('Usage: agentd serve');
+  });
+
+  it('refuses an unknown word, and suggests a similar word', async () => {
+    expect(await run('help', 'operat')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: "agentd: there is no topic or command 'operat'\nDid you mean `agentd help operate`?\n",
+    });
+    expect((await run('help', 'gardening')).stderr).toContain('`agentd help` lists them.');
+  });
+});

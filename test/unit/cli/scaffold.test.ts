@@ -1,0 +1,34 @@
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { writeNewFiles } from '../../../src/cli/scaffold.ts';
+
+const ADVICE = 'Name another directory.';
+
+describe('writeNewFiles', () => {
+  it('writes nothing and leaves no new directory if one of the files exists', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'agentd-new-files-'));
+    await mkdir(join(directory, 'there'));
+    await writeFile(join(directory, 'there/b'), 'kept');
+    const files = [
+      { path: join(directory, 'new/deeper/a'), text: 'a' },
+      { path: join(directory, 'there/b'), text: 'b' },
+    ];
+
+    await expect(writeNewFiles(files, ADVICE)).rejects.toMatchObject({
+      exitCode: 1,
+      message: expect.stringContaining('there/b exists; nothing was written'),
+      advice: ADVICE,
+    });
+    expect(await readdir(directory)).toEqual(['there']);
+    expect(await readFile(join(directory, 'there/b'), 'utf8')).toBe('kept');
+  });
+
+  it('reports a directory in which nothing can be created', async () => {
+    await expect(writeNewFiles([{ path: '/proc/agentd/a', text: '' }], ADVICE)).rejects.toMatchObject({
+      exitCode: 1,
+      message: expect.stringMatching(/^cannot write the files: ENOENT: .*'\/proc\/agentd'$/),
+    });
+  });
+});

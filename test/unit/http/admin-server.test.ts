@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { Readiness } from '../../../src/daemon/http/admin-server.ts';
+import type { ReplicaStore } from '../../../src/daemon/store/replicas.ts';
+import type { StoreCondition } from '../../../src/daemon/store/store.ts';
+
+test('a daemon is ready only while it serves and while its store can be written', () => {
+  const readiness = new Readiness();
+  let condition: StoreCondition = { writable: true, detail: null };
+  readiness.starting('opening the store');
+  expect(readiness.report()).toEqual({
+    status: 'failed',
+    reason: 'The daemon is starting: opening the store.',
+    checks: { daemon: { status: 'failed', detail: 'The daemon is starting: opening the store.' } },
+  });
+
+  let checks = 0;
+  const check = async () => {
+    checks++;
+    if (!condition.writable) throw new Error('a failed write is visible in the condition');
+  };
+  readiness.useStore({ condition: () => condition, check, replicas: null });
+  readiness.starting('loading the agent runtime');
+  expect(readiness.report()).toMatchObject({
+    reason: 'The daemon is starting: loading the agent runtime.',
+    checks: { store: { status: 'ok' } },
+  });
+
+  readiness.serving();
+  const ready = { status: 'ok', reason: null, checks: { daemon: { status: 'ok' }, store: { status: 'ok' } } };
+  expect(readiness.report()).toEqual(ready);
+
+  // Probes cause at most one test write to the store per second.
+  expect(checks).toBe(1);
+
+  const detail = 'The volume of STATE_DIR is full.';
+  condition = { writable: false, detail };
+  expect(readiness.report()).toEqual({
+    status: 'failed',
+    reason: detail,
+    checks: { daemon: { status: 'ok' }, store: { status: 'failed', detail } },
+  });
+
+  condition = { writable: true, detail: null };
+  expect(readiness.report()).toEqual(ready);
+
+  readiness.stopping();
+  expect(readiness.report()).toMatchObject({ status: 'failed', reason: 'The daemon is stopping.' });
+});
+
+test('a daemon without its long-term memory is degraded, and asks again whether it is back', () => {
+  const readiness = new Readiness();
+  let checks = 0;
+  const memory = { isAvailable: false, check: async () => void checks++ };
+  readiness.useStore({
+    condition: () => ({ writable: true, detail: null }),
+    check: async () => undefined,
+    replicas: null,
+  });
+  readiness.useMemory(memory);
+  readiness.serving();
+  const detail = 'Long-term memory cannot be reached; messages are answered without it.';
+  expect(readiness.report()).toEqual({
+    status: 'degraded',
+    reason: null,
+    checks: {
+      daemon: { status: 'ok' },
+      store: { status: 'ok' },
+      memory: { status: 'degraded', detail },
+    },
+  });
+  memory.isAvailable = true;
+  expect(readiness.report()).toMatchObject({ status: 'ok', checks: { memory: { status: 'ok' } } });
+  expect(checks).toBe(1);
+});
+
+test('a daemon whose shared store is unreachable is degraded, but still ready', () => {
+  const readiness = new Readiness();
+  const detail = 'Redis cannot be reached.';
+  const away = { condition: () => ({ writable: false, detail }), check: async () => undefined };
+  readiness.useStore({ ...away, replicas: {} as ReplicaStore });
+  expect(readiness.report().status).toBe('failed');
+  readiness.serving();
+  expect(readiness.report()).toEqual({
+    status: 'degraded',
+    reason: null,
+    checks: { daemon: { status: 'ok' }, store: { status: 'degraded', detail } },
+  });
+});
