@@ -1,5 +1,5 @@
 import type { AgentTurn, AlreadyDone, ConfirmedAction } from '../agent/agent.ts';
-import { requestContext } from '../agent/context.ts';
+import type { RequestContext } from '../agent/context.ts';
 import type { RunMeter } from '../agent/model-meter.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { TimeLimit } from '../time/time-limit.ts';
@@ -13,6 +13,7 @@ import type { Runnable } from './turn.ts';
 
 /** The input and the limits of a run. */
 export interface Run {
+  context: RequestContext;
   limit: TimeLimit;
   meter: RunMeter;
   history: RunHistory;
@@ -29,7 +30,7 @@ export interface Prepared {
   reportWrites(): void;
 }
 
-/** The message and its context, as a runtime gets them. Must be called within the request context. */
+/** The message and its context, as a runtime gets them. */
 export async function agentTurn(
   turn: Runnable,
   services: Services,
@@ -37,7 +38,7 @@ export async function agentTurn(
   { tools, confirmed, already_done, reportWrites }: Prepared,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
-  const memories = (await requestContext()?.memory?.given(message.text)) ?? [];
+  const memories = (await tools.context?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
   return {
     text: message.text,

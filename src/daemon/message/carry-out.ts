@@ -1,5 +1,4 @@
 import type { ConfirmedAction, ToolAnswer } from '../agent/agent.ts';
-import { requestContext } from '../agent/context.ts';
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { openActionText, recordedSummary } from '../tools/action-texts.ts';
@@ -44,8 +43,7 @@ const UNREADABLE: ToolAnswer = {
 
 /**
  * Makes the call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
- * idempotent (agentd-agent(7), "Confirmation"). This function must be called within the request context, because the
- * call uses the credentials of that context.
+ * idempotent (agentd-agent(7), "Confirmation").
  * @throws ClaimLost
  */
 export async function carryOut(
@@ -98,7 +96,7 @@ async function resume(
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
   if (known !== null && (action.state === 'done' || action.state === 'failed')) {
     // If the tool no longer exists, it is not known where its answer came from.
-    if (tool?.source.foreign !== false) await requestContext()?.taint.mark();
+    if (tool?.source.foreign !== false) await run.context?.taint.mark();
     return made(JSON.parse(known) as ToolAnswer);
   }
   // If somebody else has signed in since then, this person has not confirmed the action.

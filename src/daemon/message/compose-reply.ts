@@ -27,8 +27,7 @@ type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
  * which knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could
- * not report them; the pages that servers ask the person to open; and the question about a call that waits for confirmation. Must be called within the request
- * context.
+ * not report them; the pages that servers ask the person to open; and the question about a call that waits for confirmation.
  */
 export async function composeReply(
   turn: Runnable,

@@ -15,7 +15,7 @@ export function requestContextOf(
   signal: AbortSignal,
   taint: RunTaint,
 ): RequestContext {
-  const { session, message, principal, trace, request_id, changes } = turn;
+  const { session, message, principal, request_id, changes } = turn;
   const isUnsaved = changes.session !== undefined;
   const own = ownActionsOf(turn);
   return {
@@ -23,15 +23,13 @@ export function requestContextOf(
     user_id: message.user_id,
     app_name: services.settings.APP_NAME,
     // A session that will be stored with this turn cannot be found in the store yet.
-    session_service: isUnsaved ? { find: async () => session } : services.store.sessions,
+    readSession: async () => (isUnsaved ? session : services.store.sessions.find(session.session_id)),
     acts_for: principal.person,
     acts_for_nobody_because: principal.person === null ? principal.reason : null,
     own_journal: own === null ? null : ownJournal(own, services),
     memory: memoryOf(turn, services, signal, taint),
     taint,
-    trace,
     request_id,
-    signal,
   };
 }
 

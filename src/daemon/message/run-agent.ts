@@ -1,4 +1,3 @@
-import { withRequestContext } from '../agent/context.ts';
 import { RunTaint } from '../agent/run-taint.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { composeReply } from './compose-reply.ts';
@@ -47,9 +46,8 @@ export const runAgent: Step<Runnable, Answered> = {
       const calls = new KeptCalls(history.calls_bytes);
       const state = new RunState(history.state?.value ?? null);
       const context = requestContextOf(turn, services, limit.signal, taint);
-      const composed = await withRequestContext(context, () =>
-        composeReply(turn, services, { limit, meter, history, calls, state }, line),
-      );
+      const run = { context, limit, meter, history, calls, state };
+      const composed = await composeReply(turn, services, run, line);
       const run_record = runRecord(turn, services, { taint, calls, state }, history);
       return { ...composed, history, usage: meter.usage, run_record };
     } catch (error) {

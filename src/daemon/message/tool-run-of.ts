@@ -10,7 +10,7 @@ import type { Runnable } from './turn.ts';
 export function toolRunOf(
   turn: Runnable,
   { tools, clock, log }: Services,
-  { limit: { signal }, calls }: Pick<Run, 'limit' | 'calls'>,
+  { context, limit: { signal }, calls }: Pick<Run, 'context' | 'limit' | 'calls'>,
   {
     confirmation,
     journal,
@@ -18,6 +18,7 @@ export function toolRunOf(
   }: Pick<ToolRun, 'showPage'> & { confirmation: Desk; journal: TurnJournal },
 ): ToolRun {
   return {
+    context,
     tool: (progress) => turn.outlet.tool(progress),
     audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: turn.message.shared ?? false },
     record: (call) => calls.add(call),

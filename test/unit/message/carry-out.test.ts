@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import { carryOut } from '../../../src/daemon/message/carry-out.ts';
@@ -58,17 +57,11 @@ describe('the answer of a call that an earlier run made', () => {
     });
     const settlement = { kind: 'confirmed', action, resumed: true };
 
-    await withRequestContext(contextOf(null, { memory: memory ?? null, taint }), async () => {
-      const carriedOut = await carryOut(
-        settlement as never,
-        turn as never,
-        services,
-        aToolRun(),
-        NEVER_REPEATED,
-      );
-      expect(carriedOut).toMatchObject({ outcome: 'made', told: { answer } });
-      await memory?.remember('pay to account 7');
-    });
+    const context = contextOf(null, { memory: memory ?? null, taint });
+    const run = aToolRun({ context });
+    const carriedOut = await carryOut(settlement as never, turn as never, services, run, NEVER_REPEATED);
+    expect(carriedOut).toMatchObject({ outcome: 'made', told: { answer } });
+    await memory?.remember('pay to account 7');
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);
   });
 });
