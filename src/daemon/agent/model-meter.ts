@@ -2,7 +2,7 @@ import type { Log } from '../process/log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { type Clock, randomSuffix } from '../time/clock.ts';
-import { ContextEnded } from '../time/context-ended.ts';
+import { ContextEnded } from '../time/time-limit.ts';
 import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';

@@ -1,14 +1,10 @@
 import { RunTaint } from '../agent/run-taint.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { composeReply } from './compose-reply.ts';
-import { KeptCalls } from './kept-calls.ts';
-import { lossOf } from './loss-of.ts';
-import { meterOfTurn } from './meter-of-turn.ts';
-import { requestContextOf } from './request-context-of.ts';
-import { runFailure } from './run-failure.ts';
-import { isTaintedHistory, readHistory } from './run-history.ts';
-import { runRecord } from './run-record.ts';
-import { RunState } from './run-state.ts';
+import { composeReply } from './reply/compose-reply.ts';
+import { lossOf, meterOfTurn, requestContextOf } from './run/context.ts';
+import { runFailure } from './run/failure.ts';
+import { isTaintedHistory, readHistory } from './run/history.ts';
+import { KeptCalls, RunState, runRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 

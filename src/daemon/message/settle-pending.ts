@@ -7,6 +7,7 @@ import { confirmerOf } from '../tools/confirmation/confirmer.ts';
 import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
 import { type AnswerFacts, type AnswerVerdict, judgeAnswer } from '../tools/confirmation/judge-answer.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -19,7 +20,6 @@ import type {
   Settled,
   Settlement,
 } from './turn.ts';
-import { turnKey } from './turn-key.ts';
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 

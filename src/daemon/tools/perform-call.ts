@@ -1,8 +1,7 @@
 import type { RequestContext } from '../agent/context.ts';
 import type { Log } from '../process/log.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { ContextEnded } from '../time/context-ended.ts';
-import { TimeLimit } from '../time/time-limit.ts';
+import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import { answerOf } from './answer-of.ts';
 import { bindParameters } from './bind-parameters.ts';
