@@ -10,7 +10,7 @@ export interface Bug {
   changes: readonly Change[];
 }
 
-const COMMIT = 'const outcome = await turn.commit(changes).catch(';
+const COMMIT = 'const outcome = await services.sessions.commit(turn.claim, changes).catch(';
 const STORE_REPLY = 'src/daemon/message/store-reply.ts';
 const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
 const JUDGE_ANSWER = 'src/daemon/tools/confirmation/judge-answer.ts';
@@ -109,8 +109,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
-        from: 'turn.defer(() => lock.release());',
-        to: 'turn.defer(async (failed) => { if (!failed) await lock.release(); });',
+        from: 'turn.defer(() => services.sessions.release(claim));',
+        to: 'turn.defer(async (failed) => { if (!failed) await services.sessions.release(claim); });',
       },
     ],
   },
@@ -379,7 +379,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was told of/,
     changes: [
       {
-        file: 'src/daemon/message/reply/compose-reply.ts',
+        file: 'src/daemon/message/run/agent-turn.ts',
         from: 'already_done: journal.alreadyDone',
         to: 'already_done: []',
       },
@@ -392,8 +392,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/reply/reports.ts',
-        from: '(untold ? written : unknown)',
-        to: '(untold ? written : [])',
+        from: '(this.#isAll ? written : unknown)',
+        to: '(this.#isAll ? written : [])',
       },
     ],
   },

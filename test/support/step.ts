@@ -221,6 +221,5 @@ export async function locked(world: StepWorld, of: NamedSession): Promise<Locked
   return {
     ...of,
     ...{ claim, begun, has_started: true },
-    commit: (changes) => world.services.store.commitTurn(claim, { ...changes, ends_claim: true }),
   };
 }

@@ -1,10 +1,8 @@
-import { RunTaint } from '../agent/run-taint.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { composeReply } from './reply/compose-reply.ts';
-import { lossOf, meterOfTurn, requestContextOf } from './run/context.ts';
 import { runFailure } from './run/failure.ts';
-import { isTaintedHistory, readHistory } from './run/history.ts';
-import { KeptCalls, RunState, runRecord } from './run/record.ts';
+import { runRecord } from './run/record.ts';
+import { beginRun, lossOf, meterOfTurn } from './run/run.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 
@@ -34,18 +32,15 @@ export const runAgent: Step<Runnable, Answered> = {
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
-    const taint = new RunTaint();
     try {
-      const history = await readHistory(turn, services);
-      // An earlier run of the message may have been tainted, and this run is told what that run wrote.
-      if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
-      const calls = new KeptCalls(history.calls_bytes);
-      const state = new RunState(history.state?.value ?? null);
-      const context = requestContextOf(turn, services, limit.signal, taint);
-      const run = { context, limit, meter, history, calls, state };
+      const run = await beginRun(turn, services, limit, meter);
       const composed = await composeReply(turn, services, run, line);
-      const run_record = runRecord(turn, services, { taint, calls, state }, history);
-      return { ...composed, history, usage: meter.usage, run_record };
+      return {
+        ...composed,
+        history: run.history,
+        usage: meter.usage,
+        run_record: runRecord(turn, services, run),
+      };
     } catch (error) {
       throw runFailure(error, turn, services, limit, line);
     } finally {

@@ -110,7 +110,7 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
-    if ((await turn.commit(all)) !== 'lost') return true;
+    if ((await services.sessions.commit(turn.claim, all)) !== 'lost') return true;
   }
   const traced = storeTrace(turn, trace, services);
   // The commit has waited for the store as long as a sender may wait.

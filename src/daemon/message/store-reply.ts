@@ -65,7 +65,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
       ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
     };
-    const outcome = await turn.commit(changes).catch((error: unknown) => {
+    const outcome = await services.sessions.commit(turn.claim, changes).catch((error: unknown) => {
       throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
     });
     if (outcome === 'lost') {

@@ -5,7 +5,7 @@ import type { Principal } from '../identity/principal.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
-import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
+import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { MessageSpan } from '../trace/span.ts';
@@ -145,8 +145,6 @@ export interface Locked extends NamedSession {
   claim: SessionClaim;
   /** The data that was read when the claim began. */
   begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
-  /** Stores the changes of the turn (`Store.commitTurn`), and ends the claim unless the outcome is `lost`. */
-  commit(changes: TurnChanges): Promise<CommitOutcome>;
   /** Whether the outlet was notified that the answer has begun, and in which session. */
   has_started: boolean;
 }

@@ -63,7 +63,6 @@ function resolved(principal = NOBODY, members: object = {}) {
     key: null,
     claim: { session_tag: 's', owner: 'owner' },
     begun: NOTHING_BEGUN,
-    commit: () => expect.fail('run-agent stores nothing'),
     has_started: true,
     found: null,
     session_tag: 's',

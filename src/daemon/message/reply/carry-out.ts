@@ -19,6 +19,12 @@ export interface CarriedOut {
   told: ConfirmedAction;
 }
 
+/** The part of a run that makes the call. */
+export interface CarryingRun {
+  tools: ToolRun;
+  journal: Pick<TurnJournal, 'repeat' | 'finish'>;
+}
+
 /** The outcome of a confirmed action. */
 export type CarryOut =
   | ({ outcome: 'made' } & CarriedOut)
@@ -50,21 +56,20 @@ export async function carryOut(
   { action, resumed }: Confirmed,
   turn: Answering & Deduplicated & Locked & Resolved,
   services: Services,
-  run: ToolRun,
-  journal: Pick<TurnJournal, 'repeat' | 'finish'>,
+  run: CarryingRun,
 ): Promise<CarryOut> {
   const { action_id, tool } = action;
   const summary = recordedSummary(services.seal, action);
   const executed = resumed
-    ? await resume(action, turn, services, run, journal)
-    : await call(action, services, run, journal, {
+    ? await resume(action, turn, services, run)
+    : await call(action, services, run, {
         again: false,
         begin: () => settle(action, turn, 'started', services),
       });
   if (executed.outcome === 'made')
     return { outcome: 'made', action_id, told: { tool, summary, answer: executed.answer } };
   if (executed.outcome === 'gone') return executed;
-  const asked = executed.call === null ? null : await run.confirmation?.ask(executed.call);
+  const asked = executed.call === null ? null : await run.tools.confirmation?.ask(executed.call);
   const isPending = asked?.outcome === 'waits' || (await settle(action, turn, 'withdrawn', services));
   return isPending ? { outcome: 'changed', summary } : { outcome: 'gone' };
 }
@@ -89,40 +94,38 @@ async function resume(
   action: Action,
   { principal }: Resolved,
   services: Services,
-  run: ToolRun,
-  journal: Pick<TurnJournal, 'repeat' | 'finish'>,
+  run: CarryingRun,
 ): Promise<Executed> {
   const known = openActionText(services.seal, action, 'answer');
   const tool = services.tools.tools().find(({ name }) => name === action.tool);
   if (known !== null && (action.state === 'done' || action.state === 'failed')) {
     // If the tool no longer exists, it is not known where its answer came from.
-    if (tool?.source.foreign !== false) await run.context?.taint.mark();
+    if (tool?.source.foreign !== false) await run.tools.context?.taint.mark();
     return made(JSON.parse(known) as ToolAnswer);
   }
   // If somebody else has signed in since then, this person has not confirmed the action.
   if (!tool?.idempotent || action.person !== principal.person) return made(UNKNOWN);
-  const outcome = await journal.repeat(action.action_id);
+  const outcome = await run.journal.repeat(action.action_id);
   if (outcome === 'lost') throw new ClaimLost();
   if (outcome === 'gone') return made(UNKNOWN);
-  return call(action, services, run, journal, { again: true, begin: async () => true });
+  return call(action, services, run, { again: true, begin: async () => true });
 }
 
 async function call(
   action: Action,
   { seal, tools }: Services,
-  run: ToolRun,
-  journal: Pick<TurnJournal, 'finish'>,
+  run: CarryingRun,
   { again, begin }: Pick<ConfirmedCall, 'again' | 'begin'>,
 ): Promise<Executed> {
   const { action_id, tool } = action;
   const stored = openActionText(seal, action, 'args');
   if (stored !== null) {
     const args = JSON.parse(stored) as ToolArguments;
-    return executeConfirmed(tools.tools(), { action_id, tool, args, again, begin }, run);
+    return executeConfirmed(tools.tools(), { action_id, tool, args, again, begin }, run.tools);
   }
   if (!(await begin())) return { outcome: 'gone' };
   const state = again ? 'unknown' : 'failed';
-  await journal.finish({ action_id, key: action_id }, { state, status: null, answer: null });
+  await run.journal.finish({ action_id, key: action_id }, { state, status: null, answer: null });
   return made(again ? UNKNOWN : UNREADABLE);
 }
 

@@ -1,40 +1,17 @@
-import type { AgentTurn, AlreadyDone, ConfirmedAction } from '../../agent/agent.ts';
-import type { RequestContext } from '../../agent/context.ts';
-import type { RunMeter } from '../../agent/model-meter.ts';
+import type { AgentTurn } from '../../agent/agent.ts';
 import type { Claims } from '../../identity/identity.ts';
-import type { TimeLimit } from '../../time/time-limit.ts';
 import { bindTools } from '../../tools/bind-tools.ts';
-import type { ToolRun } from '../../tools/tool-run.ts';
 import type { Services } from '../services.ts';
 import type { Runnable } from '../turn.ts';
-import { pastExchange, type RunHistory } from './history.ts';
-import type { KeptCalls, RunState } from './record.ts';
-
-/** The input and the limits of a run. */
-export interface Run {
-  context: RequestContext;
-  limit: TimeLimit;
-  meter: RunMeter;
-  history: RunHistory;
-  /** The calls of this run that later runs get. */
-  calls: KeptCalls;
-  state: RunState;
-}
-
-/** What `composeReply` prepares for a run: the tools, and the writes that this turn has already made. */
-export interface Prepared {
-  tools: ToolRun;
-  confirmed: ConfirmedAction | null;
-  already_done: readonly AlreadyDone[];
-  reportWrites(): void;
-}
+import { pastExchange } from './history.ts';
+import type { Run } from './run.ts';
 
 /** The message and its context, as a runtime gets them. */
 export async function agentTurn(
   turn: Runnable,
-  services: Services,
-  { limit: { signal, deadline }, meter, history, state }: Run,
-  { tools, confirmed, already_done, reportWrites }: Prepared,
+  services: Pick<Services, 'settings' | 'seal' | 'tools'>,
+  { limit: { signal, deadline }, meter, history, state, journal, tools }: Run,
+  { confirmed, reportWrites }: Pick<AgentTurn, 'confirmed' | 'reportWrites'>,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const memories = (await tools.context?.memory?.given(message.text)) ?? [];
@@ -63,7 +40,7 @@ export async function agentTurn(
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), tools),
     confirmed,
-    already_done,
+    already_done: journal.alreadyDone,
     reportWrites,
     meter,
     memories,

@@ -1,5 +1,4 @@
 import type { AgentTurn, PastCall, ToolAnswer } from '../../agent/agent.ts';
-import type { RunTaint } from '../../agent/run-taint.ts';
 import { closeTurnText, type StoredTurn } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
@@ -9,6 +8,7 @@ import type { MadeCall } from '../../tools/tool-run.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Resolved } from '../turn.ts';
 import type { RunHistory } from './history.ts';
+import type { Run } from './run.ts';
 
 /** What a turn keeps about its run for later runs. */
 export type RunRecord = Pick<StoredTurn, 'tainted' | 'calls' | 'calls_bytes' | 'state'>;
@@ -20,8 +20,7 @@ const STATE_TURNS = 25;
 export function runRecord(
   { turn_id, principal: { person } }: Pick<Answering & Resolved, 'turn_id' | 'principal'>,
   { seal }: Pick<Services, 'seal'>,
-  { taint, calls, state }: { taint: RunTaint; calls: KeptCalls; state: RunState },
-  history: Pick<RunHistory, 'state'>,
+  { taint, calls, state, history }: Pick<Run, 'taint' | 'calls' | 'state' | 'history'>,
 ): RunRecord {
   const turn = { turn_id, person };
   const next = state.changed ?? stateToRenew(history);

@@ -10,8 +10,8 @@ import type { StepLine } from '../../trace/trace-record.ts';
 import type { Services } from '../services.ts';
 import type { Answered, Answering, Resolved } from '../turn.ts';
 import { traceOf } from '../turn-trace.ts';
-import { meterOfTurn } from './context.ts';
 import { HISTORY_TURNS, isBeforeSignIn, isTaintedHistory, pastExchange, summaryOwner } from './history.ts';
+import { meterOfTurn } from './run.ts';
 
 /** Maximum length of a summary, in characters. */
 const SUMMARY_MAX = 4000;

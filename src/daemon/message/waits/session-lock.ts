@@ -1,4 +1,5 @@
 import type { ClaimKeeper } from '../../store/claim-keeper.ts';
+import type { SessionClaim } from '../../store/claims.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import type { Store } from '../../store/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/turns.ts';
@@ -17,12 +18,14 @@ export interface SessionLockParts {
   waits: WaitLimit;
 }
 
-/** A session that is locked for one message. */
-export interface LockedSession {
-  begun: BegunTurn;
-  /** Stores the changes of the turn (`Store.commitTurn`), and ends the claim unless it is lost. */
-  commit(changes: TurnChanges): Promise<CommitOutcome>;
-  release(): Promise<void>;
+/** A claim that this process holds. */
+interface Held {
+  /** Lets the next message of the session in this process run. */
+  leave(): void;
+  /** Stops the renewal of the claim. */
+  drop(): void;
+  /** Whether the commit of the turn has ended the claim. */
+  hasEnded: boolean;
 }
 
 /** The message for which a session is locked. */
@@ -41,6 +44,7 @@ export class SessionLock {
   readonly #parts: SessionLockParts;
   /** A semaphore for each session, which takes memory only while the session is locked. */
   readonly #lines = new Map<string, Semaphore>();
+  readonly #held = new WeakMap<SessionClaim, Held>();
 
   constructor(parts: SessionLockParts) {
     this.#parts = parts;
@@ -61,21 +65,43 @@ export class SessionLock {
     message: LockingMessage,
     waiter: Waiter,
     lost: AbortController,
-  ): Promise<LockedSession> {
+  ): Promise<BegunTurn> {
     const line = this.#lines.get(session_tag) ?? new Semaphore(1);
     this.#lines.set(session_tag, line);
     let leave = line.tryAcquire();
     try {
       const begun = leave && (await this.#begin(session_tag, message));
-      if (leave && begun) return this.#locked(begun, leave, lost);
+      if (leave && begun) return this.#hold(begun, leave, lost);
       return await this.#parts.waits.bound(waiter, async (signal) => {
         leave ??= await line.acquire(signal);
-        return this.#locked(await this.#beginInTime(session_tag, message, signal), leave, lost);
+        return this.#hold(await this.#beginInTime(session_tag, message, signal), leave, lost);
       });
     } catch (error) {
       leave?.();
       this.#forget(session_tag, line);
       throw error;
+    }
+  }
+
+  /** Stores the changes of the turn (`Store.commitTurn`), and ends the claim unless it is lost. */
+  async commit(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome> {
+    const held = this.#held.get(claim);
+    // After the commit, the claim is gone. A renewal must not report it as lost.
+    held?.drop();
+    const outcome = await this.#parts.store.commitTurn(claim, { ...changes, ends_claim: true });
+    if (held) held.hasEnded = outcome !== 'lost';
+    return outcome;
+  }
+
+  /** Lets the next message of the session run. */
+  async release(claim: SessionClaim): Promise<void> {
+    const held = this.#held.get(claim);
+    held?.drop();
+    try {
+      if (!held?.hasEnded) await this.#parts.store.sessions.release(claim);
+    } finally {
+      held?.leave();
+      this.#forget(claim.session_tag);
     }
   }
 
@@ -91,30 +117,11 @@ export class SessionLock {
     return this.#parts.store.beginTurn(session_tag, session_id, turn_key);
   }
 
-  #locked(begun: BegunTurn, leave: () => void, lost: AbortController): LockedSession {
+  #hold(begun: BegunTurn, leave: () => void, lost: AbortController): BegunTurn {
     const { store, claims } = this.#parts;
     const { claim } = begun;
-    const drop = claims.hold(claim, store.sessions, lost);
-    let hasEnded = false;
-    return {
-      begun,
-      commit: async (changes) => {
-        // After the commit, the claim is gone. A renewal must not report it as lost.
-        drop();
-        const outcome = await store.commitTurn(claim, { ...changes, ends_claim: true });
-        hasEnded = outcome !== 'lost';
-        return outcome;
-      },
-      release: async () => {
-        drop();
-        try {
-          if (!hasEnded) await store.sessions.release(claim);
-        } finally {
-          leave();
-          this.#forget(claim.session_tag);
-        }
-      },
-    };
+    this.#held.set(claim, { leave, drop: claims.hold(claim, store.sessions, lost), hasEnded: false });
+    return begun;
   }
 
   #forget(session_tag: string, line = this.#lines.get(session_tag)): void {

@@ -58,8 +58,8 @@ describe('the answer of a call that an earlier run made', () => {
     const settlement = { kind: 'confirmed', action, resumed: true };
 
     const context = contextOf(null, { memory: memory ?? null, taint });
-    const run = aToolRun({ context });
-    const carriedOut = await carryOut(settlement as never, turn as never, services, run, NEVER_REPEATED);
+    const run = { tools: aToolRun({ context }), journal: NEVER_REPEATED };
+    const carriedOut = await carryOut(settlement as never, turn as never, services, run);
     expect(carriedOut).toMatchObject({ outcome: 'made', told: { answer } });
     await memory?.remember('pay to account 7');
     expect(await store.memories?.list(owner)).toMatchObject([{ tainted }]);
@@ -114,8 +114,7 @@ describe('a call that an earlier run may have made', () => {
       settlement as never,
       { claim, principal: { person: null } } as never,
       services,
-      aToolRun({ journal }),
-      journal,
+      { tools: aToolRun({ journal }), journal },
     );
     if (state === 'unknown')
       expect(carriedOut).toMatchObject({

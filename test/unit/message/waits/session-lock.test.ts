@@ -7,6 +7,7 @@ import { ClaimLost } from '../../../../src/daemon/store/claim-lost.ts';
 import { CLAIM_MS } from '../../../../src/daemon/store/claims.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
+import type { TurnChanges } from '../../../../src/daemon/store/turns.ts';
 import type { StepLine } from '../../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../../contract/fixtures.ts';
 import { collectLog } from '../../../support/log-lines.ts';
@@ -30,10 +31,18 @@ function daemon(limits: Partial<typeof LIMITS> = {}) {
   const claims = new ClaimKeeper(clock, collectLog().log);
   const waits = new WaitLimit(clock, stopping.signal, { ...LIMITS, ...limits });
   const lock = new SessionLock({ store, claims, clock, waits });
-  const acquire = (
+  const acquire = async (
     tag: string,
     { line = { verdict: 'ok' } as StepLine, patient = false, lost = new AbortController() } = {},
-  ) => lock.acquire(tag, { session_id: tag, turn_key: null }, { line, patient }, lost);
+  ) => {
+    const begun = await lock.acquire(tag, { session_id: tag, turn_key: null }, { line, patient }, lost);
+    const { claim } = begun;
+    return {
+      begun,
+      commit: (changes: TurnChanges) => lock.commit(claim, changes),
+      release: () => lock.release(claim),
+    };
+  };
   return { store, lock, claims, waits, acquire };
 }
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/run-taint.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
-import { ownActionsOf } from '../../../../src/daemon/message/run/context.ts';
+import { ownActionsOf } from '../../../../src/daemon/message/run/run.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import type { ActionOutcome, NewAction } from '../../../../src/daemon/store/actions.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
