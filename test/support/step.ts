@@ -64,7 +64,7 @@ export class NotedOutlet implements Outlet {
     this.told.push(`tool ${tool_name} ${status}`);
   }
 
-  async changes(end: TurnEnd): Promise<OutletChanges> {
+  async close(end: TurnEnd): Promise<OutletChanges> {
     return this.wanted(end);
   }
 

@@ -1,30 +1,27 @@
 import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import { sendersTexts } from '../linking/senders-texts.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
-import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
+import type { CompleteReply } from '../message/outlet.ts';
 import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
-import type { LocalTexts } from '../texts/texts.ts';
 import { wait } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
 import {
-  afterFailedRun,
   DeliveryFailed,
   failedForGood,
   failureOfDelivery,
   isInterruptedTooOften,
-  judgeRun,
   platformFailureOf,
 } from './outcome.ts';
 import { openReplyTo, outgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
+import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import type { Typing } from './typing.ts';
 
@@ -65,8 +62,6 @@ export class Delivery {
   #message: InboxMessage;
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
-  /** The outcome of the attempt after its run has failed; null until the run fails. */
-  #afterRun: Promise<AttemptOutcome> | null = null;
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
@@ -106,9 +101,10 @@ export class Delivery {
   }
 
   async #run(lost: AbortController): Promise<void> {
+    const outlet = new PushOutlet(this.#services, this.#later.plugin, this.#claim);
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
       this.#services.observer.messageEnded(this.#message.platform, 'failed');
-      const outcome = failedForGood(this.#message, 'interrupted', await this.#texts());
+      const outcome = failedForGood(this.#message, 'interrupted', await outlet.texts());
       await this.#end({ ...outcome, begun: false });
       return;
     }
@@ -121,9 +117,9 @@ export class Delivery {
     const reply_to = this.#replyTo();
     const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#later, reply_to);
     try {
-      const end = await runTurn(runFromInbox, this.#arrival(lost), this.#services);
+      const end = await runTurn(runFromInbox, this.#arrival(lost, outlet), this.#services);
       if (!end.answered) {
-        const outcome = await this.#outcomeOf(end.error);
+        const outcome = await outlet.afterFailure(end.error);
         if (end.isStored) this.#logOutcome(outcome);
         else await this.#end(outcome);
         return;
@@ -189,7 +185,7 @@ export class Delivery {
     await this.#end({ kind: 'sent' });
   }
 
-  #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
+  #arrival(lost: AbortController, outlet: PushOutlet): Arrival<Answering & Deduplicated & Guarded> {
     const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
     const { parent_span, edited = false, ...message } = queued;
@@ -205,7 +201,7 @@ export class Delivery {
       ticket: null,
       parent_span,
       edited,
-      outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
+      outlet,
       stopped: null,
       accepted_at: received_at,
       lost,
@@ -216,28 +212,6 @@ export class Delivery {
       key: null,
       counted_in: null,
     };
-  }
-
-  /**
-   * The outcome of the attempt after its run has failed. It is decided only once, because the wait is partly random.
-   */
-  #outcomeOf(error: unknown): Promise<AttemptOutcome> {
-    this.#afterRun ??= this.#judge(error);
-    return this.#afterRun;
-  }
-
-  async #judge(error: unknown): Promise<AttemptOutcome> {
-    const { settings, clock, stopping } = this.#services;
-    if (stopping.aborted) return { kind: 'given_back' };
-    const texts = await this.#texts();
-    return afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), texts);
-  }
-
-  /** The daemon's texts in the language of the sender. */
-  async #texts(): Promise<LocalTexts> {
-    const { message } = this.#claim.message;
-    const { texts } = this.#services;
-    return message === null ? texts.in() : sendersTexts(this.#services, this.#later.plugin, message);
   }
 
   async #sendFailed(error: unknown, began: number): Promise<void> {
@@ -380,31 +354,6 @@ export class Delivery {
     const { id, request_id, platform, attempts, sends } = this.#message;
     return { request_id, channel: platform, message: id, attempts, sends };
   }
-}
-
-/**
- * The outlet of a message in the inbox. The whole reply is stored with the message, and is sent when the turn has
- * ended. Until then, the platform shows that an answer is being written.
- * @param afterFailure decides what happens after a failed run.
- */
-function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => Promise<AttemptOutcome>): Outlet {
-  return {
-    leaves: null,
-    started: () => {},
-    text: () => {},
-    tool: () => {},
-    changes: async (end: TurnEnd): Promise<OutletChanges> => {
-      if (end.answered) {
-        const { response, question } = end.reply;
-        return { reply: { claim, text: response, question: question?.stored ?? null } };
-      }
-      const outcome = await afterFailure(end.error);
-      return outcome.kind === 'notify' || outcome.kind === 'failed'
-        ? { failed: { claim, outcome } }
-        : { runs_again: true };
-    },
-    complete: () => {},
-  };
 }
 
 /**

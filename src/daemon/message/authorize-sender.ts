@@ -8,6 +8,8 @@ import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Authorized, Identified, NamedSession } from './turn.ts';
 
+type Uses = Pick<Services, 'store' | 'channelNames'>;
+
 /**
  * Checks whether the sender may use this session (agentd-message(7), "Whose session it is").
  *
@@ -17,7 +19,7 @@ import type { Arrived, Authorized, Identified, NamedSession } from './turn.ts';
  */
 export const authorizeSender: Step<Arrived & Identified, Authorized> = {
   name: 'authorize-sender',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     // From here on, messages continue in the order of arrival, so that the guard blocks the last messages of a burst
     // and not the first.
     await turn.ticket?.reached;
@@ -35,7 +37,7 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
  */
 export function refuseStranger(
   { found: session, channel, session_id, message, credential }: Arrived & Identified & NamedSession,
-  { channelNames }: Pick<Services, 'channelNames'>,
+  { channelNames }: Pick<Uses, 'channelNames'>,
   line: StepLine,
 ): void {
   if (session === null) {
@@ -73,7 +75,7 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
  * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
  */
-async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
+async function resolveSession(turn: Turn, services: Uses): Promise<NamedSession> {
   return nameSession(turn, await services.store.sessions.find(turn.session_id), services);
 }
 
@@ -81,11 +83,7 @@ async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Pr
  * Like `resolveSession`, for a session that was already read.
  * @param found the session that the message names, by its current id or by its id before sign-in.
  */
-export function nameSession(
-  turn: Turn,
-  found: Session | null,
-  { store }: Pick<Services, 'store'>,
-): NamedSession {
+export function nameSession(turn: Turn, found: Session | null, { store }: Pick<Uses, 'store'>): NamedSession {
   const { session_id, session_is_generated, credential } = turn;
   if (found === null || found.session_id === session_id) {
     return named(found, session_id, session_is_generated);

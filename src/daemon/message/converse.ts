@@ -44,7 +44,7 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
     started: (session_id) => events.push({ type: 'started', session_id }),
     text: (text) => events.push({ type: 'text_chunk', text }),
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
-    changes: async () => ({}),
+    close: async () => ({}),
     complete: ({ session_id, response, question, replayed }) =>
       events.push({
         type: 'complete',

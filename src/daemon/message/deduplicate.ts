@@ -9,6 +9,8 @@ import { Ended, type Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Arrived, Deduplicated, Guarded, Identified, NamedByKey, Numbered } from './turn.ts';
 
+type Uses = Pick<Services, 'store' | 'claims' | 'log' | 'seal'>;
+
 /**
  * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key").
  *
@@ -19,7 +21,7 @@ import type { Answering, Arrived, Deduplicated, Guarded, Identified, NamedByKey,
  */
 export const deduplicate: Step<Answering & Identified, Deduplicated & Partial<NamedByKey>, StoredAnswer> = {
   name: 'deduplicate',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const key = keyOf(turn);
     if (key === null) {
       line.reason = 'no_key';
@@ -42,7 +44,7 @@ export const deduplicate: Step<Answering & Identified, Deduplicated & Partial<Na
  */
 export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     if (turn.idempotency_key !== null)
       return claimKey(turn.idempotency_key, turn, turn.session_id, services, line);
     line.reason = 'no_key';
@@ -60,7 +62,7 @@ export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicate
  */
 export const deduplicateStream: Step<Starting & Identified, Numbered & Partial<NamedByKey>, StartedStream> = {
   name: 'deduplicate',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const key = keyOf(turn);
     if (key === null) {
       line.reason = 'no_key';
@@ -90,7 +92,7 @@ async function claimKey(
   key: string,
   turn: Answering & Identified & Partial<Guarded>,
   session_id: string,
-  { store, claims, log }: Pick<Services, 'store' | 'claims' | 'log'>,
+  { store, claims, log }: Uses,
   line: StepLine,
 ): Promise<Deduplicated | Ended<StoredAnswer>> {
   const state = await store.idempotency.claim(key, fingerprint(turn.message), session_id);
@@ -118,7 +120,7 @@ async function claimKey(
 function sessionBesideKey(
   { session_id, session_is_generated, channel, message }: Arrived,
   key: string,
-  { store }: Pick<Services, 'store'>,
+  { store }: Uses,
 ): string {
   if (!session_is_generated || store.lieTogether(session_id, key)) return session_id;
   return idBeside(store, key, () => generateSessionId(channel.name, message.user_id));

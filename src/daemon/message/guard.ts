@@ -16,6 +16,8 @@ import type {
   Resolved,
 } from './turn.ts';
 
+type Uses = Pick<Services, 'store' | 'settings' | 'texts' | 'log'>;
+
 type Turn = Arrived & Identified & Authorized & Pick<Deduplicated, 'counted_before'>;
 
 /**
@@ -28,7 +30,7 @@ type Turn = Arrived & Identified & Authorized & Pick<Deduplicated, 'counted_befo
  */
 export const guard: Step<Turn, Guarded> = {
   name: 'guard',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const { settings, store, log } = services;
     if (!settings.LOOP_GUARD_ENABLED) {
       line.reason = 'guard_off';
@@ -79,14 +81,12 @@ function blocked(verdict: Extract<GuardVerdict, { allowed: false }>): AgentdErro
  */
 export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
   name: 'guard',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     line.reason = turn.counted_in === null ? 'guard_off' : 'checked_on_arrival';
     if (turn.counted_in !== null) returnUnusedTurn(turn, turn.counted_in, services);
     return {};
   },
 };
-
-type Parts = Pick<Services, 'store' | 'texts'>;
 
 /**
  * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). Null
@@ -96,7 +96,7 @@ type Parts = Pick<Services, 'store' | 'texts'>;
 export async function guardedText(
   message: IncomingMessage,
   session_tag: string,
-  services: Parts,
+  services: Pick<Uses, 'store' | 'texts'>,
 ): Promise<string | null> {
   if (message.confirm !== undefined || (await answersQuestion(message, session_tag, services))) return null;
   return textHash(message.text);
@@ -109,7 +109,7 @@ export async function guardedText(
 async function answersQuestion(
   { user_id, text }: IncomingMessage,
   session_tag: string,
-  { store, texts }: Parts,
+  { store, texts }: Pick<Uses, 'store' | 'texts'>,
 ): Promise<boolean> {
   if (!texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
   const waiting = await store.actions.pendingIn(session_tag);
@@ -120,11 +120,7 @@ async function answersQuestion(
  * Prepares to subtract the turn that the loop guard has counted for this session. It is subtracted if the message fails
  * before it runs, or runs in another session.
  */
-function returnUnusedTurn(
-  turn: Arrived & NamedSession,
-  counted_in: string,
-  { store }: Pick<Services, 'store'>,
-): void {
+function returnUnusedTurn(turn: Arrived & NamedSession, counted_in: string, { store }: Uses): void {
   turn.defer(async (failed) => {
     const { principal, session_tag: ran_in } = turn as NamedSession & Partial<Resolved>;
     const ran_elsewhere = principal !== undefined && ran_in !== counted_in;

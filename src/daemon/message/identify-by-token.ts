@@ -1,7 +1,10 @@
 import type { Credential, TokenVerdict } from '../identity/identity.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
+
+type Uses = Pick<Services, 'tokens'>;
 
 /**
  * Finds out who sent the message, by the token that came with it (agentd-identity(7), "The identity of a message").
@@ -11,7 +14,7 @@ import type { Arrived, Identified } from './turn.ts';
  */
 export const identifyByToken: Step<Arrived, Identified> = {
   name: 'identify',
-  async run({ message, validated, request_id }, services, line) {
+  async run({ message, validated, request_id }, services: Uses, line) {
     const token = message.metadata.jwt_token;
     if (token === null) {
       line.reason = 'signed_out';

@@ -2,6 +2,7 @@ import { isLikeGenerated } from '../session/ids.ts';
 import { nameSession } from './authorize-sender.ts';
 import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type {
   Answering,
   Authorized,
@@ -11,6 +12,8 @@ import type {
   Locked,
   NamedSession,
 } from './turn.ts';
+
+type Uses = Pick<Services, 'sessions' | 'store'>;
 
 /**
  * Locks the session, so that its messages run one at a time, in the order of arrival (agentd-message(7), "Order and
@@ -24,7 +27,7 @@ import type {
  */
 export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
   name: 'lock-session',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     // The tokens of messages that arrived earlier may not have been checked yet.
     await turn.ticket?.reached;
     const has_started = isIdCertain(turn);

@@ -6,6 +6,8 @@ import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Identified, Locked, Opened } from './turn.ts';
 
+type Uses = Pick<Services, 'clock' | 'settings' | 'channelNames'>;
+
 /**
  * Opens the session that was found, or prepares a new one (agentd-message(7), "Whose session it is").
  *
@@ -16,7 +18,7 @@ import type { Arrived, Identified, Locked, Opened } from './turn.ts';
  */
 export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   name: 'open-session',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     refuseStranger(turn, services, line);
     const { found } = turn;
     if (found && !isHandedOver(turn, found)) {
@@ -38,7 +40,7 @@ function isHandedOver({ credential, channel, message }: Arrived & Identified, { 
 /** The session that a message begins. It has no owner, and is not stored yet. */
 export function newSession(
   { message, channel, session_id, session_is_generated, address }: Arrived,
-  { clock, settings }: Pick<Services, 'clock' | 'settings'>,
+  { clock, settings }: Pick<Uses, 'clock' | 'settings'>,
 ): Session {
   const now = clock.now();
   return {

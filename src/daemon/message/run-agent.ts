@@ -4,6 +4,7 @@ import { runFailure } from './run/failure.ts';
 import { runRecord } from './run/record.ts';
 import { beginRun, lossOf, meterOfTurn } from './run/run.ts';
 import type { Step } from './sequence.ts';
+import type { RunServices } from './services.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /**
@@ -15,7 +16,7 @@ import type { Answered, Runnable } from './turn.ts';
  */
 export const runAgent: Step<Runnable, Answered> = {
   name: 'run-agent',
-  async run(turn, services, line) {
+  async run(turn, services: RunServices, line) {
     const { settlement, outlet } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';

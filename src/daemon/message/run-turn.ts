@@ -74,7 +74,7 @@ async function replay(
   const question = confirmation ? { confirmation, stored: null } : null;
   const reply = { session_id, response, question, stopped: false, replayed: true };
   turn.outlet.started(session_id);
-  const { events } = await turn.outlet.changes({ answered: true, reply });
+  const { events } = await turn.outlet.close({ answered: true, reply });
   await append(events, services.store.streams);
   turn.outlet.complete(reply);
   services.log.info(describeTurn(turn, services), 'message answered again');
@@ -104,7 +104,7 @@ function warnOfTrace(turn: Answering, err: unknown, services: Services): void {
 async function storeFailedTurn(turn: Answering, error: unknown, services: Services): Promise<boolean> {
   const failure = reportFailure(turn, error, services);
   const finished_at = services.clock.now();
-  const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
+  const { runs_again, ...changes } = await turn.outlet.close({ answered: false, error });
   const trace = traceOf(turn, failure, finished_at);
   endTrace(turn, trace, runs_again === true, services);
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {

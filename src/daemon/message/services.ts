@@ -47,3 +47,19 @@ export interface Services {
   /** Aborts when the grace period of a stopping daemon has ended, which ends all runs. */
   stopping: AbortSignal;
 }
+
+/** The services that a run of the agent uses. */
+export type RunServices = Pick<
+  Services,
+  | 'agent'
+  | 'clock'
+  | 'log'
+  | 'memory'
+  | 'runs'
+  | 'seal'
+  | 'settings'
+  | 'stopping'
+  | 'store'
+  | 'texts'
+  | 'tools'
+>;

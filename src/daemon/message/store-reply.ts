@@ -22,6 +22,8 @@ import type {
 } from './turn.ts';
 import { answeredTrace } from './turn-trace.ts';
 
+type Uses = Pick<Services, 'sessions' | 'settings' | 'clock'>;
+
 /** How long a person's answer can be found by its Idempotency-Key, ms (agentd-service(7), "Idempotency-Key"). */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -45,7 +47,7 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
  */
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const { session_id, reply, stopped, usage, run_record, asked, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
@@ -59,7 +61,7 @@ export const storeReply: Step<Turn, Stored> = {
     const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, run_record, finished_at });
     const changes: TurnChanges = {
       ...turn.changes,
-      ...(await outlet.changes({ answered: true, reply: complete })),
+      ...(await outlet.close({ answered: true, reply: complete })),
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
@@ -92,7 +94,7 @@ function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now:
 function pendingAction(
   { action }: AskedQuestion,
   { outlet, turn_id }: Turn,
-  { settings }: Services,
+  { settings }: Uses,
 ): NewPendingAction {
   const asked_by = outlet.leaves === null ? turn_id : null;
   return {
@@ -112,7 +114,7 @@ export type End = { finished_at: number } & (
 /** The turn as it is stored with its session. */
 export function storedTurn(
   turn: Arrived & Resolved,
-  { settings }: Pick<Services, 'settings'>,
+  { settings }: Uses,
   end: End,
 ): NonNullable<TurnChanges['turn']> {
   const { message, principal } = turn;

@@ -51,7 +51,7 @@ export class StreamOutlet implements Outlet {
     this.#parts.writer.write({ event: 'tool_call', data });
   }
 
-  async changes(end: TurnEnd): Promise<OutletChanges> {
+  async close(end: TurnEnd): Promise<OutletChanges> {
     this.#isClosing = true;
     if (await this.#stopping?.catch(() => false)) return {};
     return { events: await this.#parts.writer.close(this.#lastEvents(end)) };

@@ -10,6 +10,8 @@ import { turnKey } from '../keys.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Deduplicated, Locked, Resolved, Settlement } from '../turn.ts';
 
+type Uses = Pick<Services, 'store' | 'seal' | 'tools'>;
+
 type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
 
 /** A confirmed action whose call was made. */
@@ -55,7 +57,7 @@ const UNREADABLE: ToolAnswer = {
 export async function carryOut(
   { action, resumed }: Confirmed,
   turn: Answering & Deduplicated & Locked & Resolved,
-  services: Services,
+  services: Uses,
   run: CarryingRun,
 ): Promise<CarryOut> {
   const { action_id, tool } = action;
@@ -79,7 +81,7 @@ async function settle(
   { action_id }: Action,
   turn: Answering & Deduplicated & Locked,
   to: 'started' | 'withdrawn',
-  { store: { actions } }: Services,
+  { store: { actions } }: Uses,
 ): Promise<boolean> {
   const outcome = await actions.settle(turn.claim, action_id, to, turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
@@ -93,7 +95,7 @@ async function settle(
 async function resume(
   action: Action,
   { principal }: Resolved,
-  services: Services,
+  services: Uses,
   run: CarryingRun,
 ): Promise<Executed> {
   const known = openActionText(services.seal, action, 'answer');
@@ -113,7 +115,7 @@ async function resume(
 
 async function call(
   action: Action,
-  { seal, tools }: Services,
+  { seal, tools }: Uses,
   run: CarryingRun,
   { again, begin }: Pick<ConfirmedCall, 'again' | 'begin'>,
 ): Promise<Executed> {

@@ -10,7 +10,7 @@ import type { StepLine } from '../../trace/trace-record.ts';
 import { agentTurn } from '../run/agent-turn.ts';
 import { runFailure } from '../run/failure.ts';
 import type { Run } from '../run/run.ts';
-import type { Services } from '../services.ts';
+import type { RunServices } from '../services.ts';
 import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
 import { type CarriedOut, carryOut } from './carry-out.ts';
 import { ReplyText } from './reply-text.ts';
@@ -34,7 +34,7 @@ interface Parts {
  */
 export async function composeReply(
   turn: Runnable,
-  services: Services,
+  services: RunServices,
   run: Run,
   line: StepLine,
 ): Promise<Composed> {
@@ -67,7 +67,7 @@ export async function composeReply(
 async function addAnswer(
   parts: Parts,
   turn: Runnable,
-  services: Services,
+  services: RunServices,
   run: Run,
   line: StepLine,
 ): Promise<void> {
@@ -92,7 +92,7 @@ async function addAnswer(
 async function speak(
   { reply, reports, done }: Parts,
   turn: Runnable,
-  services: Services,
+  services: RunServices,
   run: Run,
 ): Promise<void> {
   const given = await agentTurn(turn, services, run, {
@@ -123,7 +123,7 @@ async function speak(
 }
 
 /** Ends a runtime early. The end is not awaited, because a runtime that does not end must not delay the reply. */
-function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: Services): void {
+function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: RunServices): void {
   const end = async () => pieces.return?.();
   end().catch((error: unknown) =>
     log.debug({ request_id, err: error }, 'agent runtime failed while it was being stopped'),
@@ -135,7 +135,7 @@ function isStopped({ stopped }: Runnable): boolean {
 }
 
 /** Whether the reply can no longer be stored. */
-function wouldBeLost({ lost }: Runnable, { stopping }: Services): boolean {
+function wouldBeLost({ lost }: Runnable, { stopping }: RunServices): boolean {
   return lost.signal.aborted || stopping.aborted;
 }
 
@@ -183,7 +183,7 @@ function askAtEnd(
  * Records the outcomes that could not be recorded before. If that fails again, the journal shows them as unknown, but
  * the reply still reports them.
  */
-async function recordAgain({ journal }: Run, { request_id }: Runnable, { log }: Services): Promise<void> {
+async function recordAgain({ journal }: Run, { request_id }: Runnable, { log }: RunServices): Promise<void> {
   try {
     await journal.recordAgain();
   } catch (err) {

@@ -5,14 +5,14 @@ import { ClaimLost } from '../../store/claim-lost.ts';
 import { sourceLocation } from '../../syntax/source-location.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
-import type { Services } from '../services.ts';
+import type { RunServices } from '../services.ts';
 import type { Answering } from '../turn.ts';
 
 /** Returns the error for the sender of a message whose run failed, and writes the cause to the line of the trace. */
 export function runFailure(
   error: unknown,
   { lost }: Answering,
-  { stopping }: Services,
+  { stopping }: RunServices,
   limit: TimeLimit,
   line: StepLine,
 ): AgentdError {

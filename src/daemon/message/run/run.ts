@@ -16,7 +16,7 @@ import type { ServerPage } from '../../tools/show-pages.ts';
 import type { ToolRun } from '../../tools/tool-run.ts';
 import type { Trace } from '../../trace/trace.ts';
 import { turnKey } from '../keys.ts';
-import type { Services } from '../services.ts';
+import type { RunServices } from '../services.ts';
 import type { Answering, Arrived, Locked, Resolved, Runnable } from '../turn.ts';
 import { isTaintedHistory, type RunHistory, readHistory } from './history.ts';
 import { KeptCalls, RunState } from './record.ts';
@@ -45,7 +45,7 @@ export interface Run {
 
 export async function beginRun(
   turn: Runnable,
-  services: Services,
+  services: RunServices,
   limit: TimeLimit,
   meter: RunMeter,
 ): Promise<Run> {
@@ -96,13 +96,7 @@ export async function beginRun(
 /** What the tools of a run may read about the message. */
 export function requestContext(
   turn: Runnable,
-  {
-    store,
-    seal,
-    clock,
-    memory,
-    settings,
-  }: Pick<Services, 'store' | 'seal' | 'clock' | 'memory' | 'settings'>,
+  { store, seal, clock, memory, settings }: RunServices,
   signal: AbortSignal,
   taint: RunTaint,
 ): RequestContext {
@@ -167,7 +161,7 @@ export function memoryOwnerOf({ message, principal, channel }: Arrived & Resolve
  */
 export function lossOf(
   { claim }: Locked,
-  { store: { sessions } }: Pick<Services, 'store'>,
+  { store: { sessions } }: Pick<RunServices, 'store'>,
 ): () => Promise<boolean> {
   return async () => !(await sessions.renew(claim));
 }
@@ -179,7 +173,7 @@ export function lossOf(
  */
 export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,
-  { clock, log, settings, store, texts }: Pick<Services, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
+  { clock, log, settings, store, texts }: Pick<RunServices, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
   trace: Trace,
   { deadline, isLost }: Pick<MeterParts, 'deadline' | 'isLost'>,
 ): RunMeter {
