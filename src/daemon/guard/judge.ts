@@ -39,7 +39,7 @@ export interface GuardState {
   readonly turns: SessionTurns | null;
 }
 
-export interface Judgement {
+interface Judgement {
   verdict: GuardVerdict;
   /**
    * The state after the message. A part that did not change is the same object as before. If `turns` changed and was

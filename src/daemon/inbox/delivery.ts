@@ -32,7 +32,7 @@ export interface LaterChannel {
 }
 
 /** The parts of the worker that a delivery uses. */
-export interface DeliveryServices {
+interface DeliveryServices {
   services: Services;
   reach: PlatformReach;
   typing: Typing;

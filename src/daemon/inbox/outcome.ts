@@ -13,7 +13,7 @@ import type { PlatformFailure } from './platform-reach.ts';
 const FAILURE_MAX = 500;
 
 /** The failure of a run, and its consequence for the next run. */
-export interface RunFailure {
+interface RunFailure {
   /** A code, and the reason if there is one: for example `agent_failed: model_refused`. */
   failure: string;
   /**

@@ -43,7 +43,7 @@ export async function runTurn<Turn extends Answering>(
   }
 }
 
-export type EndedTurn =
+type EndedTurn =
   | { answered: true; reply: CompleteReply }
   /** `isStored`: the failed turn is stored, together with the changes of its outlet. */
   | { answered: false; error: unknown; isStored: boolean };

@@ -114,7 +114,7 @@ export interface Numbered {
   counted_before?: boolean;
 }
 
-/** The session of a message (resolve-session.ts), by the id that the message names or that was generated for it. */
+/** The session of a message (authorize-sender.ts), by the id that the message names or that was generated for it. */
 export interface NamedSession {
   /** Null if the message begins the session. */
   found: Session | null;

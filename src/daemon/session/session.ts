@@ -31,7 +31,7 @@ export interface Session {
    */
   generated: boolean;
   /**
-   * The tag of the anonymous client that began the session (`client-tag.ts`). Absent if there is none, or if the
+   * The tag of the anonymous client that began the session (`clientTag`). Absent if there is none, or if the
    * session has an owner.
    */
   client?: string;
@@ -86,7 +86,7 @@ export interface StoredTurn {
    */
   tainted?: boolean;
   /**
-   * The calls of tools and their answers (`PastCall[]`), sealed (turn-texts.ts). Absent if nothing was called, or if
+   * The calls of tools and their answers (`PastCall[]`), sealed (`closeTurnText`). Absent if nothing was called, or if
    * the session keeps no more calls.
    */
   calls?: string;

@@ -16,7 +16,7 @@ import type { StopRequest } from './stop-stream.ts';
 import { StreamOutlet } from './stream-outlet.ts';
 
 /** A stream for which a request of this process has begun the run. */
-export interface OpenedStream {
+interface OpenedStream {
   admitted: AdmittedReader;
   claim: StreamClaim;
   /** Number of events that were stored with the claim. */

@@ -3,7 +3,7 @@ import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/o
 import type { EventWriter } from './event-writer.ts';
 import { completed, INTERRUPTED, replayed, type StreamEventData, started } from './events.ts';
 
-export interface StreamOutletParts {
+interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
   /** The id of the session when the message was stored. */

@@ -22,13 +22,13 @@ export interface CarriedOut {
 }
 
 /** The part of a run that makes the call. */
-export interface CarryingRun {
+interface CarryingRun {
   tools: ToolRun;
   journal: Pick<TurnJournal, 'repeat' | 'finish'>;
 }
 
 /** The outcome of a confirmed action. */
-export type CarryOut =
+type CarryOut =
   | ({ outcome: 'made' } & CarriedOut)
   /** The action is no longer pending. */
   | { outcome: 'gone' }

@@ -22,7 +22,7 @@ export interface RunHistory {
   calls_bytes: number;
 }
 
-export interface PastState {
+interface PastState {
   value: unknown;
   /** Whether the run that set it was tainted. */
   tainted: boolean;

@@ -94,7 +94,7 @@ export async function beginRun(
 }
 
 /** What the tools of a run may read about the message. */
-export function requestContext(
+function requestContext(
   turn: Runnable,
   { store, seal, clock, memory, settings }: RunServices,
   signal: AbortSignal,

@@ -9,7 +9,7 @@ import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
 /** How long to wait before the next attempt to claim a session that another daemon holds, ms. */
 const TRY_AGAIN_MS = 250;
 
-export interface SessionLockParts {
+interface SessionLockParts {
   store: Pick<Store, 'beginTurn' | 'commitTurn'> & {
     sessions: Pick<SessionStore, 'renew' | 'release'>;
   };
@@ -29,7 +29,7 @@ interface Held {
 }
 
 /** The message for which a session is locked. */
-export interface LockingMessage {
+interface LockingMessage {
   /** The session id in the message. */
   session_id: string;
   /** Null if the message cannot have had an earlier run. */
