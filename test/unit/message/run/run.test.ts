@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { lossOf } from '../../../src/daemon/message/run/run.ts';
-import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
-import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
-import { ada, aSession } from '../../contract/fixtures.ts';
-import { saveSession } from '../../contract/store-writes.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { lossOf } from '../../../../src/daemon/message/run/run.ts';
+import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
+import { ada, aSession } from '../../../contract/fixtures.ts';
+import { saveSession } from '../../../contract/store-writes.ts';
+import { VirtualClock } from '../../../support/virtual-clock.ts';
 
 it('a run counts as lost as soon as its person is erased', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 31, 12));
