@@ -5,7 +5,7 @@ import { createLog, isJournalStream, type Log, type ProcessLog } from './process
 import { inheritedSocket, type ServiceManager, serviceManager } from './process/service-manager.ts';
 import { type Daemon, startDaemon } from './serve.ts';
 import { type ConfigureOptions, configure } from './settings/configure/configure.ts';
-import { ContextEnded } from './time/context-ended.ts';
+import { ContextEnded } from './time/time-limit.ts';
 
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */

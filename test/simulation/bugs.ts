@@ -10,7 +10,7 @@ export interface Bug {
   changes: readonly Change[];
 }
 
-const COMMIT = 'const outcome = await turn.commit(changes).catch(';
+const COMMIT = 'const outcome = await services.sessions.commit(turn.claim, changes).catch(';
 const STORE_REPLY = 'src/daemon/message/store-reply.ts';
 const BIND_TOOLS = 'src/daemon/tools/bind-tools.ts';
 const JUDGE_ANSWER = 'src/daemon/tools/confirmation/judge-answer.ts';
@@ -109,8 +109,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
-        from: 'turn.defer(() => lock.release());',
-        to: 'turn.defer(async (failed) => { if (!failed) await lock.release(); });',
+        from: 'turn.defer(() => services.sessions.release(claim));',
+        to: 'turn.defer(async (failed) => { if (!failed) await services.sessions.release(claim); });',
       },
     ],
   },
@@ -120,7 +120,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /claim of the key/,
     changes: [
       {
-        file: 'src/daemon/message/claim-key.ts',
+        file: 'src/daemon/message/deduplicate.ts',
         from: 'if (failed) await store.idempotency.release(claim, { counted: isCounted });',
         to: '',
       },
@@ -251,7 +251,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /the guard counts|is not in the inbox/,
     changes: [
       {
-        file: 'src/daemon/inbox/screen.ts',
+        file: 'src/daemon/inbox/enqueue.ts',
         from: 'return { user, session_id, text, message_id, sent_at };',
         to: 'return { user, session_id, text, message_id: null, sent_at };',
       },
@@ -367,7 +367,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /wanted \d writes, but \d reached the API|was told of/,
     changes: [
       {
-        file: 'src/daemon/message/turn-key.ts',
+        file: 'src/daemon/message/keys.ts',
         from: 'return key === null ? turn_id :',
         to: 'return true ? turn_id :',
       },
@@ -379,7 +379,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was told of/,
     changes: [
       {
-        file: 'src/daemon/message/compose-reply.ts',
+        file: 'src/daemon/message/run/agent-turn.ts',
         from: 'already_done: journal.alreadyDone',
         to: 'already_done: []',
       },
@@ -391,9 +391,9 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /the outcome of .* is unknown, but the reply/,
     changes: [
       {
-        file: 'src/daemon/message/report-writes.ts',
-        from: '(untold ? written : unknown)',
-        to: '(untold ? written : [])',
+        file: 'src/daemon/message/reply/reports.ts',
+        from: '(this.#isAll ? written : unknown)',
+        to: '(this.#isAll ? written : [])',
       },
     ],
   },

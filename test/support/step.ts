@@ -64,7 +64,7 @@ export class NotedOutlet implements Outlet {
     this.told.push(`tool ${tool_name} ${status}`);
   }
 
-  async changes(end: TurnEnd): Promise<OutletChanges> {
+  async close(end: TurnEnd): Promise<OutletChanges> {
     return this.wanted(end);
   }
 
@@ -221,6 +221,5 @@ export async function locked(world: StepWorld, of: NamedSession): Promise<Locked
   return {
     ...of,
     ...{ claim, begun, has_started: true },
-    commit: (changes) => world.services.store.commitTurn(claim, { ...changes, ends_claim: true }),
   };
 }

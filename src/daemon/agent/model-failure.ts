@@ -1,7 +1,7 @@
 import { APICallError } from 'ai';
 import { retryAfterSeconds } from '../../channel/index.ts';
 import type { Secret } from '../settings/secret.ts';
-import { isNetworkFailure } from '../time/network-failure.ts';
+import { isNetworkFailure } from '../time/retry.ts';
 import { AgentFailure } from './agent.ts';
 import { providerWords } from './provider-words.ts';
 

@@ -3,7 +3,7 @@ import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { PARTS_MAX, readMultipart } from '../../channel/multipart.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenValidator, ValidatedToken } from '../identity/identity.ts';
-import type { RequestSequencer } from '../message/request-sequencer.ts';
+import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import type { Ticket } from '../time/tickets.ts';
 import { type BodyRoom, discard, type LargeBodies, parseJson, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';

@@ -1,29 +1,29 @@
 import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
-import { sendersTexts } from '../linking/senders-texts.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
-import { DeliveryFailed } from '../message/delivery-failed.ts';
 import type { CompleteReply } from '../message/outlet.ts';
 import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
-import type { LocalTexts } from '../texts/texts.ts';
-import { backOff, LONGEST_MS, withinBudget } from '../time/back-off.ts';
 import { wait } from '../time/clock.ts';
+import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
-import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
-import { outgoingReply } from './outgoing-reply.ts';
+import {
+  DeliveryFailed,
+  failedForGood,
+  failureOfDelivery,
+  isInterruptedTooOften,
+  platformFailureOf,
+} from './outcome.ts';
+import { openReplyTo, outgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
-import { openReplyTo } from './private-reply-to.ts';
-import { pushOutlet } from './push-outlet.ts';
+import { isVoidPress } from './press.ts';
+import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
-import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
-import { isVoidPress } from './void-press.ts';
 
 /** A channel that sends its replies later. */
 export interface LaterChannel {
@@ -32,7 +32,7 @@ export interface LaterChannel {
 }
 
 /** The parts of the worker that a delivery uses. */
-export interface DeliveryServices {
+interface DeliveryServices {
   services: Services;
   reach: PlatformReach;
   typing: Typing;
@@ -62,8 +62,6 @@ export class Delivery {
   #message: InboxMessage;
   /** Whether and how the message may be sent to the platform; null if this was not decided yet. */
   #admitted: Admittance | null;
-  /** The outcome of the attempt after its run has failed; null until the run fails. */
-  #afterRun: Promise<AttemptOutcome> | null = null;
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
@@ -103,9 +101,10 @@ export class Delivery {
   }
 
   async #run(lost: AbortController): Promise<void> {
+    const outlet = new PushOutlet(this.#services, this.#later.plugin, this.#claim);
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
       this.#services.observer.messageEnded(this.#message.platform, 'failed');
-      const outcome = failedForGood(this.#message, 'interrupted', await this.#texts());
+      const outcome = failedForGood(this.#message, 'interrupted', await outlet.texts());
       await this.#end({ ...outcome, begun: false });
       return;
     }
@@ -118,9 +117,9 @@ export class Delivery {
     const reply_to = this.#replyTo();
     const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#later, reply_to);
     try {
-      const end = await runTurn(runFromInbox, this.#arrival(lost), this.#services);
+      const end = await runTurn(runFromInbox, this.#arrival(lost, outlet), this.#services);
       if (!end.answered) {
-        const outcome = await this.#outcomeOf(end.error);
+        const outcome = await outlet.afterFailure(end.error);
         if (end.isStored) this.#logOutcome(outcome);
         else await this.#end(outcome);
         return;
@@ -186,7 +185,7 @@ export class Delivery {
     await this.#end({ kind: 'sent' });
   }
 
-  #arrival(lost: AbortController): Arrival<Answering & Deduplicated & Guarded> {
+  #arrival(lost: AbortController, outlet: PushOutlet): Arrival<Answering & Deduplicated & Guarded> {
     const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
     const { parent_span, edited = false, ...message } = queued;
@@ -202,7 +201,7 @@ export class Delivery {
       ticket: null,
       parent_span,
       edited,
-      outlet: pushOutlet(this.#claim, (error) => this.#outcomeOf(error)),
+      outlet,
       stopped: null,
       accepted_at: received_at,
       lost,
@@ -213,28 +212,6 @@ export class Delivery {
       key: null,
       counted_in: null,
     };
-  }
-
-  /**
-   * The outcome of the attempt after its run has failed. It is decided only once, because the wait is partly random.
-   */
-  #outcomeOf(error: unknown): Promise<AttemptOutcome> {
-    this.#afterRun ??= this.#judge(error);
-    return this.#afterRun;
-  }
-
-  async #judge(error: unknown): Promise<AttemptOutcome> {
-    const { settings, clock, stopping } = this.#services;
-    if (stopping.aborted) return { kind: 'given_back' };
-    const texts = await this.#texts();
-    return afterFailedRun(this.#claim.message, judgeRun(error), settings, clock.now(), texts);
-  }
-
-  /** The daemon's texts in the language of the sender. */
-  async #texts(): Promise<LocalTexts> {
-    const { message } = this.#claim.message;
-    const { texts } = this.#services;
-    return message === null ? texts.in() : sendersTexts(this.#services, this.#later.plugin, message);
   }
 
   async #sendFailed(error: unknown, began: number): Promise<void> {
@@ -377,4 +354,44 @@ export class Delivery {
     const { id, request_id, platform, attempts, sends } = this.#message;
     return { request_id, channel: platform, message: id, attempts, sends };
   }
+}
+
+/**
+ * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
+ * reply was stored. Not called for a first attempt that succeeds, because the message in the inbox already shows that.
+ * Texts without a run have no trace.
+ */
+async function traceDelivery(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  message: InboxMessage,
+  { outcome, began }: { outcome: string; began: number },
+): Promise<void> {
+  if (message.session_id === null) return;
+  const finished_at = clock.now();
+  const [word = outcome, words] = outcome.split(': ', 2);
+  await store.traces.keep({
+    turn_id: message.id,
+    request_id: message.request_id,
+    session_id: message.session_id,
+    message_id: message.message_id,
+    platform: message.platform,
+    user_id: message.message?.user_id ?? null,
+    started_at: began,
+    finished_at,
+    outcome: word,
+    lines: [
+      {
+        at: finished_at,
+        step: 'send-reply',
+        verdict: word === 'sent' ? 'ok' : 'failed',
+        reason: word,
+        detail: {
+          sends: message.sends,
+          notice: message.notice !== null,
+          ...(words === undefined ? {} : { words }),
+        },
+        took_ms: finished_at - began,
+      },
+    ],
+  });
 }

@@ -13,7 +13,7 @@ const AGAIN_SECONDS = 1;
 /** The id identifies the message, so its text is not compared. */
 const FINGERPRINT = '';
 
-export interface RunOnceServices {
+interface RunOnceServices {
   store: Pick<Store, 'idempotency'>;
   claims: ClaimKeeper;
   log: Pick<Log, 'info'>;

@@ -2,10 +2,12 @@ import { type PersonKey, personOf } from '../identity/identity.ts';
 import { idBeside } from '../store/id-beside.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import { randomSuffix } from '../time/clock.ts';
-import { fingerprint, otherBody, reportRepeat } from './idempotency-key.ts';
+import { fingerprint, otherBody, reportRepeat } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Guarded, Identified, Numbered } from './turn.ts';
+
+type Uses = Pick<Services, 'store' | 'seal' | 'log'>;
 
 /** A message that is stored until its stream is opened. */
 export interface Starting extends Arrived {
@@ -27,14 +29,14 @@ export interface StartedStream {
  */
 export const createStream: Step<Starting & Identified & Numbered & Guarded, { stream: StartedStream }> = {
   name: 'create-stream',
-  run: async (turn, services) => ({ stream: await createStreamOf(turn, turn, services) }),
+  run: async (turn, services: Uses) => ({ stream: await createStreamOf(turn, turn, services) }),
 };
 
 /** Stores a new stream. If two messages with the same key arrive at the same time, both get the stream of the first. */
 export async function createStreamOf(
   turn: Starting & Identified,
   { idempotency_key, counted_in }: Numbered & Guarded,
-  services: Services,
+  services: Uses,
 ): Promise<StartedStream> {
   const { credential, session_id } = turn;
   const { jwt_token, ...metadata } = turn.message.metadata;
@@ -69,11 +71,7 @@ export async function createStreamOf(
 }
 
 /** Checks that a repeat has the same body as the first message of the stream. @throws `idempotency_key_reused` */
-export function sameStream(
-  turn: Starting,
-  stream: StreamRecord,
-  services: Pick<Services, 'log'>,
-): StartedStream {
+export function sameStream(turn: Starting, stream: StreamRecord, services: Uses): StartedStream {
   if (stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
   reportRepeat(turn, services);
   return { stream_id: stream.stream_id, session_id: stream.start.session_id };

@@ -1,6 +1,9 @@
 import { confirmationGone } from '../tools/confirmation/confirmation-gone.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Authorized } from './turn.ts';
+
+type Uses = Pick<Services, 'store'>;
 
 /**
  * Checks whether the action that a button names exists (agentd-agent(7), "Confirmation").
@@ -10,7 +13,7 @@ import type { Arrived, Authorized } from './turn.ts';
  */
 export const findAction: Step<Arrived & Authorized, object> = {
   name: 'find-action',
-  async run({ message: { confirm } }, { store }, line) {
+  async run({ message: { confirm } }, { store }: Uses, line) {
     if (confirm === undefined) line.reason = 'no_button';
     else if ((await store.actions.find(confirm.id)) === null) throw confirmationGone();
     return {};

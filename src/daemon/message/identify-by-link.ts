@@ -1,9 +1,11 @@
 import type { Credential } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
-import { credentialOf } from './credential-of.ts';
+import { credentialOf } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
+
+type Uses = Pick<Services, 'store' | 'seal' | 'log' | 'tokens'>;
 
 /**
  * Finds out who sent the message, by the link of the platform's user (agentd-identity(7), "The identity of a message").
@@ -13,7 +15,7 @@ import type { Arrived, Identified } from './turn.ts';
  */
 export const identifyByLink: Step<Arrived, Identified> = {
   name: 'identify',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const link = await findSendersLink(services, turn.channel, turn.message);
     if (link === null) {
       line.reason = 'no_link';
@@ -49,7 +51,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
  * The credential of a link whose token has expired. The agent mentions the expiry once. If the run fails, the agent
  * mentions it in the next run.
  */
-function expired(turn: Arrived, services: Services, link: FoundLink): Credential {
+function expired(turn: Arrived, services: Uses, link: FoundLink): Credential {
   if (!link.expiry_notified) {
     turn.defer(async (failed) => {
       if (!failed) await noteExpiryNotified(services, link);

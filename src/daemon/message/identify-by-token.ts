@@ -1,6 +1,10 @@
-import { credentialOf } from './credential-of.ts';
+import type { Credential, TokenVerdict } from '../identity/identity.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
+
+type Uses = Pick<Services, 'tokens'>;
 
 /**
  * Finds out who sent the message, by the token that came with it (agentd-identity(7), "The identity of a message").
@@ -10,7 +14,7 @@ import type { Arrived, Identified } from './turn.ts';
  */
 export const identifyByToken: Step<Arrived, Identified> = {
   name: 'identify',
-  async run({ message, validated, request_id }, services, line) {
+  async run({ message, validated, request_id }, services: Uses, line) {
     const token = message.metadata.jwt_token;
     if (token === null) {
       line.reason = 'signed_out';
@@ -25,3 +29,20 @@ export const identifyByToken: Step<Arrived, Identified> = {
     return { credential: credentialOf(verdict, line) };
   },
 };
+
+/** What a token proves about the sender. Also writes the result to the step's line of the trace. */
+export function credentialOf(verdict: TokenVerdict, line: StepLine): Credential {
+  if (!verdict.valid) {
+    line.verdict = 'fallback';
+    line.reason = verdict.reason;
+    return { kind: 'invalid', reason: verdict.reason };
+  }
+  line.reason = 'valid_token';
+  const { key } = verdict;
+  line.detail = {
+    sub: verdict.user.user_id,
+    expires: new Date(verdict.expires_at).toISOString(),
+    ...(key === undefined ? {} : { key }),
+  };
+  return { kind: 'person', verdict };
+}

@@ -1,6 +1,8 @@
 import { isLikeGenerated } from '../session/ids.ts';
-import { nameSession } from './resolve-session.ts';
+import { nameSession } from './authorize-sender.ts';
+import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type {
   Answering,
   Authorized,
@@ -10,21 +12,22 @@ import type {
   Locked,
   NamedSession,
 } from './turn.ts';
-import { turnKey } from './turn-key.ts';
+
+type Uses = Pick<Services, 'sessions' | 'store'>;
 
 /**
  * Locks the session, so that its messages run one at a time, in the order of arrival (agentd-message(7), "Order and
  * limits").
  *
  * If the session's id is already certain, notifies the outlet that the answer has begun; otherwise resolve-principal
- * does. Adds `claim` (which is held until the turn is stored or ends), `begun`, `commit`, and the session as it is
+ * does. Adds `claim` (which is held until the turn is stored or ends), `begun`, and the session as it is
  * under the lock: while the message waited, somebody may have signed in, or the session may have begun or ended. Throws
  * `unavailable` if too many messages wait, or if this message has waited too long. A patient message waits until the
  * daemon stops.
  */
 export const lockSession: Step<Answering & Identified & Deduplicated & Authorized & Guarded, Locked> = {
   name: 'lock-session',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     // The tokens of messages that arrived earlier may not have been checked yet.
     await turn.ticket?.reached;
     const has_started = isIdCertain(turn);
@@ -35,17 +38,17 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
       const waiter = { line, patient: turn.patient };
       const asked = services.sessions.acquire(session_tag, message, waiter, turn.lost);
       turn.ticket?.leave();
-      const lock = await asked;
-      const { begun, commit } = lock;
+      const begun = await asked;
+      const { claim } = begun;
       const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found, services);
       if (named.session_tag === session_tag) {
-        turn.defer(() => lock.release());
-        return { ...named, claim: begun.claim, begun, commit, has_started };
+        turn.defer(() => services.sessions.release(claim));
+        return { ...named, claim, begun, has_started };
       }
       // The id now belongs to a different session, which must be locked instead.
       line.reason = 'session_changed';
       ({ session_tag, session_id, session_is_generated } = named);
-      await lock.release();
+      await services.sessions.release(claim);
     }
   },
 };

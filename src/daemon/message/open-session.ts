@@ -1,9 +1,12 @@
 import { personOf } from '../identity/identity.ts';
+import { clientTag } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
-import { newSession } from './new-session.ts';
-import { refuseStranger } from './refuse-stranger.ts';
+import { refuseStranger } from './authorize-sender.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified, Locked, Opened } from './turn.ts';
+
+type Uses = Pick<Services, 'clock' | 'settings' | 'channelNames'>;
 
 /**
  * Opens the session that was found, or prepares a new one (agentd-message(7), "Whose session it is").
@@ -15,7 +18,7 @@ import type { Arrived, Identified, Locked, Opened } from './turn.ts';
  */
 export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   name: 'open-session',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     refuseStranger(turn, services, line);
     const { found } = turn;
     if (found && !isHandedOver(turn, found)) {
@@ -32,4 +35,28 @@ function isHandedOver({ credential, channel, message }: Arrived & Identified, { 
   if (!channel.has_platform || message.shared) return false;
   const person = personOf(credential);
   return person !== null && owner !== null && owner !== person;
+}
+
+/** The session that a message begins. It has no owner, and is not stored yet. */
+export function newSession(
+  { message, channel, session_id, session_is_generated, address }: Arrived,
+  { clock, settings }: Pick<Uses, 'clock' | 'settings'>,
+): Session {
+  const now = clock.now();
+  return {
+    session_id,
+    former_id: null,
+    user_id: message.user_id,
+    platform: message.platform,
+    namespace: channel.namespace,
+    generated: session_is_generated,
+    ...(address === null ? {} : { client: clientTag(address) }),
+    owner: null,
+    metadata: {},
+    credential_owner: null,
+    turns: 0,
+    created_at: now,
+    last_active_at: now,
+    expires_at: now + settings.SESSION_TTL_SECONDS * 1000,
+  };
 }

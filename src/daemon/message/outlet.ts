@@ -17,8 +17,8 @@ export interface Outlet {
   text(piece: string): void;
   /** Called when a tool call has begun or ended. */
   tool(progress: ToolProgress): void;
-  /** Returns the outlet's changes for the commit of the turn. They depend on how the turn ends. */
-  changes(end: TurnEnd): Promise<OutletChanges>;
+  /** Takes no more text. Returns what the commit of the turn stores for the outlet. */
+  close(end: TurnEnd): Promise<OutletChanges>;
   /** Called when the reply is durable and can be sent. */
   complete(reply: CompleteReply): void;
   /** How the reply is sent, for the trace. Null if it is sent later. */

@@ -1,15 +1,16 @@
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { NobodyReason, Principal } from '../identity/identity.ts';
 import { generateSessionId } from '../session/ids.ts';
-import { hasExpired, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
+import { hasExpired, jwtContext, sealRecord, statesPassed, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
-import { statesPassed } from '../session/states-passed.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { idBeside } from '../store/id-beside.ts';
-import { newSession } from './new-session.ts';
+import { newSession } from './open-session.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from './turn.ts';
+
+type Uses = Pick<Services, 'store' | 'seal' | 'settings' | 'clock' | 'log'>;
 
 type Turn = Answering & Identified & Locked & Opened & Guarded;
 
@@ -37,7 +38,7 @@ interface Decision {
  */
 export const resolvePrincipal: Step<Turn, Resolved> = {
   name: 'resolve-principal',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const resolved = (await resolve(turn, services)) ?? (await resolve(begunAnew(turn, services), services));
     if (resolved === null) throw new ClaimLost();
     const { principal, states, ...opened } = resolved;
@@ -61,7 +62,7 @@ type StoredSession = Pick<Resolved, 'session' | 'session_origin' | 'changes'>;
 /** @returns null if the session has ended since it was opened. @throws ClaimLost */
 async function resolve(
   turn: Turn,
-  services: Services,
+  services: Uses,
 ): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
   const { session, principal } = decide(turn, services);
   const stored = await store(turn, kept(session, services), services);
@@ -73,7 +74,7 @@ async function resolve(
  * session with the same id, and everything that was stored in the old session is ignored. Other people may know the id
  * of the old session, so it is no longer a secret.
  */
-function begunAnew(turn: Turn, services: Services): Turn {
+function begunAnew(turn: Turn, services: Uses): Turn {
   const { session_id, former_id } = turn.session;
   const session = { ...newSession(turn, services), session_id, former_id, generated: false };
   return { ...turn, session, session_origin: 'new' };
@@ -82,7 +83,7 @@ function begunAnew(turn: Turn, services: Services): Turn {
 /** Reasons that are normal, because nobody claimed that the sender is signed in. */
 const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
-function decide(turn: Turn, services: Services): Decision {
+function decide(turn: Turn, services: Uses): Decision {
   const { credential, session, message } = turn;
   switch (credential.kind) {
     case 'person': {
@@ -126,7 +127,7 @@ function decide(turn: Turn, services: Services): Decision {
 }
 
 /** The session with the ids that it has after sign-in. */
-function signedIn({ session, session_origin, channel, message }: Turn, { store }: Services): Session {
+function signedIn({ session, session_origin, channel, message }: Turn, { store }: Uses): Session {
   if (session_origin !== 'found' || !session.generated || session.owner !== null) return session;
   const make = () => generateSessionId(channel.name, message.user_id);
   const session_id = idBeside(store, session.session_id, make);
@@ -134,7 +135,7 @@ function signedIn({ session, session_origin, channel, message }: Turn, { store }
 }
 
 /** The decision about a message without a token. The stored context is used if it is valid for this message. */
-function withoutToken({ session, message, request_id }: Turn, services: Services): Decision {
+function withoutToken({ session, message, request_id }: Turn, services: Uses): Decision {
   const { jwt_context } = session.metadata;
   if (!jwt_context || !session.credential_owner) return { session, principal: nobody('no_token') };
   if (message.shared || session.credential_owner.user_id !== message.user_id) {
@@ -173,7 +174,7 @@ function cleared(session: Session): Session {
  * The session with a lifetime that covers the longest time that its message may take, so that the session does not
  * expire during that time. At the end of the turn, SESSION_TTL_SECONDS begins again.
  */
-function kept(session: Session, { settings, clock }: Services): Session {
+function kept(session: Session, { settings, clock }: Uses): Session {
   const seconds = settings.AGENT_QUEUE_WAIT_SECONDS + settings.AGENT_TIMEOUT_SECONDS;
   const until = clock.now() + seconds * 1000;
   return session.expires_at < until ? { ...session, expires_at: until } : session;
@@ -187,7 +188,7 @@ function kept(session: Session, { settings, clock }: Services): Session {
 async function store(
   turn: Turn,
   session: Session,
-  { store: { sessions } }: Services,
+  { store: { sessions } }: Uses,
 ): Promise<StoredSession | null> {
   const { claim, session_origin, changes } = turn;
   const isNobodys = session.owner === null;

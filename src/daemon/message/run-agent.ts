@@ -1,16 +1,10 @@
-import { withRequestContext } from '../agent/context.ts';
-import { RunTaint } from '../agent/run-taint.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { composeReply } from './compose-reply.ts';
-import { KeptCalls } from './kept-calls.ts';
-import { lossOf } from './loss-of.ts';
-import { meterOfTurn } from './meter-of-turn.ts';
-import { requestContextOf } from './request-context-of.ts';
-import { runFailure } from './run-failure.ts';
-import { isTaintedHistory, readHistory } from './run-history.ts';
-import { runRecord } from './run-record.ts';
-import { RunState } from './run-state.ts';
+import { composeReply } from './reply/compose-reply.ts';
+import { runFailure } from './run/failure.ts';
+import { runRecord } from './run/record.ts';
+import { beginRun, lossOf, meterOfTurn } from './run/run.ts';
 import type { Step } from './sequence.ts';
+import type { RunServices } from './services.ts';
 import type { Answered, Runnable } from './turn.ts';
 
 /**
@@ -22,7 +16,7 @@ import type { Answered, Runnable } from './turn.ts';
  */
 export const runAgent: Step<Runnable, Answered> = {
   name: 'run-agent',
-  async run(turn, services, line) {
+  async run(turn, services: RunServices, line) {
     const { settlement, outlet } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
@@ -39,19 +33,15 @@ export const runAgent: Step<Runnable, Answered> = {
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
-    const taint = new RunTaint();
     try {
-      const history = await readHistory(turn, services);
-      // An earlier run of the message may have been tainted, and this run is told what that run wrote.
-      if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
-      const calls = new KeptCalls(history.calls_bytes);
-      const state = new RunState(history.state?.value ?? null);
-      const context = requestContextOf(turn, services, limit.signal, taint);
-      const composed = await withRequestContext(context, () =>
-        composeReply(turn, services, { limit, meter, history, calls, state }, line),
-      );
-      const run_record = runRecord(turn, services, { taint, calls, state }, history);
-      return { ...composed, history, usage: meter.usage, run_record };
+      const run = await beginRun(turn, services, limit, meter);
+      const composed = await composeReply(turn, services, run, line);
+      return {
+        ...composed,
+        history: run.history,
+        usage: meter.usage,
+        run_record: runRecord(turn, services, run),
+      };
     } catch (error) {
       throw runFailure(error, turn, services, limit, line);
     } finally {

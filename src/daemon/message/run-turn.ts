@@ -1,4 +1,4 @@
-import { clientTag } from '../session/client-tag.ts';
+import { clientTag } from '../session/ids.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
@@ -6,16 +6,13 @@ import type { StreamStore } from '../store/streams.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
-import { describeTurn } from './describe-turn.ts';
-import { endTrace } from './end-trace.ts';
 import type { CompleteReply } from './outlet.ts';
-import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './stored-turn.ts';
-import { traceOf } from './trace-of.ts';
+import { storedTurn } from './store-reply.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
-import { withTurn } from './with-turn.ts';
+import { endTrace, traceOf } from './turn-trace.ts';
+import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
 
 type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 
@@ -46,7 +43,7 @@ export async function runTurn<Turn extends Answering>(
   }
 }
 
-export type EndedTurn =
+type EndedTurn =
   | { answered: true; reply: CompleteReply }
   /** `isStored`: the failed turn is stored, together with the changes of its outlet. */
   | { answered: false; error: unknown; isStored: boolean };
@@ -77,7 +74,7 @@ async function replay(
   const question = confirmation ? { confirmation, stored: null } : null;
   const reply = { session_id, response, question, stopped: false, replayed: true };
   turn.outlet.started(session_id);
-  const { events } = await turn.outlet.changes({ answered: true, reply });
+  const { events } = await turn.outlet.close({ answered: true, reply });
   await append(events, services.store.streams);
   turn.outlet.complete(reply);
   services.log.info(describeTurn(turn, services), 'message answered again');
@@ -107,13 +104,13 @@ function warnOfTrace(turn: Answering, err: unknown, services: Services): void {
 async function storeFailedTurn(turn: Answering, error: unknown, services: Services): Promise<boolean> {
   const failure = reportFailure(turn, error, services);
   const finished_at = services.clock.now();
-  const { runs_again, ...changes } = await turn.outlet.changes({ answered: false, error });
+  const { runs_again, ...changes } = await turn.outlet.close({ answered: false, error });
   const trace = traceOf(turn, failure, finished_at);
   endTrace(turn, trace, runs_again === true, services);
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });
     const all: TurnChanges = { ...turn.changes, ...changes, turn: record, trace };
-    if ((await turn.commit(all)) !== 'lost') return true;
+    if ((await services.sessions.commit(turn.claim, all)) !== 'lost') return true;
   }
   const traced = storeTrace(turn, trace, services);
   // The commit has waited for the store as long as a sender may wait.

@@ -7,6 +7,7 @@ import { confirmerOf } from '../tools/confirmation/confirmer.ts';
 import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
 import { type AnswerFacts, type AnswerVerdict, judgeAnswer } from '../tools/confirmation/judge-answer.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -19,7 +20,8 @@ import type {
   Settled,
   Settlement,
 } from './turn.ts';
-import { turnKey } from './turn-key.ts';
+
+type Uses = Pick<Services, 'store' | 'seal' | 'texts'>;
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
@@ -35,7 +37,7 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  */
 export const settlePending: Step<Turn, Settled> = {
   name: 'settle-pending',
-  async run(turn, services, line) {
+  async run(turn, services: Uses, line) {
     const { principal, message } = turn;
     const texts = services.texts.in(
       principal.person === null ? null : principal.claims.locale,
@@ -84,7 +86,7 @@ function settledBefore({ begun, principal: { person } }: Turn): Action | undefin
   );
 }
 
-function again(action: Action, turn: Turn, services: Services, texts: LocalTexts): Settlement {
+function again(action: Action, turn: Turn, services: Uses, texts: LocalTexts): Settlement {
   return action.state === 'declined'
     ? declined(action, turn, services, texts)
     : { kind: 'confirmed', action, resumed: true };
@@ -94,7 +96,7 @@ async function settle(
   turn: Turn,
   says: AnswerFacts['says'],
   texts: LocalTexts,
-  services: Services,
+  services: Uses,
   line: StepLine,
 ): Promise<Pick<Settled, 'settlement' | 'still_waits'>> {
   const named = turn.message.confirm?.id;
@@ -152,14 +154,14 @@ async function end(
   turn: Turn,
   { action_id }: Action,
   to: 'declined' | 'withdrawn',
-  { store }: Services,
+  { store }: Uses,
 ): Promise<boolean> {
   const outcome = await store.actions.settle(turn.claim, action_id, to, turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'settled';
 }
 
-function declined(action: Action, { message }: Turn, { seal }: Services, texts: LocalTexts): Settlement {
+function declined(action: Action, { message }: Turn, { seal }: Uses, texts: LocalTexts): Settlement {
   const text = texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) });
   // A message with other text is more than an answer, so the agent replies to it, too.
   const ends = message.text === '' || texts.isWord('decline', message.text);

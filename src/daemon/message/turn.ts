@@ -4,14 +4,14 @@ import type { Credential, PersonKey, Principal, ValidatedToken } from '../identi
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
-import type { BegunTurn, CommitOutcome, TurnChanges } from '../store/turns.ts';
+import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
-import type { RunHistory } from './run-history.ts';
-import type { RunRecord } from './run-record.ts';
+import type { RunHistory } from './run/history.ts';
+import type { RunRecord } from './run/record.ts';
 
 /**
  * The data that is passed along the message path: a message that has arrived, and what each step adds to it. The
@@ -113,7 +113,7 @@ export interface Numbered {
   counted_before?: boolean;
 }
 
-/** The session of a message (resolve-session.ts), by the id that the message names or that was generated for it. */
+/** The session of a message (authorize-sender.ts), by the id that the message names or that was generated for it. */
 export interface NamedSession {
   /** Null if the message begins the session. */
   found: Session | null;
@@ -144,8 +144,6 @@ export interface Locked extends NamedSession {
   claim: SessionClaim;
   /** The data that was read when the claim began. */
   begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
-  /** Stores the changes of the turn (`Store.commitTurn`), and ends the claim unless the outcome is `lost`. */
-  commit(changes: TurnChanges): Promise<CommitOutcome>;
   /** Whether the outlet was notified that the answer has begun, and in which session. */
   has_started: boolean;
 }

@@ -42,7 +42,7 @@ export class Broadcaster {
   }
 }
 
-export interface BroadcasterParts {
+interface BroadcasterParts {
   streams: EventSource;
   clock: AlarmClock;
   log: Pick<Log, 'warn'>;

@@ -6,7 +6,7 @@ import type { TurnChanges } from '../store/turns.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { numbered, type StreamEventData } from './events.ts';
 
-export interface EventWriterParts {
+interface EventWriterParts {
   streams: Pick<StreamStore, 'append' | 'find' | 'gather_ms'>;
   claim: StreamClaim;
   /** Number of events that the stream already has; 0 if absent. */

@@ -3,7 +3,7 @@ import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/o
 import type { EventWriter } from './event-writer.ts';
 import { completed, INTERRUPTED, replayed, type StreamEventData, started } from './events.ts';
 
-export interface StreamOutletParts {
+interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
   /** The id of the session when the message was stored. */
@@ -51,7 +51,7 @@ export class StreamOutlet implements Outlet {
     this.#parts.writer.write({ event: 'tool_call', data });
   }
 
-  async changes(end: TurnEnd): Promise<OutletChanges> {
+  async close(end: TurnEnd): Promise<OutletChanges> {
     this.#isClosing = true;
     if (await this.#stopping?.catch(() => false)) return {};
     return { events: await this.#parts.writer.close(this.#lastEvents(end)) };

@@ -1,4 +1,3 @@
-import { requestContext } from '../agent/context.ts';
 import { MEMORY_CHARACTERS_MAX, type MemoryAnswer, type RunMemory } from '../agent/long-term-memory.ts';
 import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
 
@@ -74,8 +73,8 @@ function memoryTool(source: ToolSourceInfo, { name, effect, description, argumen
     hide: [],
     idempotent: true,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
-    async send(args) {
-      const memory = requestContext()?.memory;
+    async send(args, { context }) {
+      const memory = context?.memory;
       if (!memory)
         return failed('memory_of_nobody', 'Nothing is remembered here: it is not known who is asking.');
       const answer = await call(memory, String(args[argument.name]));

@@ -5,7 +5,7 @@ import type {
   ToolContext,
   ToolDefinition,
 } from '../../agent/index.ts';
-import { ContextEnded } from '../time/context-ended.ts';
+import { ContextEnded } from '../time/time-limit.ts';
 import { moduleBody } from './module-body.ts';
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from './tool.ts';
 import type { ToolClient, ToolRequest, ToolResponse } from './tool-client.ts';

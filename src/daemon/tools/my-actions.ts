@@ -1,6 +1,5 @@
-import { requestContext } from '../agent/context.ts';
 import { StoreUnavailable } from '../errors.ts';
-import type { Sent, Tool, ToolSourceInfo } from './tool.ts';
+import type { Sent, Tool, ToolArguments, ToolCall, ToolSourceInfo } from './tool.ts';
 
 /** The tool that shows people what was done in their name (agentd-agent(7), "Journal"). */
 export function createMyActions(source: ToolSourceInfo): Tool {
@@ -25,8 +24,7 @@ export function createMyActions(source: ToolSourceInfo): Tool {
 }
 
 /** A foreign result may have dictated the arguments of an action, which its summary shows: the run counts as tainted. */
-async function listOwn(): Promise<Sent> {
-  const context = requestContext();
+async function listOwn(_args: ToolArguments, { context }: ToolCall): Promise<Sent> {
   const journal = context?.own_journal ?? null;
   if (journal === null) return { outcome: 'sign_in_needed' };
   try {

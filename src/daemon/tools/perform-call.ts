@@ -1,8 +1,7 @@
-import { requestContext } from '../agent/context.ts';
+import type { RequestContext } from '../agent/context.ts';
 import type { Log } from '../process/log.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { ContextEnded } from '../time/context-ended.ts';
-import { TimeLimit } from '../time/time-limit.ts';
+import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import { answerOf } from './answer-of.ts';
 import { bindParameters } from './bind-parameters.ts';
@@ -21,6 +20,8 @@ import type { ToolAccess } from './tool-access.ts';
 export const CALL_TIMEOUT_MS = 120_000;
 
 export interface CallContext {
+  /** Whom the call acts for. Null: for nobody, so that it uses default credentials. */
+  context: RequestContext | null;
   clock: AlarmClock;
   trace: TraceWriter;
   /** Aborts when the run is aborted. */
@@ -45,23 +46,23 @@ export interface PreparedCall {
 export async function prepareCall(
   tool: Tool,
   given: ToolArguments,
-  context: CallContext,
+  run: CallContext,
 ): Promise<PreparedCall | Refusal> {
-  const choice = await chooseCredentials(requestContext(), context.access, tool.credentials);
+  const choice = await chooseCredentials(run.context, run.access, tool.credentials);
   const person = choice.use === 'user' ? choice.claims : null;
   const bound = bindParameters(tool, given, person);
   if (!bound.ok) {
-    note(context, tool, {
+    note(run, tool, {
       refused: bound.refusal.reason === 'sign_in_needed' ? why(choice) : bound.refusal.reason,
     });
     return bound.refusal;
   }
   const chosen = chooseCredential(tool, choice);
   if (!chosen.ok) {
-    note(context, tool, { refused: chosen.refusal.reason });
+    note(run, tool, { refused: chosen.refusal.reason });
     return chosen.refusal;
   }
-  note(context, tool, chosen.credential);
+  note(run, tool, chosen.credential);
   return { tool, args: bound.args, person, credential: chosen.credential };
 }
 
@@ -111,7 +112,7 @@ function endOfCalls(tool: Tool): ContextEnded {
 async function send(
   { tool, args, person, credential }: PreparedCall,
   idempotency_key: string | null,
-  { trace, log, access, watch }: CallContext,
+  { context, trace, log, access, watch }: CallContext,
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: OpenedClient }> {
   const { signal } = limit;
@@ -120,7 +121,7 @@ async function send(
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
   const progressed = () => limit.restart(timeout_ms);
   const { client } = opened;
-  const sending = tool.send(args, { client, person, idempotency_key, signal, progressed, log });
+  const sending = tool.send(args, { client, person, context, idempotency_key, signal, progressed, log });
   return { sent: await limit.within(sending), opened };
 }
 

@@ -4,7 +4,7 @@ import type { CompleteReply } from '../../../src/daemon/message/outlet.ts';
 import type { StreamClaim } from '../../../src/daemon/store/claims.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
 import { numbered, started } from '../../../src/daemon/stream/events.ts';
-import { StopRequest } from '../../../src/daemon/stream/stop-request.ts';
+import { StopRequest } from '../../../src/daemon/stream/stop-stream.ts';
 import { StreamOutlet } from '../../../src/daemon/stream/stream-outlet.ts';
 import { aStream } from '../../contract/fixtures.ts';
 import { type StepWorld, stepWorld } from '../../support/step.ts';
@@ -41,7 +41,7 @@ const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
   ...members,
 });
 /** Stores the events, as the commit of the turn does. */
-async function commit(changes: Awaited<ReturnType<StreamOutlet['changes']>>): Promise<void> {
+async function commit(changes: Awaited<ReturnType<StreamOutlet['close']>>): Promise<void> {
   if (changes.events) await world.store.streams.append(changes.events.claim, changes.events.events);
 }
 
@@ -67,7 +67,7 @@ describe('the outlet of a stream', () => {
     begun.started('s');
     begun.text('Hi.');
     await tick();
-    await commit(await begun.changes({ answered: true, reply: reply() }));
+    await commit(await begun.close({ answered: true, reply: reply() }));
     const stored = await world.peer.streams.read('begun', 0);
     expect(stored?.map(({ id, event }) => `${id} ${event}`)).toEqual([
       '1 stream_start',
@@ -84,7 +84,7 @@ describe('the outlet of a stream', () => {
     await tick();
     expect(await events()).toEqual(['1 stream_start', '2 text_chunk Hi', '3 tool_call']);
     outlet.text('.');
-    const changes = await outlet.changes({ answered: true, reply: reply() });
+    const changes = await outlet.close({ answered: true, reply: reply() });
     expect(await events()).toHaveLength(3);
     await commit(changes);
     expect((await events()).slice(3)).toEqual(['4 text_chunk .', '5 complete Hi.', '6 stream_complete Hi.']);
@@ -92,13 +92,13 @@ describe('the outlet of a stream', () => {
 
   it('ends the stream of a failed turn with an error, without internal details', async () => {
     outlet.started('s');
-    await commit(await outlet.changes({ answered: false, error: new TypeError('secret') }));
+    await commit(await outlet.close({ answered: false, error: new TypeError('secret') }));
     expect(await events()).toEqual(['1 stream_start', '2 error internal_error']);
     expect(JSON.stringify(await world.peer.streams.read('stream', 0))).not.toContain('secret');
   });
 
   it('reports the code of a failure, or that a stopping daemon interrupted the run', async () => {
-    const failed = await outlet.changes({
+    const failed = await outlet.close({
       answered: false,
       error: new AgentdError('agent_timeout', 'Slow.'),
     });
@@ -106,13 +106,13 @@ describe('the outlet of a stream', () => {
       { code: 'agent_timeout', message: 'Slow.' },
     ]);
     world.stopping.abort();
-    const interrupted = await outlet.changes({ answered: false, error: new Error('aborted') });
+    const interrupted = await outlet.close({ answered: false, error: new Error('aborted') });
     expect(JSON.parse(interrupted.events?.events[0]?.data ?? '')).toMatchObject({ code: 'interrupted' });
   });
 
   it('sends an earlier answer again in one piece', async () => {
     outlet.started('s');
-    await commit(await outlet.changes({ answered: true, reply: reply({ replayed: true }) }));
+    await commit(await outlet.close({ answered: true, reply: reply({ replayed: true }) }));
     expect(await events()).toEqual([
       '1 stream_start',
       '2 text_chunk Hi.',
@@ -128,9 +128,7 @@ describe('a stream that is stopped', () => {
     const ended = ['1 stream_start', '2 complete  true', '3 stream_complete  true'];
     expect(await events()).toEqual(ended);
     outlet.text('late');
-    expect(await outlet.changes({ answered: true, reply: reply({ response: '', stopped: true }) })).toEqual(
-      {},
-    );
+    expect(await outlet.close({ answered: true, reply: reply({ response: '', stopped: true }) })).toEqual({});
     await tick();
     expect(await events()).toEqual(ended);
   });
@@ -139,14 +137,12 @@ describe('a stream that is stopped', () => {
     outlet.started('s');
     outlet.text('So far');
     expect(await outlet.stop()).toBe(false);
-    await commit(
-      await outlet.changes({ answered: true, reply: reply({ response: 'So far', stopped: true }) }),
-    );
+    await commit(await outlet.close({ answered: true, reply: reply({ response: 'So far', stopped: true }) }));
     expect((await events()).slice(-2)).toEqual(['3 complete So far true', '4 stream_complete So far true']);
   });
 
   it('is not ended a second time while its turn ends', async () => {
-    const changes = await outlet.changes({ answered: false, error: new Error('no') });
+    const changes = await outlet.close({ answered: false, error: new Error('no') });
     expect(await outlet.stop()).toBe(false);
     await commit(changes);
     expect(await events()).toEqual(['1 error internal_error']);
@@ -157,7 +153,7 @@ describe('a stream that is stopped', () => {
     world.store.streams.append = () => Promise.reject(new Error('disk'));
     await expect(outlet.stop()).rejects.toThrow('disk');
     world.store.streams.append = append;
-    await commit(await outlet.changes({ answered: true, reply: reply({ response: '', stopped: true }) }));
+    await commit(await outlet.close({ answered: true, reply: reply({ response: '', stopped: true }) }));
     expect((await events()).at(-1)).toMatch(/stream_complete {2}true$/);
   });
 });

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { Log } from '../../process/log.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
-import { onAbort } from '../../time/on-abort.ts';
+import { onAbort } from '../../time/time-limit.ts';
 import { InboundMeter } from './inbound-meter.ts';
 import { logStderr } from './log-stderr.ts';
 import { McpFailure } from './mcp-failure.ts';

@@ -1,0 +1,193 @@
+import { AgentFailure } from '../../agent/agent.ts';
+import { StoreUnavailable } from '../../errors.ts';
+import { ContextEnded } from '../../time/time-limit.ts';
+import { mayNeedReport } from '../../tools/bind-tools.ts';
+import { confirmationGone } from '../../tools/confirmation/confirmation-gone.ts';
+import { escapeMarkdown } from '../../tools/confirmation/escape-markdown.ts';
+import { plainQuestion } from '../../tools/confirmation/question.ts';
+import { questionText } from '../../tools/confirmation/question-text.ts';
+import type { StepLine } from '../../trace/trace-record.ts';
+import { agentTurn } from '../run/agent-turn.ts';
+import { runFailure } from '../run/failure.ts';
+import type { Run } from '../run/run.ts';
+import type { RunServices } from '../services.ts';
+import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
+import { type CarriedOut, carryOut } from './carry-out.ts';
+import { ReplyText } from './reply-text.ts';
+import { pagesInWords, WriteReports } from './reports.ts';
+
+/** The answer to the person. The omitted members are known only when the run has ended. */
+type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
+
+interface Parts {
+  reply: ReplyText;
+  reports: WriteReports;
+  /** The confirmed action; null if there is none. */
+  done: CarriedOut | null;
+}
+
+/**
+ * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
+ * which knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could
+ * not report them; the pages that servers ask the person to open; and the question about a call that waits for
+ * confirmation.
+ */
+export async function composeReply(
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+  line: StepLine,
+): Promise<Composed> {
+  const { settlement, texts } = turn;
+  const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
+  const done = isConfirmed ? await carryOut(settlement, turn, services, run) : null;
+  if (done?.outcome === 'gone') return noLongerWaits(turn);
+  if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
+
+  const reply = new ReplyText(turn.outlet, done !== null || services.tools.tools().some(mayNeedReport));
+  const reports = new WriteReports(run.journal, texts);
+  if (settlement.kind === 'declined') reply.begin(settlement.text);
+  await addAnswer({ reply, reports, done }, turn, services, run, line);
+  const stopped = isStopped(turn);
+  if (stopped) line.reason = 'stopped';
+  else if (reply.isFull) line.reason = 'reply_cut';
+  line.detail = { ...line.detail, characters: reply.text.length };
+  await recordAgain(run, turn, services);
+  for (const paragraph of [reports.others(), pagesInWords(run, texts)])
+    if (paragraph !== '') reply.add(paragraph);
+  const asked = stopped ? null : askAtEnd(reply, run, turn);
+  reply.finish();
+  return { reply: reply.text, stopped, asked };
+}
+
+/**
+ * Adds the text of the agent to the reply. If the agent could not report a confirmed action, or fails after it was
+ * carried out, the outcome of the action follows: the person must not read that the message failed.
+ */
+async function addAnswer(
+  parts: Parts,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+  line: StepLine,
+): Promise<void> {
+  const { reply, reports, done } = parts;
+  const report = async (action: CarriedOut) =>
+    reply.add(await reports.ofAction(action, services.store.actions));
+  try {
+    if (!isStopped(turn)) await speak(parts, turn, services, run);
+    if (!reply.hasWords && !isStopped(turn) && run.desk.kept === null)
+      throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
+    if (done && reports.isAll) await report(done);
+  } catch (error) {
+    if (done === null || wouldBeLost(turn, services)) throw error;
+    line.reason = runFailure(error, turn, services, run.limit, line).code;
+    line.verdict = 'fallback';
+    reply.end();
+    await report(done);
+  }
+}
+
+/** Passes on the text of the runtime, until the runtime ends, the person stops the answer, or the reply is full. */
+async function speak(
+  { reply, reports, done }: Parts,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+): Promise<void> {
+  const given = await agentTurn(turn, services, run, {
+    confirmed: done?.told ?? null,
+    reportWrites: () => reports.reportAll(),
+  });
+  let pieces: AsyncIterator<string> | null = null;
+  let hasEnded = false;
+  try {
+    pieces = services.agent.run(given)[Symbol.asyncIterator]();
+    while (!isStopped(turn) && !reply.isFull) {
+      const next = await run.limit.within(pieces.next());
+      if (isStopped(turn)) break;
+      if (next.done) {
+        hasEnded = true;
+        reply.end();
+        break;
+      }
+      reply.push(next.value);
+    }
+  } catch (error) {
+    if (!isStopped(turn)) throw error;
+  } finally {
+    // A runtime that kept its tools must not act in the message of somebody else.
+    run.limit.end(ContextEnded.ofRun());
+    if (pieces && !hasEnded) leave(pieces, turn, services);
+  }
+}
+
+/** Ends a runtime early. The end is not awaited, because a runtime that does not end must not delay the reply. */
+function leave(pieces: AsyncIterator<string>, { request_id }: Runnable, { log }: RunServices): void {
+  const end = async () => pieces.return?.();
+  end().catch((error: unknown) =>
+    log.debug({ request_id, err: error }, 'agent runtime failed while it was being stopped'),
+  );
+}
+
+function isStopped({ stopped }: Runnable): boolean {
+  return stopped?.aborted === true;
+}
+
+/** Whether the reply can no longer be stored. */
+function wouldBeLost({ lost }: Runnable, { stopping }: RunServices): boolean {
+  return lost.signal.aborted || stopping.aborted;
+}
+
+/**
+ * The reply if the action was answered, withdrawn or expired after settle-pending found it. @throws `confirmation_gone`
+ * if the person pressed the button in a web client.
+ */
+function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed {
+  if (message.confirm && !channel.has_platform) throw confirmationGone();
+  const reply = texts.say('confirm_gone');
+  outlet.text(reply);
+  return { reply, stopped: false, asked: null };
+}
+
+/**
+ * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
+ * arguments, if there is a call that can be made.
+ */
+function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Composed {
+  line.reason = 'arguments_changed';
+  const reply = new ReplyText(turn.outlet, true);
+  reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
+  const asked = askAtEnd(reply, run, turn);
+  return { reply: reply.text, stopped: false, asked };
+}
+
+/** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
+function askAtEnd(
+  reply: ReplyText,
+  { desk: { kept } }: Pick<Run, 'desk'>,
+  { texts }: Runnable,
+): AskedQuestion | null {
+  if (kept === null) return null;
+  const question = questionText(kept.question, texts);
+  reply.add(question);
+  return {
+    action: kept.action,
+    summary: plainQuestion(kept.question),
+    begins_at: reply.text.length - question.length,
+    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
+  };
+}
+
+/**
+ * Records the outcomes that could not be recorded before. If that fails again, the journal shows them as unknown, but
+ * the reply still reports them.
+ */
+async function recordAgain({ journal }: Run, { request_id }: Runnable, { log }: RunServices): Promise<void> {
+  try {
+    await journal.recordAgain();
+  } catch (err) {
+    if (!(err instanceof StoreUnavailable)) throw err;
+    log.warn({ request_id, err }, 'the outcome of a write could not be recorded');
+  }
+}

@@ -1,0 +1,186 @@
+import { budgetKey } from '../../agent/budget-key.ts';
+import type { RequestContext } from '../../agent/context.ts';
+import { type MeterParts, RunMeter } from '../../agent/model-meter.ts';
+import { RunTaint } from '../../agent/run-taint.ts';
+import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
+import { writingsOf } from '../../linking/link-ids.ts';
+import type { OwnActions } from '../../store/actions.ts';
+import { idBeside } from '../../store/id-beside.ts';
+import { randomSuffix } from '../../time/clock.ts';
+import type { TimeLimit } from '../../time/time-limit.ts';
+import { confirmerOf } from '../../tools/confirmation/confirmer.ts';
+import { Desk } from '../../tools/confirmation/desk.ts';
+import { ownJournal } from '../../tools/journal/own-journal.ts';
+import { TurnJournal } from '../../tools/journal/turn-journal.ts';
+import type { ServerPage } from '../../tools/show-pages.ts';
+import type { ToolRun } from '../../tools/tool-run.ts';
+import type { Trace } from '../../trace/trace.ts';
+import { turnKey } from '../keys.ts';
+import type { RunServices } from '../services.ts';
+import type { Answering, Arrived, Locked, Resolved, Runnable } from '../turn.ts';
+import { isTaintedHistory, type RunHistory, readHistory } from './history.ts';
+import { KeptCalls, RunState } from './record.ts';
+
+/** Maximum number of pages in one reply. The agent can ask for the others again. */
+const MAX_PAGES = 3;
+
+/** One run of the agent: what it may read, what it may use, and what its calls leave behind. */
+export interface Run {
+  limit: TimeLimit;
+  meter: RunMeter;
+  history: RunHistory;
+  taint: RunTaint;
+  /** The calls of this run that later runs get. */
+  calls: KeptCalls;
+  state: RunState;
+  /** The writes of the message, including those of its earlier runs. */
+  journal: TurnJournal;
+  /** Keeps the call that the person must confirm. */
+  desk: Desk;
+  /** The pages that servers ask the person to open, by address. */
+  pages: ReadonlyMap<string, ServerPage>;
+  /** What the policy of tool calls gets. */
+  tools: ToolRun;
+}
+
+export async function beginRun(
+  turn: Runnable,
+  services: RunServices,
+  limit: TimeLimit,
+  meter: RunMeter,
+): Promise<Run> {
+  const history = await readHistory(turn, services);
+  const taint = new RunTaint();
+  // An earlier run of the message may have been tainted, and this run is told what that run wrote.
+  if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
+  const calls = new KeptCalls(history.calls_bytes);
+  const state = new RunState(history.state?.value ?? null);
+  const { store, seal, tools, clock, log } = services;
+  const { message, principal } = turn;
+  const sender = {
+    turn_key: turnKey(turn),
+    session_id: turn.session.session_id,
+    platform: message.platform,
+    user_id: message.user_id,
+    alias_id: message.alias_id ?? null,
+    person: principal.person,
+  };
+  const { actions, lieTogether } = store;
+  const claims = { session: turn.claim, key: turn.key };
+  const journal = new TurnJournal(
+    { ...sender, claims, earlier: turn.begun.earlier },
+    { actions, lieTogether, seal },
+  );
+  const { session_tag, still_waits } = turn;
+  const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
+  const desk = new Desk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
+  const pages = new Map<string, ServerPage>();
+  const { signal } = limit;
+  return {
+    ...{ limit, meter, history, taint, calls, state, journal, desk, pages },
+    tools: {
+      context: requestContext(turn, services, signal, taint),
+      tool: (progress) => turn.outlet.tool(progress),
+      audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: message.shared ?? false },
+      record: (call) => calls.add(call),
+      access: tools.access,
+      confirmation: desk,
+      showPage: (page) => void (pages.size < MAX_PAGES && pages.set(page.url, page)),
+      ...{ journal, clock, signal, trace: turn.trace },
+      // Each log line of a run has the id of the request that started it (agentd-service(7), "Request ids").
+      log: log.child({ request_id: turn.request_id }),
+    },
+  };
+}
+
+/** What the tools of a run may read about the message. */
+function requestContext(
+  turn: Runnable,
+  { store, seal, clock, memory, settings }: RunServices,
+  signal: AbortSignal,
+  taint: RunTaint,
+): RequestContext {
+  const { session, message, principal, turn_id, request_id, trace } = turn;
+  const own = ownActionsOf(turn);
+  const owner = memoryOwnerOf(turn);
+  const isLost = lossOf(turn, { store });
+  return {
+    request_id,
+    session_id: session.session_id,
+    user_id: message.user_id,
+    app_name: settings.APP_NAME,
+    // A session that will be stored with this turn cannot be found in the store yet.
+    readSession: async () => (turn.changes.session ? session : store.sessions.find(session.session_id)),
+    acts_for: principal.person,
+    acts_for_nobody_because: principal.person === null ? principal.reason : null,
+    own_journal: own && ownJournal(own, { store, seal, clock }),
+    memory:
+      owner === null || memory === null
+        ? null
+        : memory.ofRun({ owner, turn_id, request_id, trace, signal, taint, isLost }),
+    taint,
+  };
+}
+
+/**
+ * The actions in the journal that the sender may read: the actions of the person for whom the message acts. Without a
+ * person, the actions that a platform's verified user caused while not linked. Null if the sender's identity is only
+ * claimed by the client, or if other people can read the answer.
+ */
+export function ownActionsOf({
+  principal: { person },
+  channel,
+  message,
+}: Pick<Answering & Resolved, 'principal' | 'channel' | 'message'>): OwnActions | null {
+  if (message.shared) return null;
+  if (person !== null) return { who: { person }, alias_id: null };
+  if (!channel.has_platform) return null;
+  const { platform, user_id, alias_id = null } = message;
+  return { who: { platform, user_id, nobodys: true }, alias_id };
+}
+
+/**
+ * The owner of the memories of a run. Null if the sender is not known, or if other people can read the conversation.
+ */
+export function memoryOwnerOf({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
+  // A platform may write the same id in several ways.
+  const [user_id = message.user_id] = writingsOf(channel, message.user_id);
+  return memoryOwner({
+    person: principal.person,
+    platform: channel.has_platform ? channel.name : null,
+    user_id,
+    alias_id: message.alias_id ?? null,
+    shared: message.shared ?? false,
+  });
+}
+
+/**
+ * Checks whether the run has lost its session, so that its results can no longer be stored: the session was erased with
+ * its person, or another daemon has taken it over. The run is also aborted in these cases, but only when its claim is
+ * renewed the next time.
+ */
+export function lossOf(
+  { claim }: Locked,
+  { store: { sessions } }: Pick<RunServices, 'store'>,
+): () => Promise<boolean> {
+  return async () => !(await sessions.renew(claim));
+}
+
+/**
+ * The meter of the model calls of a turn. Their tokens count toward AGENT_DAILY_TOKENS of the sender.
+ * @param deadline when reservations expire, ms since the epoch.
+ * @param isLost whether the turn can no longer store anything.
+ */
+export function meterOfTurn(
+  { channel, address, principal, message }: Answering & Resolved,
+  { clock, log, settings, store, texts }: Pick<RunServices, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
+  trace: Trace,
+  { deadline, isLost }: Pick<MeterParts, 'deadline' | 'isLost'>,
+): RunMeter {
+  const max = settings.AGENT_DAILY_TOKENS;
+  const key = budgetKey({ person: principal.person, channel, user_id: message.user_id, address });
+  const budget = max === 0 ? null : { store: store.budgets, key, max };
+  const claimed = principal.person === null ? null : principal.claims.locale;
+  const said = texts.in(claimed, message.locale);
+  return new RunMeter({ trace, clock, log, budget, deadline, isLost, texts: said });
+}

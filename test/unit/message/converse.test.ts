@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { EventQueue } from '../../../src/daemon/message/converse.ts';
+
+it('an event queue returns all events in order, including events from before the reader started, and then ends', async () => {
+  const queue = new EventQueue<number>();
+  queue.push(1);
+  const seen: number[] = [];
+  const reading = (async () => {
+    for await (const event of queue) seen.push(event);
+  })();
+  queue.push(2);
+  await Promise.resolve();
+  queue.push(3);
+  queue.end();
+  await reading;
+  expect(seen).toEqual([1, 2, 3]);
+});
+
+it('an event queue throws a failure only after the earlier events', async () => {
+  const queue = new EventQueue<number>();
+  queue.push(1);
+  queue.fail(new Error('the run failed'));
+  const seen: number[] = [];
+  await expect(
+    (async () => {
+      for await (const event of queue) seen.push(event);
+    })(),
+  ).rejects.toThrow('the run failed');
+  expect(seen).toEqual([1]);
+});
