@@ -7,8 +7,13 @@ import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import { type SessionState, sessionState } from '../session/state.ts';
 import { openTurnText } from '../session/turn-texts.ts';
 import type { Action } from '../store/actions.ts';
-import { openActionText } from '../tools/action-texts.ts';
-import { type ActionOutcomeNow, type NotSent, outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
+import {
+  type ActionOutcomeNow,
+  type NotSent,
+  openActionText,
+  outcomeOf,
+  whyNotSent,
+} from '../tools/journal/action-record.ts';
 
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, Session, SessionState, StoredTurn };

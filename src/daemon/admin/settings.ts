@@ -7,8 +7,8 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import type { SettingGroup } from '../settings/reference.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Place } from '../settings/sources.ts';
+import type { TokenReach } from '../tools/describe-source.ts';
 import type { CredentialForm } from '../tools/downstream/credential-form.ts';
-import type { TokenReach } from '../tools/token-reach.ts';
 
 /** The tools of `serve --dev` in a folder, for a command in a second terminal. */
 export { keptSampleTools } from '../dev/kept-sample-tools.ts';
@@ -80,7 +80,7 @@ export async function checkStart(found: Inspection): Promise<CheckedParts> {
 export async function tokenReaches(found: Inspection): Promise<TokenReach[]> {
   const [{ apiBaseUrlOf }, { tokenReach }] = await Promise.all([
     import('../check-parts.ts'),
-    import('../tools/token-reach.ts'),
+    import('../tools/describe-source.ts'),
   ]);
   return found.tools.map((entry) => tokenReach(entry, apiBaseUrlOf(found)));
 }

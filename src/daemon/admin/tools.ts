@@ -7,7 +7,7 @@ import { systemClock } from '../time/clock.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import type { SourceState, Tool } from '../tools/tool.ts';
-import { toolTokens, toolWarnings } from '../tools/tool-tokens.ts';
+import { toolTokens, toolWarnings } from '../tools/tool-size.ts';
 import { withStore } from './store.ts';
 
 /** The tools of the agent, as the daemon would have them. The sources are loaded when the tools are started. */
@@ -29,7 +29,7 @@ export async function withRegistry<T>(
     await Promise.all([
       import('pino'),
       import('../identity/seal.ts'),
-      import('../tools/create-source.ts'),
+      import('../tools/registry.ts'),
       import('../tools/registry.ts'),
       import('../tools/tool-access.ts'),
     ]);

@@ -7,7 +7,7 @@ import type { AlarmClock } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { AgentMemory } from './agent.ts';
-import type { RunTaint } from './run-taint.ts';
+import type { RunTaint } from './context.ts';
 
 /** How long a run waits for memories at its start, ms. */
 export const GIVEN_WAIT_MS = 300;

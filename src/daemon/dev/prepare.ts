@@ -23,7 +23,7 @@ import { fileSettingOf } from '../settings/file-setting.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 import { lockFile } from '../store/open.ts';
-import { recordedSummary } from '../tools/action-texts.ts';
+import { recordedSummary } from '../tools/journal/action-record.ts';
 import { DevAlreadyRunning } from './already-running.ts';
 import { DOCUMENT_FILE, keptSampleTools } from './kept-sample-tools.ts';
 import { platformSettings } from './platforms.ts';

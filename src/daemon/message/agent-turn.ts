@@ -4,7 +4,7 @@ import type { RunMeter } from '../agent/model-meter.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { TimeLimit } from '../time/time-limit.ts';
 import { bindTools } from '../tools/bind-tools.ts';
-import type { ToolRun } from '../tools/tool-run.ts';
+import type { ToolRun } from '../tools/perform-call.ts';
 import type { KeptCalls } from './kept-calls.ts';
 import { pastExchange, type RunHistory } from './run-history.ts';
 import type { RunState } from './run-state.ts';

@@ -1,9 +1,8 @@
 import { idBeside } from '../store/id-beside.ts';
 import { randomSuffix } from '../time/clock.ts';
-import { confirmerOf } from '../tools/confirmation/confirmer.ts';
 import { Desk } from '../tools/confirmation/desk.ts';
-import { plainQuestion } from '../tools/confirmation/question.ts';
-import { questionText } from '../tools/confirmation/question-text.ts';
+import { confirmerOf } from '../tools/confirmation/judge-answer.ts';
+import { plainQuestion, questionText } from '../tools/confirmation/question.ts';
 import type { ReplyText } from './reply-text.ts';
 import type { Services } from './services.ts';
 import type { AskedQuestion, Runnable } from './turn.ts';

@@ -1,12 +1,12 @@
 import { AgentFailure } from '../agent/agent.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { ContextEnded } from '../time/context-ended.ts';
+import type { ServerPage } from '../tools/answer.ts';
 import { mayNeedReport } from '../tools/bind-tools.ts';
-import { confirmationGone } from '../tools/confirmation/confirmation-gone.ts';
 import type { Desk } from '../tools/confirmation/desk.ts';
-import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import { confirmationGone } from '../tools/confirmation/judge-answer.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import type { TurnJournal } from '../tools/journal/turn-journal.ts';
-import type { ServerPage } from '../tools/show-pages.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { agentTurn, type Prepared, type Run } from './agent-turn.ts';
 import { askAtEnd, deskOf } from './ask-at-end.ts';

@@ -1,8 +1,8 @@
 import type { PastCall, ToolAnswer } from '../agent/agent.ts';
 import { maskTokens } from '../settings/secret.ts';
-import { fitResult } from '../tools/fit-result.ts';
+import { fitResult } from '../tools/answer.ts';
+import type { MadeCall } from '../tools/perform-call.ts';
 import type { Tool } from '../tools/tool.ts';
-import type { MadeCall } from '../tools/tool-run.ts';
 
 /** Maximum size of the calls that a session keeps for one principal, in bytes of JSON. */
 export const SESSION_CALLS_BYTES = 1_048_576;

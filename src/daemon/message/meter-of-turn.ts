@@ -1,5 +1,4 @@
-import { budgetKey } from '../agent/budget-key.ts';
-import { type MeterParts, RunMeter } from '../agent/model-meter.ts';
+import { budgetKey, type MeterParts, RunMeter } from '../agent/model-meter.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Services } from './services.ts';
 import type { Answering, Resolved } from './turn.ts';

@@ -1,7 +1,7 @@
 import type { LocalTexts } from '../texts/texts.ts';
-import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import type { ServerPage } from '../tools/answer.ts';
 import { visible } from '../tools/confirmation/plain-value.ts';
-import type { ServerPage } from '../tools/show-pages.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
 
 /** Maximum number of pages in one reply. The agent can ask for the others again. */
 const MAX_PAGES = 3;

@@ -1,4 +1,4 @@
-import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import type { CarriedOut } from './carry-out.ts';
 import { outcomeText } from './report-writes.ts';
 import type { Services } from './services.ts';

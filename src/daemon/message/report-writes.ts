@@ -1,5 +1,5 @@
 import type { LocalTexts } from '../texts/texts.ts';
-import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import type { TurnJournal } from '../tools/journal/turn-journal.ts';
 
 /** Which writes of a turn the daemon itself reports. */

@@ -1,6 +1,5 @@
-import type { RequestContext } from '../agent/context.ts';
+import type { RequestContext, RunTaint } from '../agent/context.ts';
 import type { RunMemory } from '../agent/long-term-memory.ts';
-import type { RunTaint } from '../agent/run-taint.ts';
 import { ownJournal } from '../tools/journal/own-journal.ts';
 import { lossOf } from './loss-of.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';

@@ -1,5 +1,4 @@
-import { withRequestContext } from '../agent/context.ts';
-import { RunTaint } from '../agent/run-taint.ts';
+import { RunTaint, withRequestContext } from '../agent/context.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { composeReply } from './compose-reply.ts';
 import { KeptCalls } from './kept-calls.ts';

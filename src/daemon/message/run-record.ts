@@ -1,4 +1,4 @@
-import type { RunTaint } from '../agent/run-taint.ts';
+import type { RunTaint } from '../agent/context.ts';
 import type { StoredTurn } from '../session/session.ts';
 import { closeTurnText } from '../session/turn-texts.ts';
 import type { KeptCalls } from './kept-calls.ts';

@@ -1,6 +1,6 @@
 import type { Desk } from '../tools/confirmation/desk.ts';
 import type { TurnJournal } from '../tools/journal/turn-journal.ts';
-import type { ToolRun } from '../tools/tool-run.ts';
+import type { ToolRun } from '../tools/perform-call.ts';
 import type { Run } from './agent-turn.ts';
 import { memoryOwnerOf } from './memory-owner-of.ts';
 import type { Services } from './services.ts';

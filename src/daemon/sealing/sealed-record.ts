@@ -1,7 +1,7 @@
 import { tokenRecord } from '../message/create-stream.ts';
 import { sealRecord } from '../session/jwt-context.ts';
 import type { StoredToken } from '../store/stored-tokens.ts';
-import { actionTextRecord } from '../tools/action-texts.ts';
+import { actionTextRecord } from '../tools/journal/action-record.ts';
 
 /**
  * The record that a stored token belongs to. A token that is sealed for one record cannot be opened for any other

@@ -1,13 +1,12 @@
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { describeSource } from './describe-source.ts';
-import { toolNames } from './mcp/tool-names.ts';
-import { ModuleSource } from './module-source.ts';
+import { ModuleSource } from './modules/module-source.ts';
 import { OpenApiSource } from './openapi/openapi-source.ts';
 import { builtInTools } from './registry.ts';
-import { sameNames } from './same-names.ts';
 import type { McpEntry, SourceEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
-import { toolWarnings } from './tool-tokens.ts';
+import { sameNames, toolNames } from './tool-names.ts';
+import { toolWarnings } from './tool-size.ts';
 
 type Named = Pick<Tool, 'name' | 'source'>;
 

@@ -3,10 +3,9 @@ import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
-import { createDownstream, type Downstream } from './downstream/client.ts';
-import type { CredentialSources } from './downstream/credentials.ts';
+import type { CredentialSources } from './choose-credential.ts';
+import { createDownstream, type Downstream, observedDownstream } from './downstream/client.ts';
 import { createDefaultToken, type DefaultToken } from './downstream/default-token.ts';
-import { observedDownstream } from './downstream/observed-downstream.ts';
 import { createTokenExchange, type TokenExchange } from './downstream/token-exchange.ts';
 import type { SourceTarget } from './tool.ts';
 

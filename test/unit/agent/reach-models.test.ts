@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { reachModels } from '../../../src/daemon/agent/reach-models.ts';
+import { reachModels } from '../../../src/daemon/agent/model-servers.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { freePort } from '../../support/free-ports.ts';
 import { collectLog } from '../../support/log-lines.ts';

@@ -3,7 +3,7 @@ import { adviceFor } from '../../../src/cli/advice.ts';
 import { traceInWords } from '../../../src/cli/trace-view.ts';
 import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
-import { createLlm } from '../../../src/daemon/agent/llm.ts';
+import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
-import { modelFailure } from '../../../src/daemon/agent/model-failure.ts';
+import { modelFailure } from '../../../src/daemon/agent/llm/model-failure.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { SECRET } from '../../support/daemon.ts';

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
+import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
 import type {
   CallJournal,
   JournaledWrite,
   KnownWrite,
   WriteOutcome,
-} from '../../../src/daemon/tools/call-journal.ts';
-import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation-desk.ts';
+} from '../../../src/daemon/tools/journal/turn-journal.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
-import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';
+import { openToolClient } from '../../../src/daemon/tools/call-client.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { largestArguments } from '../../../src/daemon/tools/largest-arguments.ts';
-import { toolWarnings } from '../../../src/daemon/tools/tool-tokens.ts';
+import { largestArguments, toolWarnings } from '../../../src/daemon/tools/tool-size.ts';
 import { toolOf } from '../../support/tools.ts';
 
 const text = (tokens: number) => ({ type: 'string', description: 'x'.repeat(4 * tokens) });

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
-import type { Tool } from '../../../src/daemon/tools/tool.ts';
-import type { ToolClient, ToolRequest, ToolResponse } from '../../../src/daemon/tools/tool-client.ts';
+import type { Tool, ToolClient, ToolRequest, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';

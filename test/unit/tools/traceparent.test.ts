@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
+import { openToolClient } from '../../../src/daemon/tools/call-client.ts';
 import type { CallCredential } from '../../../src/daemon/tools/choose-credential.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
-import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';
 import type { ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
 import type { Span, SpanScope } from '../../../src/daemon/trace/span.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';

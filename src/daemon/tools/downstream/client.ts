@@ -2,11 +2,12 @@ import type { Secret } from '../../settings/secret.ts';
 import { parseExactly } from '../../syntax/exact-json.ts';
 import { systemClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
+import type { Observer } from '../../trace/observer.ts';
 import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
-import type { EncodedBody } from './encoded-body.ts';
+import type { EncodedBody } from './form-body.ts';
+import { shownHeaders } from './headers.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
-import { pathProblem } from './path-problem.ts';
-import { shownHeaders } from './shown-headers.ts';
+import { pathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -275,4 +276,34 @@ function parse(
       cause,
     });
   }
+}
+
+/** The failures of requests that were refused before they were made. */
+const NEVER_MADE: readonly DownstreamReason[] = ['path_refused', 'credential_refused'];
+
+/**
+ * Wraps a client, to report the outcome of each request to the observer. Nothing is reported for a request that the
+ * caller aborted, or for a request that was never made because it was refused here.
+ */
+export function observedDownstream(
+  downstream: Downstream,
+  source: string,
+  observer: Pick<Observer, 'downstreamEnded'>,
+): Downstream {
+  return {
+    async send(request) {
+      const began = performance.now();
+      const end = (status: number | string) =>
+        observer.downstreamEnded(source, status, (performance.now() - began) / 1000);
+      try {
+        const response = await downstream.send(request);
+        end(response.status);
+        return response;
+      } catch (error) {
+        if (error instanceof DownstreamFailure && !NEVER_MADE.includes(error.reason))
+          end(error.status ?? error.reason);
+        throw error;
+      }
+    },
+  };
 }

@@ -2,7 +2,7 @@ import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
 import { unlessAborted } from '../../time/unless-aborted.ts';
 import type { Downstream } from './client.ts';
-import { isHeaderToken } from './header-token.ts';
+import { isHeaderToken } from './headers.ts';
 
 /** The path from which the API issues the default token (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';

@@ -6,7 +6,7 @@ import { TimeLimit } from '../../time/time-limit.ts';
 import { unlessAborted } from '../../time/unless-aborted.ts';
 import { NO_OBSERVER, type Observer } from '../../trace/observer.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
-import { isHeaderToken } from './header-token.ts';
+import { isHeaderToken } from './headers.ts';
 import { BodyTooLong, httpRequest } from './http-request.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */

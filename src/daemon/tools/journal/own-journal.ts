@@ -1,9 +1,8 @@
-import type { OwnJournal } from '../../agent/own-journal.ts';
+import type { OwnJournal } from '../../agent/agent.ts';
 import type { Seal } from '../../identity/seal.ts';
 import type { ActionStore, OwnActions } from '../../store/actions.ts';
 import type { Clock } from '../../time/clock.ts';
-import { recordedSummary } from '../action-texts.ts';
-import { outcomeOf } from './outcome-of.ts';
+import { outcomeOf, recordedSummary } from './action-record.ts';
 
 /** How far back the list goes, ms. */
 const LISTED_MS = 90 * 24 * 60 * 60 * 1000;

@@ -1,7 +1,7 @@
 import type { AlarmClock } from '../../time/clock.ts';
 import { onAbort } from '../../time/on-abort.ts';
-import type { McpConnection } from './mcp-connection.ts';
-import { McpFailure } from './mcp-failure.ts';
+import type { McpConnection } from './connection.ts';
+import { McpFailure } from './failure.ts';
 
 /** Maximum number of connections of one source; `MAX_OF_ONE` is the maximum for one credential. */
 export const MAX_CONNECTIONS = 64;

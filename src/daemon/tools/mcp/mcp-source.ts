@@ -16,20 +16,15 @@ import type {
   ToolSource,
   ToolSourceInfo,
 } from '../tool.ts';
+import { toolNames } from '../tool-names.ts';
+import { type CalledTool, Connector, type ListedTool, type McpConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import { Connector } from './connector.ts';
-import { defineTool } from './define-tool.ts';
-import { failureAdvice } from './failure-advice.ts';
+import { defineTool, toolParameters } from './define-tool.ts';
+import { failureAdvice, McpSessionGone, McpStatus, sentFailure } from './failure.ts';
 import { HttpTransport } from './http-transport.ts';
-import { listingFetch } from './listing-fetch.ts';
-import type { CalledTool, ListedTool, McpConnection } from './mcp-connection.ts';
-import { McpSessionGone, McpStatus } from './mcp-failure.ts';
 import { readResult } from './read-result.ts';
-import { sentFailure } from './sent-failure.ts';
 import { ServerLink } from './server-link.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import { toolNames } from './tool-names.ts';
-import { toolParameters } from './tool-parameters.ts';
 
 /** How often the daemon checks whether an administrator trusts a changed tool, ms. */
 const LOOK_FOR_TRUST_MS = 2_000;
@@ -368,4 +363,34 @@ function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): Credential
   if (tool.credentials !== undefined) return tool.credentials;
   if (source.credentials === 'user-or-default' && effect === 'write') return 'user';
   return source.credentials ?? 'none';
+}
+
+/**
+ * A `fetch` for the connection on which the tools of a server are listed. It adds the fixed headers of the entry and the
+ * listing credential, which is never that of a person. After a 401 to a token of this service, it repeats the request
+ * once with a new token.
+ */
+export function listingFetch(
+  { name, headers: fixed, list_credentials }: McpEntry,
+  { target }: ToolSourceInfo,
+  exchange: Pick<TokenExchange, 'ownToken' | 'refused'>,
+): typeof globalThis.fetch {
+  const settings = list_credentials === 'exchange' ? (target?.exchange ?? null) : null;
+  const send = (request: Request, token: string | null) => {
+    const headers = new Headers(request.headers);
+    for (const [header, value] of Object.entries(fixed)) headers.set(header, value);
+    if (token !== null) headers.set('authorization', `Bearer ${token}`);
+    return fetch(new Request(request, { headers }));
+  };
+  return async (input, init) => {
+    const request = new Request(input, init);
+    if (settings === null) return send(request, null);
+    const again = request.clone();
+    const token = await exchange.ownToken(name, settings, request.signal);
+    const response = await send(request, token.reveal());
+    if (response.status !== 401) return response;
+    exchange.refused(token);
+    await response.body?.cancel();
+    return send(again, (await exchange.ownToken(name, settings, request.signal)).reveal());
+  };
 }

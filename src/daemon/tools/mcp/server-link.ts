@@ -3,8 +3,8 @@ import { backOff } from '../../time/back-off.ts';
 import { type AlarmClock, every, wait } from '../../time/clock.ts';
 import { onAbort } from '../../time/on-abort.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
-import type { ListedTool, McpConnection } from './mcp-connection.ts';
-import { McpFailure } from './mcp-failure.ts';
+import type { ListedTool, McpConnection } from './connection.ts';
+import { McpFailure } from './failure.ts';
 
 /** How long the start of the daemon waits for a server, ms. */
 const FIRST_ATTEMPT_MS = 5_000;

@@ -9,7 +9,7 @@ import type {
   ToolCall,
   ToolSourceInfo,
 } from '../tool.ts';
-import { toolName } from '../tool-name.ts';
+import { toolName } from '../tool-names.ts';
 import { buildRequest } from './build-request.ts';
 import { type FoundOperation, keyOf } from './find-operation.ts';
 import type { Operation } from './read-operation.ts';

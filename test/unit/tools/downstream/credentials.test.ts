@@ -3,7 +3,7 @@ import type { RequestContext } from '../../../../src/daemon/agent/context.ts';
 import { type PersonKey, personKey } from '../../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import { chooseCredentials } from '../../../../src/daemon/tools/downstream/credentials.ts';
+import { chooseCredentials } from '../../../../src/daemon/tools/choose-credential.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { contextOf, sessionOf } from '../../../support/request-context.ts';
 

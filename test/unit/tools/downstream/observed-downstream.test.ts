@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createDownstream } from '../../../../src/daemon/tools/downstream/client.ts';
-import { observedDownstream } from '../../../../src/daemon/tools/downstream/observed-downstream.ts';
+import { createDownstream, observedDownstream } from '../../../../src/daemon/tools/downstream/client.ts';
 import { FakeApi, type Misbehaviour } from '../../../support/fake-api.ts';
 
 // agentd-metrics(7), `agentd_downstream_requests_total`.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pathProblem } from '../../../../src/daemon/tools/downstream/path-problem.ts';
+import { pathProblem } from '../../../../src/daemon/tools/downstream/safe-path.ts';
 
 // The requests that servers in front of an API make of a path: they decode it, and some decode what no standard allows.
 

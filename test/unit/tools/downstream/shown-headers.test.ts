@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shownHeaders } from '../../../../src/daemon/tools/downstream/shown-headers.ts';
+import { shownHeaders } from '../../../../src/daemon/tools/downstream/headers.ts';
 
 test('only headers about pages and rates are shown, at most 16, and each without control characters', () => {
   const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x-ratelimit-${index}`, '1']));

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMessage } from '../../../../src/daemon/tools/mcp/parse-message.ts';
+import { parseMessage } from '../../../../src/daemon/tools/mcp/transport.ts';
 
 const answer = (result: string) => parseMessage(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
 

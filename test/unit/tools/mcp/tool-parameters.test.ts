@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toolParameters } from '../../../../src/daemon/tools/mcp/tool-parameters.ts';
+import { toolParameters } from '../../../../src/daemon/tools/mcp/define-tool.ts';
 
 const made = (schema: unknown, bind: Record<string, string> = {}) =>
   toolParameters(JSON.stringify(schema), bind);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
-import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
+import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
 import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { signToken } from '../../../support/fake-api.ts';

@@ -1,5 +1,5 @@
-import { isAllowedHeader } from '../../../tools/allowed-header.ts';
 import { BEARER, type CredentialForm } from '../../../tools/downstream/credential-form.ts';
+import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ConfigNode } from '../config-node.ts';
 
 const RIGHT = '{ header: X-User-Token }, { header: Authorization, scheme: Token } or { cookie: session }';
