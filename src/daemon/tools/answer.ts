@@ -1,7 +1,7 @@
 import { isObject } from '../../channel/json-object.ts';
 import type { AnswerHeaders } from '../agent/agent.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { OpenedClient } from './call-client.ts';
+import type { CallClient } from './call-client.ts';
 import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
 import { maskSecrets } from './downstream/client.ts';
 import type { ToolRun } from './perform-call.ts';
@@ -16,14 +16,14 @@ const MAX_HEADERS_BYTES = 4_096;
 type Mask = (text: string) => string;
 
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
-export function answerOf(tool: Tool, sent: Sent, opened: OpenedClient): CallOutcome {
+export function answerOf(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
   const headers = sent.outcome === 'answered' ? headersOf(tool, sent, opened, mask) : undefined;
   const outcome = outcomeOf(tool, sent, opened, mask, MAX_RESULT_BYTES - sizeOf(headers));
   return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };
 }
 
-function outcomeOf(tool: Tool, sent: Sent, opened: OpenedClient, mask: Mask, max_bytes: number): CallOutcome {
+function outcomeOf(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max_bytes: number): CallOutcome {
   switch (sent.outcome) {
     case 'sign_in_needed':
       return {
@@ -61,7 +61,7 @@ function outcomeOf(tool: Tool, sent: Sent, opened: OpenedClient, mask: Mask, max
 }
 
 /** The refusal of a call for which the server needs something from the person first. */
-function needed(tool: Tool, needs: readonly Need[], opened: OpenedClient, mask: Mask) {
+function needed(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Mask) {
   const { usedDefault, client } = opened;
   const isPersonal = client.credentials === 'user' || client.credentials === 'exchange';
   const told = usedDefault && tool.public !== 'all' ? 'something else first' : mask(needsInWords(needs));
@@ -83,7 +83,7 @@ function needed(tool: Tool, needs: readonly Need[], opened: OpenedClient, mask: 
 function headersOf(
   tool: Tool,
   { headers, status }: Extract<Sent, { outcome: 'answered' }>,
-  { usedDefault }: OpenedClient,
+  { usedDefault }: CallClient,
   mask: Mask,
 ): AnswerHeaders | undefined {
   const isWhole = !usedDefault || (tool.public === 'all' && (status ?? 200) < 400);
@@ -99,7 +99,7 @@ function sizeOf(headers: AnswerHeaders | undefined): number {
  * The part of a result that the agent may see. Results of a module were reduced when they were fetched. The built-in
  * tools choose their public fields themselves.
  */
-function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): unknown {
+function shownOf(tool: Tool, result: unknown, { usedDefault }: CallClient): unknown {
   if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
   if (tool.public.length > 0) return reduceResult(result, tool.public);
   if (tool.effect === 'write') return { done: true, message: 'It was done. The answer may not be shown.' };
@@ -116,12 +116,12 @@ function shownOf(tool: Tool, result: unknown, { usedDefault }: OpenedClient): un
  * Under default credentials, an error message of a source may quote data that the source has read, so only the client's
  * own message is passed on.
  */
-function failureWords(tool: Tool, message: string, { usedDefault, failure }: OpenedClient): string {
+function failureWords(tool: Tool, message: string, { usedDefault, failure }: CallClient): string {
   if (!usedDefault || tool.source.kind === 'built-in' || tool.public === 'all') return message;
   return failure ?? 'The tool failed.';
 }
 
-function refusedBy(status: number, body: unknown, { usedDefault }: OpenedClient, mask: Mask): CallOutcome {
+function refusedBy(status: number, body: unknown, { usedDefault }: CallClient, mask: Mask): CallOutcome {
   const written = { state: status >= 500 ? 'unknown' : 'failed', status } as const;
   const reason = `http_${status}`;
   if (status >= 500)
@@ -140,7 +140,7 @@ function refusedBy(status: number, body: unknown, { usedDefault }: OpenedClient,
 }
 
 /** The answer if the tool ran and its result says that it failed. */
-function reportedError(tool: Tool, result: unknown, { usedDefault }: OpenedClient, mask: Mask): CallOutcome {
+function reportedError(tool: Tool, result: unknown, { usedDefault }: CallClient, mask: Mask): CallOutcome {
   const told = usedDefault && tool.public !== 'all' ? '' : textOf(result, mask);
   const message = `The tool reported an error${told === '' ? '.' : `: ${told}`}`;
   return { ...refusal('tool_failed', message), written: { state: 'failed', status: null } };

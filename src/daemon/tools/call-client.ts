@@ -1,23 +1,17 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Log } from '../process/log.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
-import type { Clock } from '../time/clock.ts';
-import type { SpanSubject } from '../trace/span.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import { reduceResult } from './answer.ts';
 import type { CallCredential } from './choose-credential.ts';
-import {
-  addressOf,
-  DownstreamFailure,
-  type DownstreamRequest,
-  type DownstreamResponse,
-} from './downstream/client.ts';
+import type { ToolRequest } from './downstream/client.ts';
+import { addressOf, DownstreamFailure, type DownstreamResponse } from './downstream/client.ts';
 import { type CredentialForm, credentialHeader, credentialValue } from './downstream/credential-form.ts';
 import { DefaultTokenFailure, TOKEN_PATH } from './downstream/default-token.ts';
 import { isAllowedHeader, isHeaderValue } from './downstream/headers.ts';
 import { TokenExchangeFailure } from './downstream/token-exchange.ts';
-import type { CredentialsUsed, SourceTarget, Tool, ToolClient, ToolRequest, ToolResponse } from './tool.ts';
+import type { CredentialsUsed, SourceTarget, Tool, ToolClient, ToolResponse } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
 /** The call for which a client is opened. */
@@ -45,137 +39,245 @@ export interface WatchedRequest {
   status: number | null;
 }
 
-/** A client, and a record of its requests. The policy relies on this record, not on what a source says. */
-export interface OpenedClient {
-  readonly client: ToolClient;
-  /** Whether an answer may have been made with default credentials. */
-  readonly usedDefault: boolean;
-  /**
-   * Whether a request that can change something may have been carried out. Requests of `fetch` are not considered: only
-   * the source knows what they do.
-   */
-  readonly changed: boolean;
-  /** Status of the last answer to `request`; null if there is none. */
-  readonly status: number | null;
-  /** Text for the agent about the last request without a usable answer; null if there was none. */
-  readonly failure: string | null;
-  /** Secrets that were sent with requests. They are masked in answers, which may echo them. */
-  readonly secrets: readonly Secret[];
-}
-
 /** The key of the HMAC in `identity`. It is different in each process. */
 const IDENTITY_KEY = randomBytes(32);
-
-/** Opens the client of one call: see `ToolClient`. */
-export function openToolClient(
-  tool: Tool,
-  credential: CallCredential,
-  call: ClientCall,
-  access: ToolAccess,
-): OpenedClient {
-  const bearers = new CallBearers(tool, credential, access, call.signal);
-  const lines = new DownstreamLines(tool, call.trace, access.clock);
-  const requests = new RequestClient(tool, credential, bearers, lines, call, access);
-  const fetches = new FetchClient(tool, bearers, lines, call, access.observer);
-  // A source gets only these members.
-  const client: ToolClient = Object.freeze({
-    request: (request: ToolRequest) => requests.request(request),
-    fetch: (input: string | URL | Request, init?: RequestInit) => fetches.fetch(input, init),
-    credentials: credential.use,
-    // A getter, because the hash costs time and few sources need it.
-    get identity() {
-      return identityOf(credential);
-    },
-  });
-  return new OpenedCall(client, bearers, requests);
-}
-
-/** A class, because an object literal with getters would cost several times as much to create. */
-class OpenedCall implements OpenedClient {
-  readonly client: ToolClient;
-  readonly #bearers: CallBearers;
-  readonly #requests: RequestClient;
-
-  constructor(client: ToolClient, bearers: CallBearers, requests: RequestClient) {
-    this.client = client;
-    this.#bearers = bearers;
-    this.#requests = requests;
-  }
-
-  get usedDefault() {
-    return this.#bearers.usedDefault;
-  }
-
-  get changed() {
-    return this.#requests.changed;
-  }
-
-  get status() {
-    return this.#requests.status;
-  }
-
-  get failure() {
-    return this.#requests.failure;
-  }
-
-  get secrets() {
-    return this.#bearers.secrets;
-  }
-}
-
-function identityOf(credential: CallCredential): string {
-  if (credential.use === 'none' || credential.use === 'default') return credential.use;
-  const named = createHmac('sha256', IDENTITY_KEY).update(credential.token.reveal()).digest('base64url');
-  return `${credential.use}:${named}`;
-}
+const MAX_TRACED_PATH = 200;
 
 /** A bearer token, and whose token it is. */
-export interface Bearer {
+interface Bearer {
   use: CredentialsUsed;
   token: Secret | null;
   /** Why the person's own token is not used; null if the policy asks for this token. */
   because: string | null;
 }
 
-/** The bearer tokens of one call: obtains them, and remembers which of them were used. */
-export class CallBearers {
+/** A request that has begun. */
+interface BegunRequest {
+  /** Value of the request's header `traceparent`; null if it has none. */
+  readonly traceparent: string | null;
+  /** Writes the trace line of the request. @param end the status of the answer; if there is none, the failure. */
+  end(end: number | { failure: string }): void;
+}
+
+/**
+ * The client of one call (see `ToolClient`), and a record of its requests. The policy relies on this record, not on what
+ * a source says.
+ */
+export class CallClient {
+  /** A source gets only this. */
+  readonly client: ToolClient;
+  /** Whether default credentials were handed out, so that an answer may have been made with them. */
+  usedDefault = false;
+  /**
+   * Whether a request that can change something may have been carried out. Requests of `fetch` are not considered: only
+   * the source knows what they do.
+   */
+  changed = false;
+  /** Status of the last answer to `request`; null if there is none. */
+  status: number | null = null;
+  /** Text for the agent about the last request without a usable answer; null if there was none. */
+  failure: string | null = null;
   /** Secrets that were sent with requests. They are masked in answers, which may echo them. */
   readonly secrets: Secret[];
-  #usedDefault = false;
   readonly #tool: Tool;
   readonly #credential: CallCredential;
-  readonly #access: Pick<ToolAccess, 'defaultToken' | 'exchange'>;
-  readonly #signal: AbortSignal;
+  readonly #call: ClientCall;
+  readonly #access: ToolAccess;
 
-  constructor(
-    tool: Tool,
-    credential: CallCredential,
-    access: Pick<ToolAccess, 'defaultToken' | 'exchange'>,
-    signal: AbortSignal,
-  ) {
+  constructor(tool: Tool, credential: CallCredential, call: ClientCall, access: ToolAccess) {
     this.#tool = tool;
     this.#credential = credential;
+    this.#call = call;
     this.#access = access;
-    this.#signal = signal;
     this.secrets = Object.values(tool.source.target?.headers ?? {});
+    this.client = Object.freeze({
+      request: (request: ToolRequest) => this.#request(request),
+      fetch: (input: string | URL | Request, init?: RequestInit) => this.#fetch(input, init),
+      credentials: credential.use,
+      // A getter, because the hash costs time and few sources need it.
+      get identity() {
+        return identify(credential);
+      },
+    });
   }
 
-  /** Whether default credentials were handed out, so that an answer may have been made with them. */
-  get usedDefault(): boolean {
-    return this.#usedDefault;
+  async #request(request: ToolRequest): Promise<ToolResponse> {
+    this.#call.signal.throwIfAborted();
+    const { target } = this.#tool.source;
+    if (target === null) return this.#fail('no_address', 'There is no API that this tool can call.');
+    const refused = refusedHeader(request, target);
+    if (refused !== undefined)
+      return this.#fail('header_refused', `The header \`${refused}\` may not be set.`);
+    try {
+      return this.#reduce(await this.#sendByPolicy(request, target));
+    } catch (error) {
+      this.#call.signal.throwIfAborted();
+      if (error instanceof DefaultTokenFailure)
+        this.#noteFailure(error.reason, { credentials: 'default', method: 'POST', path: TOKEN_PATH });
+      else if (error instanceof TokenExchangeFailure)
+        this.#noteFailure(error.reason, { credentials: 'exchange' });
+      else if (!(error instanceof DownstreamFailure)) throw error;
+      const { reason, message } = error;
+      // If the call was only too slow, the stack is useless.
+      const detail = { tool: this.#tool.name, reason, ...(reason === 'timeout' ? {} : { err: error }) };
+      this.#call.log.warn(detail, 'call of the business API failed');
+      return this.#fail(reason, message, error instanceof DownstreamFailure && error.reached);
+    }
+  }
+
+  /**
+   * Sends a request with the credential of the policy. After a 401 to a person's token, sends it again with default
+   * credentials if the policy allows it (agentd-agent(7), "Credentials").
+   */
+  async #sendByPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
+    const { use, response } = await this.#sendTwice(request, target, () => this.#chosenBearer());
+    if (response.status !== 401 || use === 'none' || use === 'default')
+      return { outcome: 'answered', credentials: use, ...response };
+    const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
+    this.#call.log.warn(
+      { tool: this.#tool.name },
+      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'the call was not repeated with default credentials'}`,
+    );
+    if (!fallsBack) return { outcome: 'sign_in_needed' };
+    const second = await this.#sendTwice(request, target, () => this.#defaultBearer('user_token_refused'));
+    return { outcome: 'answered', credentials: 'default', ...second.response };
+  }
+
+  /** Makes one request. After a 401 to a token that can be renewed, makes it again with a new token. */
+  async #sendTwice(
+    request: ToolRequest,
+    target: SourceTarget,
+    obtain: () => Promise<Bearer>,
+  ): Promise<{ use: CredentialsUsed; response: DownstreamResponse }> {
+    const bearer = await obtain();
+    const response = await this.#sendOnce(request, target, bearer);
+    if (response.status !== 401 || !this.#renew(bearer)) return { use: bearer.use, response };
+    const renewed = await obtain();
+    return { use: renewed.use, response: await this.#sendOnce(request, target, renewed) };
+  }
+
+  async #sendOnce(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
+    const { method, headers } = request;
+    const isBuiltIn = this.#tool.source.kind === 'built-in';
+    const mayChange = !SAFE_METHODS.includes(method);
+    const line = this.#beginLine(method, request.path, bearer);
+    const watch = (status: number | null) =>
+      this.#call.watch?.({
+        method,
+        url: addressOf(target.base_url, request).href,
+        headers: headers ?? {},
+        body: request.encoded?.shown ?? request.body,
+        credentials: bearer.use,
+        credential: bearer.token && target.credential,
+        status,
+      });
+    try {
+      const { traceparent } = line;
+      const response = await this.#access.downstreamOf(this.#tool.source.name, target).send({
+        ...request,
+        headers: { ...headers, ...(traceparent === null ? {} : { traceparent }), ...fixedHeaders(target) },
+        token: bearer.token,
+        credential: target.credential,
+        secrets: this.secrets,
+        redirects: isBuiltIn ? 'within_origin' : 'none',
+        expects: isBuiltIn ? 'json' : 'text',
+        signal: this.#call.signal,
+      });
+      const { status } = response;
+      this.status = status;
+      // A 4xx means that the request was not carried out.
+      if (mayChange && (status < 400 || status >= 500)) this.changed = true;
+      line.end(status);
+      watch(status);
+      return response;
+    } catch (error) {
+      const isFailure = error instanceof DownstreamFailure;
+      if (mayChange && (!isFailure || error.reached)) this.changed = true;
+      line.end({ failure: isFailure ? error.reason : 'aborted' });
+      watch(null);
+      throw error;
+    }
+  }
+
+  /**
+   * The answer that a module sees. Under default credentials, it has only the public fields of the body; a 4xx has no
+   * body.
+   */
+  #reduce(response: ToolResponse): ToolResponse {
+    if (this.#tool.source.kind !== 'module' || response.outcome !== 'answered') return response;
+    if (response.credentials !== 'default') return response;
+    const body = response.status >= 400 ? null : reduceResult(response.body, this.#tool.public);
+    return { ...response, body };
+  }
+
+  #fail(reason: string, message: string, reached = false): ToolResponse {
+    this.failure = message;
+    return { outcome: 'failed', reached, reason, message };
+  }
+
+  async #fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    const { target } = this.#tool.source;
+    const request = new Request(input, init);
+    if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
+      throw new TypeError('a request to another origin is refused');
+    const again = request.clone();
+    const bearer = await this.#chosenBearer();
+    const response = await this.#fetchOnce(request, target, bearer);
+    if (response.status !== 401 || !this.#renew(bearer)) return response;
+    await response.body?.cancel();
+    return this.#fetchOnce(again, target, await this.#chosenBearer());
+  }
+
+  async #fetchOnce(request: Request, target: SourceTarget, bearer: Bearer): Promise<Response> {
+    const { method, url } = request;
+    const { use, token } = bearer;
+    const headers = new Headers(request.headers);
+    const carrier = credentialHeader(target.credential);
+    for (const name of ['authorization', 'cookie', 'host', carrier]) headers.delete(name);
+    for (const [name, value] of Object.entries(fixedHeaders(target))) headers.set(name, value);
+    if (token) {
+      const value = credentialValue(target.credential, token);
+      if (value === null) throw new TypeError('the credential cannot be sent as a cookie');
+      headers.set(carrier, value);
+    }
+    const line = this.#beginLine(method, new URL(url).pathname, bearer);
+    if (line.traceparent !== null) headers.set('traceparent', line.traceparent);
+    const began = performance.now();
+    const end = (status: number | null) => {
+      const { aborted, reason } = this.#call.signal;
+      line.end(status ?? { failure: aborted ? 'aborted' : 'unreachable' });
+      this.#call.watch?.({
+        ...{ method, url, headers: {}, status },
+        ...{ credentials: use, credential: token && target.credential },
+      });
+      const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
+      // A request that was aborted by the run has no result to report.
+      if (status === null && aborted && !isLate) return;
+      const seconds = (performance.now() - began) / 1000;
+      const failure = isLate ? 'timeout' : 'unreachable';
+      this.#access.observer.downstreamEnded(this.#tool.source.name, status ?? failure, seconds);
+    };
+    try {
+      const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
+      end(response.status);
+      return response;
+    } catch (error) {
+      end(null);
+      throw error;
+    }
   }
 
   /**
    * The bearer that the policy chose.
    * @throws DefaultTokenFailure, TokenExchangeFailure
    */
-  async chosen(): Promise<Bearer> {
+  async #chosenBearer(): Promise<Bearer> {
     const credential = this.#credential;
     switch (credential.use) {
       case 'none':
         return { use: 'none', token: null, because: null };
       case 'default':
-        return this.byDefault(credential.because);
+        return this.#defaultBearer(credential.because);
       case 'user':
         this.secrets.push(credential.token);
         return { use: 'user', token: credential.token, because: null };
@@ -183,7 +285,7 @@ export class CallBearers {
         const { name, target } = this.#tool.source;
         if (!target?.exchange) throw new TypeError(`the source of ${this.#tool.name} has no exchange`);
         const { exchange } = this.#access;
-        const token = await exchange.exchange(name, target.exchange, credential.token, this.#signal);
+        const token = await exchange.exchange(name, target.exchange, credential.token, this.#call.signal);
         this.secrets.push(token);
         return { use: 'exchange', token, because: null };
       }
@@ -194,352 +296,63 @@ export class CallBearers {
    * The default credentials. They are sent only to the API; no policy can change that.
    * @throws DefaultTokenFailure
    */
-  async byDefault(because: string | null): Promise<Bearer> {
+  async #defaultBearer(because: string | null): Promise<Bearer> {
     if (!this.#tool.source.target?.is_api || !this.#access.defaultToken)
       throw new TypeError(`${this.#tool.name} must not use the default credentials`);
-    const token = await this.#access.defaultToken.get(this.#signal);
+    const token = await this.#access.defaultToken.get(this.#call.signal);
     this.secrets.push(token);
-    this.#usedDefault = true;
+    this.usedDefault = true;
     return { use: 'default', token, because };
   }
 
-  /**
-   * Called after a 401 for a bearer token, so that the next request gets a new token. @returns false if no new token
-   * can be obtained.
-   */
-  refused({ use, token }: Bearer): boolean {
+  /** Called after a 401 for a bearer token. @returns whether the next request gets a new token. */
+  #renew({ use, token }: Bearer): boolean {
     if (token === null || (use !== 'default' && use !== 'exchange')) return false;
     if (use === 'default') this.#access.defaultToken?.refused(token);
     else this.#access.exchange.refused(token);
     return true;
   }
-}
 
-/** The `fetch` of one call, for protocol libraries: see `ToolClient`. */
-export class FetchClient {
-  readonly #tool: Tool;
-  readonly #bearers: CallBearers;
-  readonly #lines: DownstreamLines;
-  readonly #call: ClientCall;
-  readonly #observer: ToolAccess['observer'];
-
-  constructor(
-    tool: Tool,
-    bearers: CallBearers,
-    lines: DownstreamLines,
-    call: ClientCall,
-    observer: ToolAccess['observer'],
-  ) {
-    this.#tool = tool;
-    this.#bearers = bearers;
-    this.#lines = lines;
-    this.#call = call;
-    this.#observer = observer;
-  }
-
-  async fetch(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-    const { target } = this.#tool.source;
-    const request = new Request(input, init);
-    if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
-      throw new TypeError('a request to another origin is refused');
-    const again = request.clone();
-    const bearer = await this.#bearers.chosen();
-    const response = await this.#once(request, target, bearer);
-    if (response.status !== 401 || !this.#bearers.refused(bearer)) return response;
-    await response.body?.cancel();
-    return this.#once(again, target, await this.#bearers.chosen());
-  }
-
-  async #once(request: Request, target: SourceTarget, bearer: Bearer): Promise<Response> {
-    const headers = new Headers(request.headers);
-    const carrier = credentialHeader(target.credential);
-    for (const name of ['authorization', 'cookie', 'host', carrier]) headers.delete(name);
-    for (const [name, value] of Object.entries(target.headers)) headers.set(name, value.reveal());
-    if (bearer.token) {
-      const value = credentialValue(target.credential, bearer.token);
-      if (value === null) throw new TypeError('the credential cannot be sent as a cookie');
-      headers.set(carrier, value);
-    }
-    const { pathname } = new URL(request.url);
-    const line = this.#lines.begin({ method: request.method, path: pathname }, bearer);
-    if (line.traceparent !== null) headers.set('traceparent', line.traceparent);
-    const began = performance.now();
-    try {
-      const response = await fetch(new Request(request, { headers, redirect: 'manual' }));
-      line.end(response.status);
-      this.#ended(request, bearer, response.status, began);
-      return response;
-    } catch (error) {
-      line.end({ failure: this.#call.signal.aborted ? 'aborted' : 'unreachable' });
-      this.#ended(request, bearer, null, began);
-      throw error;
-    }
-  }
-
-  #ended({ method, url }: Request, { use, token }: Bearer, status: number | null, began: number): void {
-    const credential = token && (this.#tool.source.target?.credential ?? null);
-    this.#call.watch?.({ method, url, headers: {}, credentials: use, credential, status });
-    const { aborted, reason } = this.#call.signal;
-    const isLate = aborted && reason instanceof DOMException && reason.name === 'TimeoutError';
-    // A request that was aborted by the run has no result to report.
-    if (status === null && aborted && !isLate) return;
-    const seconds = (performance.now() - began) / 1000;
-    const failure = isLate ? 'timeout' : 'unreachable';
-    this.#observer.downstreamEnded(this.#tool.source.name, status ?? failure, seconds);
-  }
-}
-
-const MAX_TRACED_PATH = 200;
-
-interface Begins {
-  method: string;
-  path: string;
-}
-
-/** A request that has begun. */
-export interface BegunRequest {
-  /** Value of the request's header `traceparent`; null if it has none. */
-  readonly traceparent: string | null;
-  /** Writes the trace line of the request. @param end the status of the answer; if there is none, the failure. */
-  end(end: number | { failure: string }): void;
-}
-
-/** Writes the trace lines of the requests of one call. */
-export class DownstreamLines {
-  readonly #source: string;
-  readonly #subject: SpanSubject;
-  readonly #trace: TraceWriter;
-  readonly #clock: Clock;
-
-  constructor({ source }: Tool, trace: TraceWriter, clock: Clock) {
-    // Modules and built-in tools call the business API.
-    this.#source = source.kind === 'built-in' || source.kind === 'module' ? 'api' : source.name;
-    this.#subject = source.origin === null ? {} : { origin: source.origin };
-    this.#trace = trace;
-    this.#clock = clock;
-  }
-
-  begin({ method, path }: Begins, bearer: Bearer): BegunRequest {
-    const part = this.#trace.begin('downstream', this.#subject);
-    const started_at = this.#clock.now();
+  /** Begins the trace line of a request. */
+  #beginLine(method: string, path: string, bearer: Bearer): BegunRequest {
+    const { kind, name, origin } = this.#tool.source;
+    const { clock } = this.#access;
+    const part = this.#call.trace.begin('downstream', origin === null ? {} : { origin });
+    const started_at = clock.now();
     const detail: NonNullable<TraceLine['detail']> = {
       credentials: bearer.use,
       method,
       path: maskTokens(path).slice(0, MAX_TRACED_PATH),
-      source: this.#source,
+      // Modules and built-in tools call the business API.
+      source: kind === 'built-in' || kind === 'module' ? 'api' : name,
+      ...(bearer.because === null ? {} : { default_because: bearer.because }),
     };
-    const { because } = bearer;
-    if (because !== null) detail.default_because = because;
     return {
       traceparent: part.traceparent,
       end: (end) => {
         if (typeof end === 'number') detail.status = end;
-        part.end({ ...verdictOf(bearer, end), detail, took_ms: this.#clock.now() - started_at });
+        part.end({ ...judge(bearer, end), detail, took_ms: clock.now() - started_at });
       },
     };
   }
 
-  loginFailed(reason: string): void {
-    const detail = { credentials: 'default', method: 'POST', path: TOKEN_PATH };
-    this.#note({ verdict: 'failed', reason, detail });
-  }
-
-  exchangeFailed(reason: string): void {
-    this.#note({ verdict: 'failed', reason, detail: { credentials: 'exchange' } });
-  }
-
-  #note(line: Omit<TraceLine, 'at' | 'step'>): void {
-    this.#trace.note({ step: 'downstream', ...line });
+  /** Writes the trace line of a token that could not be obtained. */
+  #noteFailure(reason: string, detail: NonNullable<TraceLine['detail']>): void {
+    this.#call.trace.note({ step: 'downstream', verdict: 'failed', reason, detail });
   }
 }
 
-function verdictOf(
-  { use, because }: Bearer,
-  end: number | { failure: string },
-): Pick<TraceLine, 'verdict' | 'reason'> {
-  if (typeof end !== 'number') return { verdict: 'failed', reason: end.failure };
-  if (end === 401 && use !== 'none') return { verdict: 'failed', reason: `${use}_token_refused` };
-  // A 404 is a valid answer: the thing does not exist.
-  if (end >= 400 && end !== 404) return { verdict: 'failed', reason: `http_${end}` };
-  return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };
+/** Methods that change nothing (RFC 9110, section 9.2.1). */
+const SAFE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+function identify(credential: CallCredential): string {
+  if (credential.use === 'none' || credential.use === 'default') return credential.use;
+  const named = createHmac('sha256', IDENTITY_KEY).update(credential.token.reveal()).digest('base64url');
+  return `${credential.use}:${named}`;
 }
 
-/** The requests of one call to its API: see `ToolClient`. */
-export class RequestClient {
-  /** Whether a request that can change something may have been carried out. */
-  changed = false;
-  /** Status of the last answer; null if there is none. */
-  status: number | null = null;
-  /** Text for the agent about the last request without a usable answer; null if there was none. */
-  failure: string | null = null;
-  readonly #tool: Tool;
-  readonly #credential: CallCredential;
-  readonly #bearers: CallBearers;
-  readonly #lines: DownstreamLines;
-  readonly #call: ClientCall;
-  readonly #access: ToolAccess;
-
-  constructor(
-    tool: Tool,
-    credential: CallCredential,
-    bearers: CallBearers,
-    lines: DownstreamLines,
-    call: ClientCall,
-    access: ToolAccess,
-  ) {
-    this.#tool = tool;
-    this.#credential = credential;
-    this.#bearers = bearers;
-    this.#lines = lines;
-    this.#call = call;
-    this.#access = access;
-  }
-
-  async request(request: ToolRequest): Promise<ToolResponse> {
-    this.#call.signal.throwIfAborted();
-    const { target } = this.#tool.source;
-    if (target === null) return this.#failed('no_address', 'There is no API that this tool can call.');
-    const refused = refusedHeader(request, target);
-    if (refused !== undefined)
-      return this.#failed('header_refused', `The header \`${refused}\` may not be set.`);
-    try {
-      return this.#shown(await this.#byPolicy(request, target));
-    } catch (error) {
-      this.#call.signal.throwIfAborted();
-      if (error instanceof DefaultTokenFailure) this.#lines.loginFailed(error.reason);
-      else if (error instanceof TokenExchangeFailure) this.#lines.exchangeFailed(error.reason);
-      else if (!(error instanceof DownstreamFailure)) throw error;
-      this.#call.log.warn(
-        // If the call was only too slow, the stack is useless.
-        {
-          tool: this.#tool.name,
-          reason: error.reason,
-          ...(error.reason === 'timeout' ? {} : { err: error }),
-        },
-        'call of the business API failed',
-      );
-      const reached = error instanceof DownstreamFailure && error.reached;
-      return this.#failed(error.reason, error.message, reached);
-    }
-  }
-
-  /**
-   * Sends a request with the credential of the policy. After a 401 to a person's token, sends it again with default
-   * credentials if the policy allows it (agentd-agent(7), "Credentials").
-   */
-  async #byPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
-    const { bearer, response } = await this.#send(request, target, () => this.#bearers.chosen());
-    const { use } = bearer;
-    if (response.status !== 401 || use === 'none' || use === 'default')
-      return { outcome: 'answered', credentials: use, ...response };
-    const fallsBack = this.#credential.use === 'user' && this.#credential.fallback;
-    this.#call.log.warn(
-      { tool: this.#tool.name },
-      `the business API refused the user's token: ${fallsBack ? 'default credentials for this call' : 'the call was not repeated with default credentials'}`,
-    );
-    if (!fallsBack) return { outcome: 'sign_in_needed' };
-    const second = await this.#send(request, target, () => this.#bearers.byDefault('user_token_refused'));
-    return { outcome: 'answered', credentials: 'default', ...second.response };
-  }
-
-  /** Makes one request. After a 401 to a token that can be renewed, makes it again with a new token. */
-  async #send(
-    request: ToolRequest,
-    target: SourceTarget,
-    obtain: () => Promise<Bearer>,
-  ): Promise<{ bearer: Bearer; response: DownstreamResponse }> {
-    const bearer = await obtain();
-    const response = await this.#once(request, target, bearer);
-    if (response.status !== 401 || !this.#bearers.refused(bearer)) return { bearer, response };
-    const renewed = await obtain();
-    return { bearer: renewed, response: await this.#once(request, target, renewed) };
-  }
-
-  async #once(request: ToolRequest, target: SourceTarget, bearer: Bearer): Promise<DownstreamResponse> {
-    const line = this.#lines.begin(request, bearer);
-    try {
-      const response = await this.#access
-        .downstreamOf(this.#tool.source.name, target)
-        .send(this.#downstreamRequest(request, target, bearer, line));
-      const { status } = response;
-      this.status = status;
-      // A 4xx means that the request was not carried out.
-      if (mayChange(request) && (status < 400 || status >= 500)) this.changed = true;
-      line.end(status);
-      this.#show(request, target, bearer, status);
-      return response;
-    } catch (error) {
-      const reached = !(error instanceof DownstreamFailure) || error.reached;
-      if (mayChange(request) && reached) this.changed = true;
-      line.end({ failure: error instanceof DownstreamFailure ? error.reason : 'aborted' });
-      this.#show(request, target, bearer, null);
-      throw error;
-    }
-  }
-
-  #downstreamRequest(
-    request: ToolRequest,
-    target: SourceTarget,
-    { token }: Bearer,
-    { traceparent }: BegunRequest,
-  ): DownstreamRequest {
-    const { method, path, allow_slash, query, search, content_type, body, encoded } = request;
-    const fixed = Object.fromEntries(
-      Object.entries(target.headers).map(([name, value]) => [name, value.reveal()]),
-    );
-    const isBuiltIn = this.#tool.source.kind === 'built-in';
-    return {
-      method,
-      path,
-      ...(allow_slash === undefined ? {} : { allow_slash }),
-      ...(query === undefined ? {} : { query }),
-      ...(search === undefined ? {} : { search }),
-      ...(content_type === undefined ? {} : { content_type }),
-      headers: { ...request.headers, ...(traceparent === null ? {} : { traceparent }), ...fixed },
-      ...(body === undefined ? {} : { body }),
-      ...(encoded === undefined ? {} : { encoded }),
-      token,
-      credential: target.credential,
-      secrets: this.#bearers.secrets,
-      redirects: isBuiltIn ? 'within_origin' : 'none',
-      expects: isBuiltIn ? 'json' : 'text',
-      signal: this.#call.signal,
-    };
-  }
-
-  /** Reports a request to the watcher of this call. */
-  #show(
-    request: ToolRequest,
-    { base_url, credential }: SourceTarget,
-    { use, token }: Bearer,
-    status: number | null,
-  ): void {
-    this.#call.watch?.({
-      method: request.method,
-      url: addressOf(base_url, request).href,
-      headers: request.headers ?? {},
-      body: request.encoded?.shown ?? request.body,
-      credentials: use,
-      credential: token && credential,
-      status,
-    });
-  }
-
-  /**
-   * The answer that a module sees. Under default credentials, it has only the public fields of the body; a 4xx has no
-   * body.
-   */
-  #shown(response: ToolResponse): ToolResponse {
-    if (this.#tool.source.kind !== 'module' || response.outcome !== 'answered') return response;
-    if (response.credentials !== 'default') return response;
-    const body = response.status >= 400 ? null : reduceResult(response.body, this.#tool.public);
-    return { ...response, body };
-  }
-
-  #failed(reason: string, message: string, reached = false): ToolResponse {
-    this.failure = message;
-    return { outcome: 'failed', reached, reason, message };
-  }
+function fixedHeaders({ headers }: SourceTarget): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]));
 }
 
 /**
@@ -555,7 +368,13 @@ function refusedHeader({ headers = {} }: ToolRequest, target: SourceTarget): str
   return Object.entries(headers).find(([name, value]) => !maySet(name) || !isHeaderValue(value))?.[0];
 }
 
-/** Whether a request can change something. Safe methods (RFC 9110, section 9.2.1) cannot. */
-function mayChange({ method }: ToolRequest): boolean {
-  return !['GET', 'HEAD', 'OPTIONS'].includes(method);
+function judge(
+  { use, because }: Bearer,
+  end: number | { failure: string },
+): Pick<TraceLine, 'verdict' | 'reason'> {
+  if (typeof end !== 'number') return { verdict: 'failed', reason: end.failure };
+  if (end === 401 && use !== 'none') return { verdict: 'failed', reason: `${use}_token_refused` };
+  // A 404 is a valid answer: the thing does not exist.
+  if (end >= 400 && end !== 404) return { verdict: 'failed', reason: `http_${end}` };
+  return because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because };
 }

@@ -1,7 +1,5 @@
 import type { RequestContext } from '../agent/context.ts';
-import type { UntrustedObject } from '../identity/claims.ts';
 import { decodePayload } from '../identity/decode-token.ts';
-import type { Claims } from '../identity/identity.ts';
 import type { NobodyReason } from '../identity/principal.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
@@ -10,78 +8,7 @@ import type { JwtContext, Session } from '../session/session.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Clock } from '../time/clock.ts';
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
-import type { Tool } from './tool.ts';
-
-/** The credential of one call. */
-export type CallCredential =
-  /** `fallback`: whether the call is repeated with default credentials after a 401. */
-  | { use: 'user'; token: Secret; fallback: boolean }
-  /** `token`: the person's own token, which is exchanged for another one. */
-  | { use: 'exchange'; token: Secret }
-  /** `because`: why the person's token is not used; null if the policy asks for the default credentials. */
-  | { use: 'default'; because: string | null }
-  | { use: 'none' };
-
-type Choice = { ok: true; credential: CallCredential } | { ok: false; refusal: Refusal };
-
-/**
- * Chooses the credential of a call by the policy of the tool, the origin of its source, and the person whom the message
- * acts for (agentd-agent(7), "Credentials"). If the origin does not allow the policy, the call is refused. An entry of
- * the configuration file cannot have a policy that its origin does not allow, but a source might return a tool that has
- * such a policy.
- */
-export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
-  const { target } = tool.source;
-  switch (tool.credentials) {
-    case 'none':
-      return chosen({ use: 'none' });
-    case 'default':
-      if (target === null) return chosen({ use: 'none' });
-      return target.is_api ? chosen({ use: 'default', because: null }) : notAllowed();
-    case 'exchange':
-      if (!target?.exchange) return notAllowed();
-      if (person.use !== 'user') return { ok: false, refusal: signInNeeded(person.reason) };
-      return chosen({ use: 'exchange', token: person.token });
-    case 'user':
-      if (target !== null && !target.may_see_user_token) return notAllowed();
-      if (person.use !== 'user') return { ok: false, refusal: signInNeeded(person.reason) };
-      if (target === null) return chosen({ use: 'none' });
-      return chosen({ use: 'user', token: person.token, fallback: false });
-    case 'user-or-default':
-      if (target === null) return chosen({ use: 'none' });
-      if (!target.is_api) return notAllowed();
-      if (person.use !== 'user') return chosen({ use: 'default', because: person.reason });
-      return chosen({ use: 'user', token: person.token, fallback: mayFallBack(tool) });
-  }
-}
-
-/**
- * Whether the call may be repeated with default credentials. They never act for a person, so only a read without bound
- * parameters may be repeated.
- */
-function mayFallBack({ effect, bind }: Tool): boolean {
-  return effect === 'read' && Object.keys(bind).length === 0;
-}
-
-function chosen(credential: CallCredential): Choice {
-  return { ok: true, credential };
-}
-
-function notAllowed(): Choice {
-  return {
-    ok: false,
-    refusal: refusal(
-      'credentials_not_allowed',
-      'This tool is not set up correctly: its credentials may not be sent to its address.',
-    ),
-  };
-}
-
-/** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
-export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
-
-/** All claims of a person's token, unchanged; `sub` and `email` were validated. */
-export type PersonClaims = Pick<Claims, 'sub' | 'email'> & UntrustedObject;
+import type { CredentialPolicy, PersonClaims, Tool } from './tool.ts';
 
 /** The token of the person for whom a message acts, or why there is no usable token. */
 export type CredentialChoice =
@@ -168,4 +95,60 @@ export async function chooseCredentials(
 /** The claims exactly as in the token: a claim that is bound to a parameter must keep its type. */
 function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
   return Object.freeze({ sub: user_id, ...decodePayload(token), email });
+}
+
+/** The credential of one call. */
+export type CallCredential =
+  /** `fallback`: whether the call is repeated with default credentials after a 401. */
+  | { use: 'user'; token: Secret; fallback: boolean }
+  /** `token`: the person's own token, which is exchanged for another one. */
+  | { use: 'exchange'; token: Secret }
+  /** `because`: why the person's token is not used; null if the policy asks for the default credentials. */
+  | { use: 'default'; because: string | null }
+  | { use: 'none' };
+
+/**
+ * Chooses the credential of a call by the policy of the tool, the origin of its source, and the person whom the message
+ * acts for (agentd-agent(7), "Credentials"). If the origin does not allow the policy, the call is refused. An entry of
+ * the configuration file cannot have a policy that its origin does not allow, but a source might return a tool that has
+ * such a policy.
+ */
+export function chooseCredential(tool: Tool, person: CredentialChoice): CallCredential | Refusal {
+  const { target } = tool.source;
+  switch (tool.credentials) {
+    case 'none':
+      return { use: 'none' };
+    case 'default':
+      if (target === null) return { use: 'none' };
+      return target.is_api ? { use: 'default', because: null } : notAllowed();
+    case 'exchange':
+      if (!target?.exchange) return notAllowed();
+      if (person.use !== 'user') return signInNeeded(person.reason);
+      return { use: 'exchange', token: person.token };
+    case 'user':
+      if (target !== null && !target.may_see_user_token) return notAllowed();
+      if (person.use !== 'user') return signInNeeded(person.reason);
+      if (target === null) return { use: 'none' };
+      return { use: 'user', token: person.token, fallback: false };
+    case 'user-or-default':
+      if (target === null) return { use: 'none' };
+      if (!target.is_api) return notAllowed();
+      if (person.use !== 'user') return { use: 'default', because: person.reason };
+      return { use: 'user', token: person.token, fallback: mayFallBack(tool) };
+  }
+}
+
+/**
+ * Whether the call may be repeated with default credentials. They never act for a person, so only a read without bound
+ * parameters may be repeated.
+ */
+function mayFallBack({ effect, bind }: Tool): boolean {
+  return effect === 'read' && Object.keys(bind).length === 0;
+}
+
+function notAllowed(): Refusal {
+  return refusal(
+    'credentials_not_allowed',
+    'This tool is not set up correctly: its credentials may not be sent to its address.',
+  );
 }

@@ -8,7 +8,7 @@ import { TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import { answerOf, type ServerPage } from './answer.ts';
 import { bindParameters } from './bind-parameters.ts';
-import { type OpenedClient, openToolClient, type RequestWatcher } from './call-client.ts';
+import { CallClient, type RequestWatcher } from './call-client.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
 import {
   type CallCredential,
@@ -93,12 +93,12 @@ export async function prepareCall(
     return bound.refusal;
   }
   const chosen = chooseCredential(tool, choice);
-  if (!chosen.ok) {
-    note(context, tool, { refused: chosen.refusal.reason });
-    return chosen.refusal;
+  if (!('use' in chosen)) {
+    note(context, tool, { refused: chosen.reason });
+    return chosen;
   }
-  note(context, tool, chosen.credential);
-  return { tool, args: bound.args, person, credential: chosen.credential };
+  note(context, tool, chosen);
+  return { tool, args: bound.args, person, credential: chosen };
 }
 
 /** Sends a call within its time limit. Rejects only if the signal of the run aborts. */
@@ -149,10 +149,10 @@ async function send(
   idempotency_key: string | null,
   { trace, log, access, watch }: CallContext,
   limit: TimeLimit,
-): Promise<{ sent: Sent; opened: OpenedClient }> {
+): Promise<{ sent: Sent; opened: CallClient }> {
   const { signal } = limit;
   const call = { signal, trace, log, watch };
-  const opened = openToolClient(tool, credential, call, access);
+  const opened = new CallClient(tool, credential, call, access);
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
   const progressed = () => limit.restart(timeout_ms);
   const { client } = opened;

@@ -1,11 +1,16 @@
+import type { UntrustedObject } from '../identity/claims.ts';
+import type { Claims } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
-import type { CredentialPolicy, PersonClaims } from './choose-credential.ts';
+import type { ToolRequest } from './downstream/client.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
-import type { EncodedBody } from './downstream/form-body.ts';
 import type { ExchangeSettings } from './downstream/token-exchange.ts';
 
-export type { CredentialPolicy, PersonClaims };
+/** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
+export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
+
+/** All claims of a person's token, unchanged; `sub` and `email` were validated. */
+export type PersonClaims = Pick<Claims, 'sub' | 'email'> & UntrustedObject;
 
 /** Whether a call changes something. The effect determines the default policies, and what happens after a crash. */
 export type Effect = 'read' | 'write';
@@ -221,29 +226,6 @@ export interface ToolClient {
    * credential. A connection that was opened with one credential is never used for another.
    */
   readonly identity: string;
-}
-
-export interface ToolRequest {
-  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-  /**
-   * The percent-encoded path below the base URL of the source, with a leading slash. A segment that is empty, `.` or
-   * `..` is refused, even if a server reads it so only after decoding it again.
-   */
-  path: string;
-  /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
-  allow_slash?: boolean;
-  /** The query parameters in order. The client percent-encodes them. */
-  query?: readonly (readonly [name: string, value: string])[];
-  /** The whole query instead of `query`, already percent-encoded, without the question mark. */
-  search?: string;
-  /** Headers of the daemon and of the connection (allowed-header.ts) and fixed headers of the source are refused. */
-  headers?: Readonly<Record<string, string>>;
-  /** The body, which is sent as JSON. If absent, there is no body. */
-  body?: unknown;
-  /** Media type of the body, which must be a JSON format. Default: `application/json`. */
-  content_type?: string;
-  /** A body of another format, instead of `body`. */
-  encoded?: EncodedBody;
 }
 
 export type ToolResponse =

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
-import type { Tool, ToolClient, ToolRequest, ToolResponse } from '../../../src/daemon/tools/tool.ts';
+import type { ToolRequest } from '../../../src/daemon/tools/downstream/client.ts';
+import type { Tool, ToolClient, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';

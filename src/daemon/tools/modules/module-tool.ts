@@ -6,6 +6,7 @@ import type {
   ToolDefinition,
 } from '../../../agent/index.ts';
 import { ContextEnded } from '../../time/context-ended.ts';
+import type { ToolRequest } from '../downstream/client.ts';
 import {
   type EncodedBody,
   type FormPart,
@@ -15,7 +16,7 @@ import {
 } from '../downstream/form-body.ts';
 import { isFileLike, readFormFile } from '../downstream/form-file.ts';
 import { queryPairs } from '../openapi/parameter-styles.ts';
-import type { Sent, Tool, ToolCall, ToolClient, ToolRequest, ToolResponse, ToolSourceInfo } from '../tool.ts';
+import type { Sent, Tool, ToolCall, ToolClient, ToolResponse, ToolSourceInfo } from '../tool.ts';
 
 /** Maximum length of the body of a refusal that is passed on to the agent, in characters. */
 const MAX_MESSAGE_CHARACTERS = 1_000;

@@ -1,6 +1,7 @@
 import { isObject } from '../../../channel/json-object.ts';
+import type { ToolRequest } from '../downstream/client.ts';
 import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/safe-path.ts';
-import type { ToolArguments, ToolRequest } from '../tool.ts';
+import type { ToolArguments } from '../tool.ts';
 import { encodeFields, encodeFile, encodeText } from './encode-body.ts';
 import { nameOf } from './find-operation.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';

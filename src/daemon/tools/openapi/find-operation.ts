@@ -1,5 +1,5 @@
 import { nearest } from '../../settings/nearest.ts';
-import type { ToolRequest } from '../tool.ts';
+import type { ToolRequest } from '../downstream/client.ts';
 import { type DocumentNode, DocumentProblem, type OpenApiDocument } from './document.ts';
 
 export type Method = ToolRequest['method'];
