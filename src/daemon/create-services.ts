@@ -1,10 +1,9 @@
 import { setMaxListeners } from 'node:events';
-import { HistorySummaries } from './message/history-summaries.ts';
-import { RequestSequencer } from './message/request-sequencer.ts';
-import { RunSlots } from './message/run-slots.ts';
+import { HistorySummaries } from './message/run/summaries.ts';
 import type { Services } from './message/services.ts';
-import { SessionLock } from './message/session-lock.ts';
-import { WaitLimit } from './message/wait-limit.ts';
+import { RequestSequencer } from './message/waits/request-sequencer.ts';
+import { RunSlots, WaitLimit } from './message/waits/run-slots.ts';
+import { SessionLock } from './message/waits/session-lock.ts';
 import { ClaimKeeper } from './store/claim-keeper.ts';
 import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';

@@ -7,7 +7,7 @@ import { createLog, type Log, type ProcessLog } from './process/log.ts';
 import { type ServiceManager, serviceManager } from './process/service-manager.ts';
 import { type Daemon, startDaemon } from './serve.ts';
 import { type ConfigureOptions, configure } from './settings/configure/configure.ts';
-import { ContextEnded } from './time/context-ended.ts';
+import { ContextEnded } from './time/time-limit.ts';
 
 export interface RunOptions extends ConfigureOptions {
   /** `serve --dev` */

@@ -42,7 +42,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /leak: it contains a message of the \w+/,
     changes: [
       {
-        file: 'src/daemon/message/run-history.ts',
+        file: 'src/daemon/message/run/history.ts',
         from: 'const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };',
         to: 'const reader = { person: principal.person, nobodys: true };',
       },
@@ -94,7 +94,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /leak: .* is shown as said by the person, but was not/,
     changes: [
       {
-        file: 'src/daemon/message/run-history.ts',
+        file: 'src/daemon/message/run/history.ts',
         from: '...(isBeforeSignIn(past, turn) ? { before_sign_in: true as const } : {}),',
         to: '',
       },
@@ -106,7 +106,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     shows: /not refused:|leak:/,
     changes: [
       {
-        file: 'src/daemon/message/idempotency-key.ts',
+        file: 'src/daemon/message/keys.ts',
         from: 'if (reader !== null && reader !== person)',
         to: 'if (reader !== null && reader !== person && false)',
       },

@@ -1,5 +1,4 @@
 import { AgentFailure, type AgentRuntime, type AgentTurn } from '../../src/daemon/agent/agent.ts';
-import { requestContext } from '../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
 import { toolOf } from './api.ts';
@@ -110,11 +109,11 @@ export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {
     bind: {},
     hide: [],
     idempotent: false,
-    send: (_args, { client, person }) =>
+    send: (_args, { client, person, context }) =>
       world.pass(daemon, {
         op: 'tool',
         effect: async (): Promise<Sent> => {
-          const user_id = requestContext()?.user_id ?? '';
+          const user_id = context?.user_id ?? '';
           const whose = client.credentials === 'user' ? (person?.sub ?? 'nobody') : 'nobody';
           if (whose !== 'nobody' && !world.mayActFor(user_id, whose))
             world.report(`a tool of the message of ${user_id} has the token of ${whose}`);

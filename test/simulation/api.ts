@@ -1,4 +1,3 @@
-import { requestContext } from '../../src/daemon/agent/context.ts';
 import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import { ACTION } from '../../src/daemon/store/logic/actions.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
@@ -101,13 +100,13 @@ export function apiTools(world: World, daemon: SimulatedDaemon): Tool[] {
     bind: {},
     hide: [],
     idempotent,
-    send: (args, { idempotency_key }) => {
+    send: (args, { idempotency_key, context }) => {
       const label = String(args.order);
       const call = {
         label,
         tool: name,
         key: idempotency_key ?? '',
-        person: requestContext()?.acts_for ?? null,
+        person: context?.acts_for ?? null,
       };
       const sent = world.pass(daemon, {
         op: 'api',

@@ -120,7 +120,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /claim of the key/,
     changes: [
       {
-        file: 'src/daemon/message/claim-key.ts',
+        file: 'src/daemon/message/deduplicate.ts',
         from: 'if (failed) await store.idempotency.release(claim, { counted: isCounted });',
         to: '',
       },
@@ -251,7 +251,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /the guard counts|is not in the inbox/,
     changes: [
       {
-        file: 'src/daemon/inbox/screen.ts',
+        file: 'src/daemon/inbox/enqueue.ts',
         from: 'return { user, session_id, text, message_id, sent_at };',
         to: 'return { user, session_id, text, message_id: null, sent_at };',
       },
@@ -275,7 +275,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was stored twice/,
     changes: [
       {
-        file: 'src/daemon/inbox/push-outlet.ts',
+        file: 'src/daemon/inbox/delivery.ts',
         from: '? { failed: { claim, outcome } }',
         to: '? {}',
       },
@@ -367,7 +367,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /wanted \d writes, but \d reached the API|was told of/,
     changes: [
       {
-        file: 'src/daemon/message/turn-key.ts',
+        file: 'src/daemon/message/keys.ts',
         from: 'return key === null ? turn_id :',
         to: 'return true ? turn_id :',
       },
@@ -379,7 +379,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was told of/,
     changes: [
       {
-        file: 'src/daemon/message/compose-reply.ts',
+        file: 'src/daemon/message/reply/compose-reply.ts',
         from: 'already_done: journal.alreadyDone',
         to: 'already_done: []',
       },
@@ -391,7 +391,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /the outcome of .* is unknown, but the reply/,
     changes: [
       {
-        file: 'src/daemon/message/report-writes.ts',
+        file: 'src/daemon/message/reply/reports.ts',
         from: '(untold ? written : unknown)',
         to: '(untold ? written : [])',
       },

@@ -6,7 +6,7 @@ import { AgentdError } from '../../src/daemon/errors.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { Lifecycle } from '../../src/daemon/process/lifecycle.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
-import { startReaper } from '../../src/daemon/stream/reaper.ts';
+import { startReaper } from '../../src/daemon/stream/run-stream.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import { Texts } from '../../src/daemon/texts/texts.ts';
 import type { AlarmClock } from '../../src/daemon/time/clock.ts';

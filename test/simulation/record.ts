@@ -1,7 +1,7 @@
 import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import { turnKey } from '../../src/daemon/message/turn-key.ts';
+import { turnKey } from '../../src/daemon/message/keys.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import { SESSION } from '../../src/daemon/store/logic/session-document.ts';

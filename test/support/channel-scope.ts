@@ -4,7 +4,7 @@ import {
 } from '../../src/channel/conformance/recording-scope.ts';
 import type { ChannelScope, ChannelSettings, LinkAnswer } from '../../src/channel/index.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
-import { DeliveryFailed } from '../../src/daemon/message/delivery-failed.ts';
+import { DeliveryFailed } from '../../src/daemon/inbox/outcome.ts';
 
 /** The scope of the conformance suite, with two changes: users can be linked, and it makes the errors of the daemon. */
 export interface RecordingScope extends Recording {

@@ -95,5 +95,13 @@ export function send(
   { client = clientWith(null), signal = new AbortController().signal, progressed = () => {} } = {},
 ): Promise<Sent> {
   const { log } = collectLog();
-  return tool.send(args, { client, person: null, idempotency_key: null, signal, progressed, log });
+  return tool.send(args, {
+    client,
+    person: null,
+    context: null,
+    idempotency_key: null,
+    signal,
+    progressed,
+    log,
+  });
 }

@@ -49,14 +49,17 @@ export function sessionOf(
   return session;
 }
 
+/** A context, with the trace and the signal of the run that gets it. */
+export type TestContext = RequestContext & { trace: Trace; signal: AbortSignal };
+
 /** The context of a message in this session. It acts for the person whose token is bound to the session. */
-export function contextOf(session: Session | null, rest: Partial<RequestContext> = {}): RequestContext {
+export function contextOf(session: Session | null, rest: Partial<TestContext> = {}): TestContext {
   const acts_for: PersonKey | null = session?.credential_owner?.person ?? null;
   return {
     session_id: session?.session_id ?? 'unknown',
     user_id: session?.user_id ?? 'visitor',
     app_name: 'agentd',
-    session_service: { find: async (id) => (session?.session_id === id ? session : null) },
+    readSession: async () => session,
     acts_for,
     acts_for_nobody_because: acts_for === null ? 'no_token' : null,
     own_journal: null,

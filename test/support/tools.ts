@@ -82,6 +82,7 @@ export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
 /** A run that calls tools. It has no journal, no API, and no person to ask. */
 export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
   return {
+    context: null,
     tool: () => undefined,
     audience: { memory_of: null, shared: false },
     access: accessTo(undefined),

@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { type RequestContext, RunTaint, withRequestContext } from '../agent/context.ts';
+import { type RequestContext, RunTaint } from '../agent/context.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { createSeal, type Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
@@ -65,25 +65,23 @@ export async function callAsOperator({
   note,
 }: OperatorCall): Promise<CallReport | null> {
   const { signal } = new AbortController();
-  const context = operatorContext(person, signal);
   const requests: WatchedRequest[] = [];
-  const answer = await withRequestContext(context, async () => {
-    const [bound] = bindTools([{ ...tool, confirm: 'never' }], {
-      access: registry.access,
-      audience: { memory_of: null, shared: false },
-      clock: systemClock,
-      trace: context.trace,
-      journal,
-      confirmation: null,
-      showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
-      signal,
-      log,
-      tool: () => {},
-      watch: (request) => void requests.push(request),
-    });
-    return bound ? bound.call(given) : null;
+  const [bound] = bindTools([{ ...tool, confirm: 'never' }], {
+    context: operatorContext(person),
+    access: registry.access,
+    audience: { memory_of: null, shared: false },
+    clock: systemClock,
+    trace: new Trace(systemClock),
+    journal,
+    confirmation: null,
+    showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
+    signal,
+    log,
+    tool: () => {},
+    watch: (request) => void requests.push(request),
   });
-  if (answer === null) return null;
+  if (!bound) return null;
+  const answer = await bound.call(given);
   const credentials = requests.at(-1)?.credentials ?? tool.credentials;
   return { tool: tool.name, credentials, requests, ...answer };
 }
@@ -149,21 +147,19 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
  * The context of a call by an operator: like the context of a message from this person, or from somebody who is not
  * signed in. It is not stored.
  */
-function operatorContext(person: ValidToken | null, signal: AbortSignal): RequestContext {
+function operatorContext(person: ValidToken | null): RequestContext {
   const session = person === null ? nobodysSession() : sessionOf(person);
   return {
     session_id: ID,
     user_id: ID,
     app_name: 'agentd',
-    session_service: { find: async () => session },
+    readSession: async () => session,
     acts_for: person?.person ?? null,
     acts_for_nobody_because: person === null ? 'no_token' : null,
     own_journal: null,
     memory: null,
     taint: new RunTaint(),
-    trace: new Trace(systemClock),
     request_id: ID,
-    signal,
   };
 }
 

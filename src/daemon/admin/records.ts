@@ -2,10 +2,8 @@ import { ERRORS, type ErrorCode } from '../errors.ts';
 import type { Seal } from '../identity/seal.ts';
 import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
-import type { ExpirySettings } from '../session/jwt-context.ts';
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
-import { type SessionState, sessionState } from '../session/state.ts';
-import { openTurnText } from '../session/turn-texts.ts';
+import { type ExpirySettings, type SessionState, sessionState } from '../session/jwt-context.ts';
+import { openTurnText, type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { Action } from '../store/actions.ts';
 import {
   type ActionOutcomeNow,

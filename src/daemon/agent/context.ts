@@ -1,23 +1,22 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Session } from '../session/session.ts';
-import type { Trace } from '../trace/trace.ts';
 import type { OwnJournal } from './agent.ts';
 import type { RunMemory } from './long-term-memory.ts';
 
 /**
- * The per-request session context that tools read (agentd-api(7), "The context of a request"), isolated per concurrent
- * message.
+ * The context of one message, which its tools read (agentd-api(7), "The context of a request"): whom they act for, in
+ * which session, and what is remembered. It is made once for each run, and handed down to each call.
  */
 export interface RequestContext {
+  request_id: string;
   session_id: string;
   user_id: string;
   app_name: string;
   /**
-   * Handle to the session service. A tool reads the session again each time, so that it sees whether the session has
-   * ended.
+   * Reads the session. It is read for each call, because an operator may end the session during the run; the token in it
+   * must not be used after that.
    */
-  session_service: { find(session_id: string): Promise<Session | null> };
+  readSession(): Promise<Session | null>;
   /**
    * Who this message may act for, decided once by resolve-principal. A stored context of another person is not used, so
    * that one member's token is never used for another member's message.
@@ -30,21 +29,6 @@ export interface RequestContext {
   /** Null if nothing is remembered for this message. */
   memory: RunMemory | null;
   taint: RunTaint;
-  trace: Trace;
-  request_id: string;
-  signal: AbortSignal;
-}
-
-const storage = new AsyncLocalStorage<RequestContext>();
-
-/** Runs `work` with the context. Everything that `work` starts reads the same context. */
-export function withRequestContext<T>(context: RequestContext, work: () => T): T {
-  return storage.run(context, work);
-}
-
-/** The context of the message that is being processed here. Undefined if there is none. */
-export function requestContext(): RequestContext | undefined {
-  return storage.getStore();
 }
 
 /**

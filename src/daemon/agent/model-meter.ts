@@ -3,8 +3,9 @@ import type { Log } from '../process/log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import { type Clock, randomSuffix } from '../time/clock.ts';
-import { ContextEnded } from '../time/context-ended.ts';
+import { ContextEnded } from '../time/time-limit.ts';
 import type { TracePart, TraceWriter } from '../trace/trace.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
 
 /** Tokens that are reserved for an answer if nothing limits its length. */
@@ -78,6 +79,11 @@ export class RunMeter implements ModelMeter {
       if (budget) await this.#settle(id, result.input_tokens + result.output_tokens);
     };
     return { ok: true, end, ...(part.content === null ? {} : { content: part.content }) };
+  }
+
+  /** Writes a line about the run's use of models to its trace. */
+  note(line: StepLine): void {
+    this.#parts.trace.note({ step: 'model', ...line });
   }
 
   /** Called when the run has ended: no call can begin anymore. Resolves when all used tokens are counted. */

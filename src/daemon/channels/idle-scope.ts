@@ -1,7 +1,7 @@
 import { type ChannelPlugin, type ChannelScope, type ChannelSettings, fillIn } from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
-import { DeliveryFailed } from '../message/delivery-failed.ts';
+import { DeliveryFailed } from '../inbox/outcome.ts';
 
 /**
  * The scope of a channel that is created only to be checked (`Channel.check`), without a daemon. The channel can call

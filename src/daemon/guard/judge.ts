@@ -1,4 +1,3 @@
-import { blockedBy, blocksAt, circuitAt } from './circuit.ts';
 import { type AddedHit, addedHit, addHit, countWith, type Hit, type Hits, hitsAt, hitsOf } from './hits.ts';
 import type {
   BlockedByCircuit,
@@ -212,4 +211,34 @@ export function judgeTurn(
   // If the limit was raised, the session continues, and the first block at the new limit is reported again.
   const after = { turns: turns + 1, blocked: 0, max, ends_at };
   return { turns: after, verdict: { allowed: true, ...counts, turns: after.turns } };
+}
+
+/**
+ * The circuit as it applies now, by the store's clock. If it was opened after `now`, the clock was set back, and the
+ * circuit counts as opened at `now`. Null if it was opened further in the future than a circuit lasts.
+ */
+export function circuitAt(circuit: Circuit | null, now: number): Circuit | null {
+  if (circuit === null || circuit.opened_at <= now) return circuit;
+  const ahead = circuit.opened_at - now;
+  if (ahead > circuit.open_until - circuit.opened_at) return null;
+  return {
+    ...circuit,
+    opened_at: now,
+    open_until: circuit.open_until - ahead,
+    covers_from: circuit.covers_from - ahead,
+  };
+}
+
+/** Whether the circuit blocks a message that was sent at `at`. */
+function blocksAt({ covers_from, open_until }: Circuit, at: number): boolean {
+  return covers_from < at && at < open_until;
+}
+
+/** The verdict on a message that a circuit blocks. @param opened whether this message opened the circuit. */
+function blockedBy(
+  { reason, count, max, blocked, open_until }: Circuit,
+  at: number,
+  opened: boolean,
+): BlockedByCircuit {
+  return { allowed: false, reason, opened, count, max, blocked, retry_after_ms: open_until - at };
 }

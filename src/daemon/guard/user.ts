@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { PersonKey } from '../identity/identity.ts';
+import { foldText } from '../texts/fold-text.ts';
 import type { GuardUser } from './verdict.ts';
 
 /**
@@ -25,4 +27,9 @@ export function senderKey({
 }: Pick<GuardUser, 'user_id' | 'person' | 'address'>): string[] {
   if (person !== null) return ['person', person];
   return address === null ? ['user', user_id] : ['client', address, user_id];
+}
+
+/** A hash that is the same for texts that count as equal (`foldText`). The guard stores nothing else of a text. */
+export function textHash(text: string): string {
+  return hash('sha256', foldText(text), 'base64url');
 }

@@ -1,4 +1,4 @@
-import type { RequestSequencer } from '../message/request-sequencer.ts';
+import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import { discard, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
 import type { BodyRoom, LargeBodies } from './large-bodies.ts';

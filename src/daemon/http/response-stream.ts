@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ResponseStream } from '../../channel/index.ts';
-import { onAbort } from '../time/on-abort.ts';
+import { onAbort } from '../time/time-limit.ts';
 
 /**
  * Passes the raw response to the route's writer: the head is sent at once, and the response ends when the writer does.

@@ -2,28 +2,31 @@ import type { Channel, ChannelPlugin, JsonObject, OutgoingReply } from '../../ch
 import { StoreUnavailable } from '../errors.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { type Arrival, arrivedChannel } from '../message/arrival.ts';
-import { DeliveryFailed } from '../message/delivery-failed.ts';
-import type { CompleteReply } from '../message/outlet.ts';
+import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
-import { backOff, LONGEST_MS, withinBudget } from '../time/back-off.ts';
 import { wait } from '../time/clock.ts';
+import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
-import { failureOfDelivery, judgeRun, platformFailureOf } from './failure.ts';
-import { afterFailedRun, failedForGood, isInterruptedTooOften } from './next-run.ts';
-import { outgoingReply } from './outgoing-reply.ts';
+import {
+  afterFailedRun,
+  DeliveryFailed,
+  failedForGood,
+  failureOfDelivery,
+  isInterruptedTooOften,
+  judgeRun,
+  platformFailureOf,
+} from './outcome.ts';
+import { openReplyTo, outgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
-import { openReplyTo } from './private-reply-to.ts';
-import { pushOutlet } from './push-outlet.ts';
+import { isVoidPress } from './press.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
-import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
-import { isVoidPress } from './void-press.ts';
 
 /** A channel that sends its replies later. */
 export interface LaterChannel {
@@ -377,4 +380,69 @@ export class Delivery {
     const { id, request_id, platform, attempts, sends } = this.#message;
     return { request_id, channel: platform, message: id, attempts, sends };
   }
+}
+
+/**
+ * The outlet of a message in the inbox. The whole reply is stored with the message, and is sent when the turn has
+ * ended. Until then, the platform shows that an answer is being written.
+ * @param afterFailure decides what happens after a failed run.
+ */
+function pushOutlet(claim: InboxClaim, afterFailure: (error: unknown) => Promise<AttemptOutcome>): Outlet {
+  return {
+    leaves: null,
+    started: () => {},
+    text: () => {},
+    tool: () => {},
+    changes: async (end: TurnEnd): Promise<OutletChanges> => {
+      if (end.answered) {
+        const { response, question } = end.reply;
+        return { reply: { claim, text: response, question: question?.stored ?? null } };
+      }
+      const outcome = await afterFailure(end.error);
+      return outcome.kind === 'notify' || outcome.kind === 'failed'
+        ? { failed: { claim, outcome } }
+        : { runs_again: true };
+    },
+    complete: () => {},
+  };
+}
+
+/**
+ * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
+ * reply was stored. Not called for a first attempt that succeeds, because the message in the inbox already shows that.
+ * Texts without a run have no trace.
+ */
+async function traceDelivery(
+  { store, clock }: Pick<Services, 'store' | 'clock'>,
+  message: InboxMessage,
+  { outcome, began }: { outcome: string; began: number },
+): Promise<void> {
+  if (message.session_id === null) return;
+  const finished_at = clock.now();
+  const [word = outcome, words] = outcome.split(': ', 2);
+  await store.traces.keep({
+    turn_id: message.id,
+    request_id: message.request_id,
+    session_id: message.session_id,
+    message_id: message.message_id,
+    platform: message.platform,
+    user_id: message.message?.user_id ?? null,
+    started_at: began,
+    finished_at,
+    outcome: word,
+    lines: [
+      {
+        at: finished_at,
+        step: 'send-reply',
+        verdict: word === 'sent' ? 'ok' : 'failed',
+        reason: word,
+        detail: {
+          sends: message.sends,
+          notice: message.notice !== null,
+          ...(words === undefined ? {} : { words }),
+        },
+        took_ms: finished_at - began,
+      },
+    ],
+  });
 }

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { checkMessageId, checkReplyTo, checkText } from '../../channel/check-message.ts';
 import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../message/services.ts';
-import { noticeTo } from './notice.ts';
-import { tooMany } from './screen.ts';
-import type { Throttle } from './throttle.ts';
+import { maskTokens } from '../settings/secret.ts';
+import { idBeside } from '../store/id-beside.ts';
+import type { NewInboxMessage } from '../store/inbox.ts';
+import { timeOrderedId } from '../time/clock.ts';
+import { publicPartOf, sealReplyTo } from './outgoing.ts';
 import type { InboxWorker } from './work.ts';
 
 export interface Notifier {
@@ -43,4 +46,100 @@ export async function notify(
     services.log.info(about, 'not sent again: the message that it answers was already received');
   else if (throttle_key !== undefined) throttle.note(throttle_key, text);
   worker.wake();
+}
+
+/** Maximum number of hints for one reader within a minute; `HOUR` is the maximum within an hour. */
+const MINUTE = { ms: 60_000, max: 10 } as const;
+const HOUR = { ms: 3_600_000, max: 30 } as const;
+/**
+ * Within this time, the same text is sent only once, ms. A person may send ten pictures at once, and each would cause
+ * the same hint.
+ */
+const SAME_MS = 3000;
+/**
+ * Maximum number of readers that are remembered. Beyond that, the reader whose last hint is the oldest is forgotten.
+ */
+const READERS_MAX = 10_000;
+
+interface Told {
+  text: string;
+  at: number;
+}
+
+/**
+ * Limits hints: texts that are not an answer (`ChannelScope.notify` with a `throttle_key`). The loop guard checks only
+ * messages that lead to a run, so without this limit two programs could notify each other forever. Each process counts
+ * only its own hints.
+ */
+export class Throttle {
+  readonly #now: () => number;
+  readonly #readers = new Map<string, readonly Told[]>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  allows(reader: string, text: string): boolean {
+    const now = this.#now();
+    const told = this.#lately(reader, now);
+    return (
+      told.length < HOUR.max &&
+      told.filter(({ at }) => now - at < MINUTE.ms).length < MINUTE.max &&
+      !told.some((hint) => hint.text === text && now - hint.at < SAME_MS)
+    );
+  }
+
+  /** Records that a hint was sent. */
+  note(reader: string, text: string): void {
+    const now = this.#now();
+    const told = this.#lately(reader, now);
+    this.#readers.delete(reader);
+    this.#readers.set(reader, [...told, { text, at: now }]);
+    const [longest] = this.#readers.keys();
+    if (this.#readers.size > READERS_MAX && longest !== undefined) this.#readers.delete(longest);
+  }
+
+  #lately(reader: string, now: number): readonly Told[] {
+    // A hint with a time in the future is ignored: the clock was set back after it was sent.
+    return (this.#readers.get(reader) ?? []).filter(({ at }) => at <= now && now - at < HOUR.ms);
+  }
+}
+
+/**
+ * A text that is sent without an agent run, as the inbox stores it. All texts to one chat are in one queue. Tokens in
+ * the text are masked.
+ * @param user_id the user whom the text answers; null if the channel did not say.
+ */
+export function noticeTo(
+  plugin: ChannelPlugin,
+  { clock, store, seal }: Pick<Services, 'clock' | 'store' | 'seal'>,
+  reply_to: JsonObject,
+  text: string,
+  user_id: string | null,
+): NewInboxMessage {
+  const now = clock.now();
+  const place = createHash('sha256')
+    .update(JSON.stringify(publicPartOf(reply_to)))
+    .digest('base64url');
+  // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
+  const queue = `${plugin.name}/${place}`;
+  const id = idBeside(store, queue, () => timeOrderedId(now));
+  return {
+    id,
+    platform: plugin.name,
+    queue,
+    session_id: null,
+    message_id: null,
+    user_id,
+    message: null,
+    reply_to: sealReplyTo(seal, id, reply_to),
+    reply: maskTokens(text.trim()),
+    sent_at: now,
+    request_id: timeOrderedId(now),
+  };
+}
+
+/** Rejects the delivery. Nothing was stored, and the platform delivers it again. */
+export function tooMany(): never {
+  throw new AgentdError('unavailable', 'Too many messages are waiting.', { retryAfter: 30 });
 }

@@ -1,10 +1,11 @@
-import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
+import { checkMessage } from '../../channel/check-message.ts';
+import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
 import { generateSessionId } from '../session/ids.ts';
+import { maskTokens } from '../settings/secret.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { Ticket } from '../time/tickets.ts';
-import { maskMessage } from './mask-message.ts';
-import { requireMessage } from './require-message.ts';
 import type { Services } from './services.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
@@ -57,4 +58,43 @@ export function arrivedChannel({ name, capabilities, linking }: ChannelPlugin): 
     markdown: capabilities.markdown,
     linking,
   };
+}
+
+/** Refuses messages of a channel that do not follow the contract. @throws `invalid_request` */
+export function requireMessages(plugin: ChannelPlugin, messages: readonly IncomingMessage[]): void {
+  refuse(messages.flatMap((message, index) => checkMessage(message, plugin, `messages[${index}]`)));
+}
+
+/** Refuses a message that does not follow the contract. @throws `invalid_request` */
+export function requireMessage(plugin: ChannelPlugin, message: IncomingMessage): void {
+  refuse(checkMessage(message, plugin, 'message'));
+}
+
+function refuse(errors: ReturnType<typeof checkMessage>): void {
+  if (errors.length > 0)
+    throw new AgentdError('invalid_request', 'A message cannot be accepted.', { errors });
+}
+
+/**
+ * A message with its text trimmed, and with everything masked that looks like a token (agentd-identity(7), "Logging").
+ */
+export function maskMessage(message: IncomingMessage): IncomingMessage {
+  const { text, metadata, confirm } = message;
+  const answer = confirm === undefined ? {} : { confirm: { ...confirm, id: maskTokens(confirm.id) } };
+  return { ...message, text: maskTokens(text.trim()), metadata: maskMetadata(metadata), ...answer };
+}
+
+/** Metadata with everything masked that looks like a token, except in the documented field. */
+function maskMetadata({ jwt_token, ...claims }: MessageMetadata): MessageMetadata {
+  const masked = maskValue(claims) as MessageMetadata;
+  return jwt_token === undefined ? masked : { ...masked, jwt_token };
+}
+
+function maskValue(value: unknown): unknown {
+  if (typeof value === 'string') return maskTokens(value);
+  if (Array.isArray(value)) return value.map(maskValue);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [maskTokens(name), maskValue(member)]),
+  );
 }

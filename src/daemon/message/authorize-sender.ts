@@ -1,7 +1,12 @@
-import { refuseStranger } from './refuse-stranger.ts';
-import { resolveSession } from './resolve-session.ts';
+import { AgentdError } from '../errors.ts';
+import { personOf } from '../identity/identity.ts';
+import { generateSessionId, isChannelSessionId } from '../session/ids.ts';
+import { type Session, tagOf } from '../session/session.ts';
+import { idBeside } from '../store/id-beside.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
-import type { Arrived, Authorized, Identified } from './turn.ts';
+import type { Services } from './services.ts';
+import type { Arrived, Authorized, Identified, NamedSession } from './turn.ts';
 
 /**
  * Checks whether the sender may use this session (agentd-message(7), "Whose session it is").
@@ -22,3 +27,78 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
     return { authorized: true, ...named };
   },
 };
+
+/**
+ * Refuses a sender who may not use the session. On a platform, the platform decides who takes part in a session. A web
+ * client can name any session.
+ * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use an id of this form.
+ */
+export function refuseStranger(
+  { found: session, channel, session_id, message, credential }: Arrived & Identified & NamedSession,
+  { channelNames }: Pick<Services, 'channelNames'>,
+  line: StepLine,
+): void {
+  if (session === null) {
+    if (!channel.has_platform && isChannelSessionId(session_id, channelNames))
+      throw forbidden(line, 'channel_id');
+    return;
+  }
+  if (session.namespace !== channel.namespace) throw forbidden(line, 'other_channel');
+  if (channel.has_platform) return;
+  if (session.user_id !== message.user_id) throw forbidden(line, 'other_user');
+  const person = personOf(credential);
+  if (person !== null && session.owner !== null && session.owner !== person)
+    throw forbidden(line, 'other_person');
+}
+
+/**
+ * The error for every refusal. Its text is always the same: a stranger must not learn whose session it is, or why
+ * access was refused.
+ */
+function forbidden(line: StepLine, why: string): AgentdError {
+  line.detail = { why };
+  return new AgentdError('session_forbidden', 'This session belongs to someone else.');
+}
+
+/** The members of a turn that decide which session it belongs to. */
+type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | 'credential'> & {
+  channel: Pick<Arrived['channel'], 'name'>;
+  message: Pick<Arrived['message'], 'user_id'>;
+};
+
+/**
+ * Finds the session that a message belongs to (agentd-message(7), "Sign-in changes the id").
+ *
+ * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
+ * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
+ * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
+ */
+async function resolveSession(turn: Turn, services: Pick<Services, 'store'>): Promise<NamedSession> {
+  return nameSession(turn, await services.store.sessions.find(turn.session_id), services);
+}
+
+/**
+ * Like `resolveSession`, for a session that was already read.
+ * @param found the session that the message names, by its current id or by its id before sign-in.
+ */
+export function nameSession(
+  turn: Turn,
+  found: Session | null,
+  { store }: Pick<Services, 'store'>,
+): NamedSession {
+  const { session_id, session_is_generated, credential } = turn;
+  if (found === null || found.session_id === session_id) {
+    return named(found, session_id, session_is_generated);
+  }
+  if (credential.kind === 'person' && credential.verdict.person === found.owner) {
+    return named(found, found.session_id, false);
+  }
+  const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
+  // If the request has an idempotency key, the record of the key is in the shard of the session that the request
+  // names, so the new session must be stored there, too.
+  return named(null, idBeside(store, session_id, make), true);
+}
+
+function named(found: Session | null, session_id: string, session_is_generated: boolean): NamedSession {
+  return { found, session_id, session_is_generated, session_tag: found ? tagOf(found) : session_id };
+}

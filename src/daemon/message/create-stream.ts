@@ -2,7 +2,7 @@ import { type PersonKey, personOf } from '../identity/identity.ts';
 import { idBeside } from '../store/id-beside.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import { randomSuffix } from '../time/clock.ts';
-import { fingerprint, otherBody, reportRepeat } from './idempotency-key.ts';
+import { fingerprint, otherBody, reportRepeat } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Guarded, Identified, Numbered } from './turn.ts';

@@ -1,14 +1,20 @@
+import type { IncomingMessage } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import { guardLimits } from '../guard/limits.ts';
-import { tell } from '../guard/tell.ts';
-import { guardUser } from '../guard/user.ts';
-import type { GuardVerdict } from '../guard/verdict.ts';
-import { verdictLine } from '../guard/verdict-line.ts';
-import { guardedText } from './guarded-text.ts';
-import { returnUnusedTurn } from './return-unused-turn.ts';
-import { senderOf } from './sender-of.ts';
+import { tell, verdictLine } from '../guard/lines.ts';
+import { guardUser, textHash } from '../guard/user.ts';
+import { type GuardVerdict, guardLimits } from '../guard/verdict.ts';
+import { senderOf } from './keys.ts';
 import type { Step } from './sequence.ts';
-import type { Arrived, Authorized, Deduplicated, Guarded, Identified } from './turn.ts';
+import type { Services } from './services.ts';
+import type {
+  Arrived,
+  Authorized,
+  Deduplicated,
+  Guarded,
+  Identified,
+  NamedSession,
+  Resolved,
+} from './turn.ts';
 
 type Turn = Arrived & Identified & Authorized & Pick<Deduplicated, 'counted_before'>;
 
@@ -63,5 +69,65 @@ function blocked(verdict: Extract<GuardVerdict, { allowed: false }>): AgentdErro
   return new AgentdError('loop_guard_blocked', DETAIL[reason], {
     members: { reason },
     ...(verdict.reason === 'turn_limit' ? {} : { retryAfter: verdict.retry_after_ms / 1000 }),
+  });
+}
+
+/**
+ * The loop guard checked this message when it was stored, and counted its turn in the session that the message had
+ * then. This step prepares to subtract that turn if the message does not run in that session. Adds nothing; never ends
+ * the turn.
+ */
+export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
+  name: 'guard',
+  async run(turn, services, line) {
+    line.reason = turn.counted_in === null ? 'guard_off' : 'checked_on_arrival';
+    if (turn.counted_in !== null) returnUnusedTurn(turn, turn.counted_in, services);
+    return {};
+  },
+};
+
+type Parts = Pick<Services, 'store' | 'texts'>;
+
+/**
+ * The hash of a message's text, by which the loop guard recognizes repetition (agentd-message(7), "Loop guard"). Null
+ * for a message that counts for nothing: the press of a button, even of a question that is no longer open, and a word
+ * that answers a question.
+ */
+export async function guardedText(
+  message: IncomingMessage,
+  session_tag: string,
+  services: Parts,
+): Promise<string | null> {
+  if (message.confirm !== undefined || (await answersQuestion(message, session_tag, services))) return null;
+  return textHash(message.text);
+}
+
+/**
+ * Whether the message answers a question by a word of any language. This is a guess, because only the turn decides
+ * which question the message answers.
+ */
+async function answersQuestion(
+  { user_id, text }: IncomingMessage,
+  session_tag: string,
+  { store, texts }: Parts,
+): Promise<boolean> {
+  if (!texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
+  const waiting = await store.actions.pendingIn(session_tag);
+  return waiting.some((action) => action.user_id === user_id);
+}
+
+/**
+ * Prepares to subtract the turn that the loop guard has counted for this session. It is subtracted if the message fails
+ * before it runs, or runs in another session.
+ */
+function returnUnusedTurn(
+  turn: Arrived & NamedSession,
+  counted_in: string,
+  { store }: Pick<Services, 'store'>,
+): void {
+  turn.defer(async (failed) => {
+    const { principal, session_tag: ran_in } = turn as NamedSession & Partial<Resolved>;
+    const ran_elsewhere = principal !== undefined && ran_in !== counted_in;
+    if (ran_elsewhere || (failed && !principal)) await store.guard.giveBackTurn(counted_in);
   });
 }

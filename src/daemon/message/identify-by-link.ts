@@ -1,6 +1,6 @@
 import type { Credential } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
-import { credentialOf } from './credential-of.ts';
+import { credentialOf } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';

@@ -1,4 +1,5 @@
-import { credentialOf } from './credential-of.ts';
+import type { Credential, TokenVerdict } from '../identity/identity.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type { Arrived, Identified } from './turn.ts';
 
@@ -25,3 +26,20 @@ export const identifyByToken: Step<Arrived, Identified> = {
     return { credential: credentialOf(verdict, line) };
   },
 };
+
+/** What a token proves about the sender. Also writes the result to the step's line of the trace. */
+export function credentialOf(verdict: TokenVerdict, line: StepLine): Credential {
+  if (!verdict.valid) {
+    line.verdict = 'fallback';
+    line.reason = verdict.reason;
+    return { kind: 'invalid', reason: verdict.reason };
+  }
+  line.reason = 'valid_token';
+  const { key } = verdict;
+  line.detail = {
+    sub: verdict.user.user_id,
+    expires: new Date(verdict.expires_at).toISOString(),
+    ...(key === undefined ? {} : { key }),
+  };
+  return { kind: 'person', verdict };
+}

@@ -1,5 +1,6 @@
 import { isLikeGenerated } from '../session/ids.ts';
-import { nameSession } from './resolve-session.ts';
+import { nameSession } from './authorize-sender.ts';
+import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type {
   Answering,
@@ -10,7 +11,6 @@ import type {
   Locked,
   NamedSession,
 } from './turn.ts';
-import { turnKey } from './turn-key.ts';
 
 /**
  * Locks the session, so that its messages run one at a time, in the order of arrival (agentd-message(7), "Order and

@@ -1,8 +1,9 @@
 import { personOf } from '../identity/identity.ts';
+import { clientTag } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
-import { newSession } from './new-session.ts';
-import { refuseStranger } from './refuse-stranger.ts';
+import { refuseStranger } from './authorize-sender.ts';
 import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
 import type { Arrived, Identified, Locked, Opened } from './turn.ts';
 
 /**
@@ -32,4 +33,28 @@ function isHandedOver({ credential, channel, message }: Arrived & Identified, { 
   if (!channel.has_platform || message.shared) return false;
   const person = personOf(credential);
   return person !== null && owner !== null && owner !== person;
+}
+
+/** The session that a message begins. It has no owner, and is not stored yet. */
+export function newSession(
+  { message, channel, session_id, session_is_generated, address }: Arrived,
+  { clock, settings }: Pick<Services, 'clock' | 'settings'>,
+): Session {
+  const now = clock.now();
+  return {
+    session_id,
+    former_id: null,
+    user_id: message.user_id,
+    platform: message.platform,
+    namespace: channel.namespace,
+    generated: session_is_generated,
+    ...(address === null ? {} : { client: clientTag(address) }),
+    owner: null,
+    metadata: {},
+    credential_owner: null,
+    turns: 0,
+    created_at: now,
+    last_active_at: now,
+    expires_at: now + settings.SESSION_TTL_SECONDS * 1000,
+  };
 }

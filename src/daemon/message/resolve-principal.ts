@@ -1,12 +1,11 @@
 import type { NobodyReason, Principal } from '../identity/principal.ts';
 import { claimsOfStoredToken } from '../identity/stored-token.ts';
 import { generateSessionId } from '../session/ids.ts';
-import { hasExpired, jwtContext, sealRecord, storedToken } from '../session/jwt-context.ts';
+import { hasExpired, jwtContext, sealRecord, statesPassed, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
-import { statesPassed } from '../session/states-passed.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { idBeside } from '../store/id-beside.ts';
-import { newSession } from './new-session.ts';
+import { newSession } from './open-session.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Guarded, Identified, Locked, Opened, Resolved } from './turn.ts';

@@ -1,14 +1,10 @@
-import { RunTaint, withRequestContext } from '../agent/context.ts';
+import { RunTaint } from '../agent/context.ts';
 import { TimeLimit } from '../time/time-limit.ts';
-import { composeReply } from './compose-reply.ts';
-import { KeptCalls } from './kept-calls.ts';
-import { lossOf } from './loss-of.ts';
-import { meterOfTurn } from './meter-of-turn.ts';
-import { requestContextOf } from './request-context-of.ts';
-import { runFailure } from './run-failure.ts';
-import { isTaintedHistory, readHistory } from './run-history.ts';
-import { runRecord } from './run-record.ts';
-import { RunState } from './run-state.ts';
+import { composeReply } from './reply/compose-reply.ts';
+import { lossOf, meterOfTurn, requestContextOf } from './run/context.ts';
+import { runFailure } from './run/failure.ts';
+import { isTaintedHistory, readHistory } from './run/history.ts';
+import { KeptCalls, RunState, runRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
 import type { Answered, Runnable } from './turn.ts';
 
@@ -46,9 +42,8 @@ export const runAgent: Step<Runnable, Answered> = {
       const calls = new KeptCalls(history.calls_bytes);
       const state = new RunState(history.state?.value ?? null);
       const context = requestContextOf(turn, services, limit.signal, taint);
-      const composed = await withRequestContext(context, () =>
-        composeReply(turn, services, { limit, meter, history, calls, state }, line),
-      );
+      const run = { context, limit, meter, history, calls, state };
+      const composed = await composeReply(turn, services, run, line);
       const run_record = runRecord(turn, services, { taint, calls, state }, history);
       return { ...composed, history, usage: meter.usage, run_record };
     } catch (error) {

@@ -1,4 +1,4 @@
-import { clientTag } from '../session/client-tag.ts';
+import { clientTag } from '../session/ids.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
@@ -6,16 +6,13 @@ import type { StreamStore } from '../store/streams.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
-import { describeTurn } from './describe-turn.ts';
-import { endTrace } from './end-trace.ts';
 import type { CompleteReply } from './outlet.ts';
-import { reportFailure } from './report-failure.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './stored-turn.ts';
-import { traceOf } from './trace-of.ts';
+import { storedTurn } from './store-reply.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
-import { withTurn } from './with-turn.ts';
+import { endTrace, traceOf } from './turn-trace.ts';
+import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
 
 type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
 

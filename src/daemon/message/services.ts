@@ -10,10 +10,10 @@ import type { Texts } from '../texts/texts.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { Observer } from '../trace/observer.ts';
-import type { HistorySummaries } from './history-summaries.ts';
-import type { RequestSequencer } from './request-sequencer.ts';
-import type { RunSlots } from './run-slots.ts';
-import type { SessionLock } from './session-lock.ts';
+import type { HistorySummaries } from './run/summaries.ts';
+import type { RequestSequencer } from './waits/request-sequencer.ts';
+import type { RunSlots } from './waits/run-slots.ts';
+import type { SessionLock } from './waits/session-lock.ts';
 
 /** The services that the steps of a message use; made once, in serve.ts. */
 export interface Services {

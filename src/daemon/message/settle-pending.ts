@@ -11,6 +11,7 @@ import {
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -23,7 +24,6 @@ import type {
   Settled,
   Settlement,
 } from './turn.ts';
-import { turnKey } from './turn-key.ts';
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 

@@ -1,11 +1,8 @@
 import { authorizeSender } from './authorize-sender.ts';
 import { createStream, type Starting } from './create-stream.ts';
-import { deduplicate } from './deduplicate.ts';
-import { deduplicateRun } from './deduplicate-run.ts';
-import { deduplicateStream } from './deduplicate-stream.ts';
+import { deduplicate, deduplicateRun, deduplicateStream } from './deduplicate.ts';
 import { findAction } from './find-action.ts';
-import { guard } from './guard.ts';
-import { guardedOnArrival } from './guarded-on-arrival.ts';
+import { guard, guardedOnArrival } from './guard.ts';
 import { identifyByLink } from './identify-by-link.ts';
 import { identifyByToken } from './identify-by-token.ts';
 import { lockSession } from './lock-session.ts';

@@ -1,4 +1,5 @@
-import { StoreUnavailable } from '../errors.ts';
+import type { Usage } from '../agent/model-meter.ts';
+import { type ErrorCode, StoreUnavailable } from '../errors.ts';
 import type { NewPendingAction } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { clientOfKey } from '../store/client-of-key.ts';
@@ -6,11 +7,20 @@ import { CommitUnknown } from '../store/commit-unknown.ts';
 import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { ReplyQuestion } from './outlet.ts';
+import type { RunRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './stored-turn.ts';
-import { answeredTrace } from './trace-of.ts';
-import type { Answered, Answering, AskedQuestion, Deduplicated, Locked, Resolved, Stored } from './turn.ts';
+import type {
+  Answered,
+  Answering,
+  Arrived,
+  AskedQuestion,
+  Deduplicated,
+  Locked,
+  Resolved,
+  Stored,
+} from './turn.ts';
+import { answeredTrace } from './turn-trace.ts';
 
 /** How long a person's answer can be found by its Idempotency-Key, ms (agentd-service(7), "Idempotency-Key"). */
 const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
@@ -90,5 +100,43 @@ function pendingAction(
     asked_by,
     answer_ms: ANSWER_MS,
     unasked_ms: settings.INBOX_SEND_SECONDS * 1000 + ANSWER_MS,
+  };
+}
+
+/** How a turn ended, and when. */
+export type End = { finished_at: number } & (
+  | { reply: string; stopped: boolean; usage: Usage | null; run_record: RunRecord }
+  | { failure: ErrorCode }
+);
+
+/** The turn as it is stored with its session. */
+export function storedTurn(
+  turn: Arrived & Resolved,
+  { settings }: Pick<Services, 'settings'>,
+  end: End,
+): NonNullable<TurnChanges['turn']> {
+  const { message, principal } = turn;
+  const isAnswered = 'reply' in end;
+  return {
+    record: {
+      turn_id: turn.turn_id,
+      request_id: turn.request_id,
+      message_id: message.message_id ?? null,
+      user_id: message.user_id,
+      person: principal.person,
+      text: message.text,
+      reply: isAnswered ? end.reply : null,
+      outcome: isAnswered ? 'answered' : 'failed',
+      ...(isAnswered && end.stopped ? { stopped: true } : {}),
+      ...(isAnswered && end.usage ? { usage: end.usage } : {}),
+      ...(isAnswered ? end.run_record : {}),
+      failure: isAnswered ? null : end.failure,
+      credentials: principal.person === null ? 'default' : 'user',
+      credentials_reason:
+        principal.person === null ? (principal.token_reason ?? principal.reason) : 'valid_token',
+      started_at: turn.started_at,
+      finished_at: end.finished_at,
+    },
+    ttl_ms: settings.SESSION_TTL_SECONDS * 1000,
   };
 }

@@ -11,8 +11,8 @@ import type { Ticket } from '../time/tickets.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
-import type { RunHistory } from './run-history.ts';
-import type { RunRecord } from './run-record.ts';
+import type { RunHistory } from './run/history.ts';
+import type { RunRecord } from './run/record.ts';
 
 /**
  * The data that is passed along the message path: a message that has arrived, and what each step adds to it. The

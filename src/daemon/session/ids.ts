@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
 import { randomSuffix } from '../time/clock.ts';
 
@@ -33,4 +34,16 @@ const RANDOM_PART = /(_[A-Za-z0-9_-]{6})[A-Za-z0-9_-]{16}(?![A-Za-z0-9_-])/g;
  */
 export function shortId(id: string): string {
   return id.replace(RANDOM_PART, '$1…');
+}
+
+/** Length of a tag. Two clients hardly ever share a tag of this length. If they do, they only share a limit. */
+const TAG_LENGTH = 12;
+
+/**
+ * The tag under which the sessions of an anonymous client are counted. Tags are only compared, so the address itself
+ * need not be stored.
+ * @param address the client's address; for IPv6, its /64 network.
+ */
+export function clientTag(address: string): string {
+  return createHash('sha256').update(address).digest('base64url').slice(0, TAG_LENGTH);
 }

@@ -1,6 +1,6 @@
 import { fillIn } from '../../channel/index.ts';
+import { verdictLine } from '../guard/lines.ts';
 import type { BlockedByTurnLimit, GuardVerdict } from '../guard/verdict.ts';
-import { verdictLine } from '../guard/verdict-line.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival, NewInboxMessage } from './inbox.ts';
 

@@ -1,4 +1,4 @@
-import { clientTag } from '../session/client-tag.ts';
+import { clientTag } from '../session/ids.ts';
 
 /**
  * The tag of the anonymous client to whom an idempotency key belongs (`keyOf`); null if the key belongs to a person, or

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { GuardUserState } from '../guard/judge.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { clientTag } from '../session/client-tag.ts';
+import { clientTag } from '../session/ids.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';

@@ -5,18 +5,23 @@ import type {
   OpenStream,
   StreamEvent,
 } from '../../channel/index.ts';
-import { otherBody, refuseOthersAnswer, stillRunning } from '../message/idempotency-key.ts';
+import { otherBody, refuseOthersAnswer, stillRunning } from '../message/keys.ts';
 import type { StreamClaim } from '../store/claims.ts';
 import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import type { Ticket } from '../time/tickets.ts';
-import { type AdmittedReader, admitAgain, admitReader, findStream } from './admit-reader.ts';
+import {
+  type AdmittedReader,
+  admitAgain,
+  admitReader,
+  findStream,
+  refuseForeignPage,
+} from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
 import { numbered, replayed, started } from './events.ts';
 import { enterReader } from './readers.ts';
-import { refuseForeignPage } from './refuse-foreign-page.ts';
 import { runStream } from './run-stream.ts';
-import { StopRequest } from './stop-request.ts';
+import { StopRequest } from './stop-stream.ts';
 import type { StreamServices } from './stream-services.ts';
 
 type OpenOptions = Parameters<ChannelStreams['open']>[2];

@@ -3,13 +3,16 @@ import { arrivedChannel } from '../message/arrival.ts';
 import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runStream as steps } from '../message/steps.ts';
+import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
-import type { StreamClaim } from '../store/claims.ts';
-import { timeOrderedId } from '../time/clock.ts';
+import { REAP_MS, type StreamClaim } from '../store/claims.ts';
+import type { StreamStore } from '../store/streams.ts';
+import { type AlarmClock, every, timeOrderedId } from '../time/clock.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { AdmittedReader } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
-import type { StopRequest } from './stop-request.ts';
+import { INTERRUPTED } from './events.ts';
+import type { StopRequest } from './stop-stream.ts';
 import { StreamOutlet } from './stream-outlet.ts';
 
 /** A stream for which a request of this process has begun the run. */
@@ -109,4 +112,27 @@ export async function runStream(
 /** Resolves when the promise callbacks that are already queued have run, including their writes to sockets. */
 function nextTick(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
+}
+
+/**
+ * Ends streams whose run was abandoned or died with its process. Their last event is `error` with the code
+ * `interrupted`. Checks at once, for the streams of the previous process, and then at regular intervals.
+ * @returns a function that stops the reaper.
+ */
+export async function startReaper(
+  streams: Pick<StreamStore, 'reap'>,
+  clock: AlarmClock,
+  log: Log,
+): Promise<() => Promise<void>> {
+  const { event, data } = INTERRUPTED;
+  const reap = async () => {
+    try {
+      const dead = await streams.reap({ event, data: JSON.stringify(data) });
+      if (dead > 0) log.warn({ streams: dead }, 'streams ended as interrupted: their runs had died');
+    } catch (error) {
+      log.warn({ err: error }, 'could not end streams of runs that died; will try again');
+    }
+  };
+  await reap();
+  return every(clock, REAP_MS, reap);
 }

@@ -1,16 +1,13 @@
 import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { arrivalOf, type Origin } from '../message/arrival.ts';
-import { beginSpan } from '../message/begin-span.ts';
 import type { StartedStream, Starting } from '../message/create-stream.ts';
-import { endTrace } from '../message/end-trace.ts';
-import { reportFailure } from '../message/report-failure.ts';
 import { storeTrace } from '../message/run-turn.ts';
 import { Ended } from '../message/sequence.ts';
 import type { Services } from '../message/services.ts';
 import { openStream as steps } from '../message/steps.ts';
-import { traceOf } from '../message/trace-of.ts';
-import { withTurn } from '../message/with-turn.ts';
+import { beginSpan, endTrace, traceOf } from '../message/turn-trace.ts';
+import { reportFailure, withTurn } from '../message/with-turn.ts';
 import { shortId } from '../session/ids.ts';
 
 /**

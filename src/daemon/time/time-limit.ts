@@ -1,5 +1,4 @@
 import type { AlarmClock } from './clock.ts';
-import { onAbort } from './on-abort.ts';
 
 /** Ends work when its time has passed, or when one of the given signals aborts. */
 export class TimeLimit {
@@ -128,5 +127,88 @@ export class TimeLimit {
     this.#ended = { reason };
     this.#controller?.abort(reason);
     for (const listener of this.#listeners) listener(reason);
+  }
+}
+
+interface Listeners {
+  readonly all: Set<() => void>;
+  readonly tellAll: () => void;
+}
+
+const listenersOf = new WeakMap<AbortSignal, Listeners>();
+
+/**
+ * Calls `listener` once when a signal aborts. Use this for signals with thousands of listeners, such as the stop of the
+ * daemon: a signal searches all its listeners whenever one is added or removed, and this function adds only one
+ * listener to the signal.
+ * @returns a function that removes the listener. If the signal has already aborted, nothing is called.
+ */
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  const { all, tellAll } = listenersOf.get(signal) ?? listenTogether(signal);
+  // A new function for each call, because the same listener may be passed twice.
+  const one = () => listener();
+  all.add(one);
+  return () => {
+    if (!all.delete(one) || all.size > 0) return;
+    signal.removeEventListener('abort', tellAll);
+    listenersOf.delete(signal);
+  };
+}
+
+function listenTogether(signal: AbortSignal): Listeners {
+  const all = new Set<() => void>();
+  const tellAll = () => {
+    for (const listener of all) listener();
+    all.clear();
+  };
+  const listeners = { all, tellAll };
+  listenersOf.set(signal, listeners);
+  signal.addEventListener('abort', tellAll, { once: true });
+  return listeners;
+}
+
+/**
+ * The result of the work, or a rejection as soon as the signal aborts. The work itself continues: others may wait for
+ * it.
+ */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/**
+ * Resolves when all the work has settled, or after `ms`. Afterwards no timer is left: a timer would keep the process
+ * alive after everything has stopped.
+ */
+export function settledWithin(work: Iterable<Promise<unknown>>, ms: number): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  return Promise.race([Promise.allSettled(work), promise]).finally(() => clearTimeout(timer));
+}
+
+/**
+ * Thrown when a module uses what it was given for one call or one run after that call or run has ended. By then, the
+ * daemon may be answering another person, so nothing is done. The message says what the author of the module must
+ * change.
+ */
+export class ContextEnded extends Error {
+  private constructor(message: string) {
+    super(message);
+    this.name = 'ContextEnded';
+  }
+
+  static ofCall(tool: string): ContextEnded {
+    return new ContextEnded(
+      `the call of the tool \`${tool}\` has ended, so its context can no longer be used: finish all work before \`call\` returns, and do not keep \`context\``,
+    );
+  }
+
+  static ofRun(): ContextEnded {
+    return new ContextEnded(
+      'the run of this message has ended, so its tools can no longer be called: finish all work before `run` returns, and do not keep `turn`',
+    );
   }
 }

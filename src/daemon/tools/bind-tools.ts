@@ -1,6 +1,5 @@
 import type { ToolStatus } from '../../channel/index.ts';
 import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
-import { requestContext, withRequestContext } from '../agent/context.ts';
 import { showPages } from './answer.ts';
 import { unbindParameters } from './bind-parameters.ts';
 import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
@@ -14,12 +13,8 @@ import type { Tool, ToolArguments } from './tool.ts';
  * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls is
  * enforced here for every source (agentd-agent(7), "Tools"). If a call fails, its answer says why. A call rejects only
  * if the run's signal aborts.
- *
- * Must be called within the request context. The tools keep that context even if a runtime calls them from an event
- * that has a different context or none.
  */
 export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
-  const inContext = keepContext();
   const counter = new CallCounter();
   return tools
     .filter((tool) => isOffered(tool, run))
@@ -30,12 +25,11 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
       effect: tool.effect,
       confirm: tool.confirm,
       parameters: tool.parameters,
-      call: (given: unknown) =>
-        inContext(async () => {
-          const answer = await reported(tool, run, (within) => callOnce(tool, given, counter, within));
-          run.record?.({ tool, args: given, answer });
-          return answer;
-        }),
+      call: async (given: unknown) => {
+        const answer = await reported(tool, run, (within) => callOnce(tool, given, counter, within));
+        run.record?.({ tool, args: given, answer });
+        return answer;
+      },
     }));
 }
 
@@ -66,7 +60,7 @@ export type Executed =
 
 /**
  * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
- * the call is made only if all arguments are those that the person saw. Must be called within the request context.
+ * the call is made only if all arguments are those that the person saw.
  */
 export async function executeConfirmed(
   tools: readonly Tool[],
@@ -223,7 +217,7 @@ async function reported(
     });
   try {
     const shown = showPages(await work({ ...run, trace: part, tool: start }), run);
-    const { answer, ...outcome } = await markedAsForeign(tool, shown);
+    const { answer, ...outcome } = await markedAsForeign(tool, shown, run);
     if (outcome.reason !== WAITS) tellEnd(answer.ok ? 'completed' : 'failed');
     note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;
@@ -240,8 +234,8 @@ async function reported(
  * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories
  * (run-taint.ts).
  */
-async function markedAsForeign(tool: Tool, outcome: CallOutcome): Promise<CallOutcome> {
-  const taint = requestContext()?.taint;
+async function markedAsForeign(tool: Tool, outcome: CallOutcome, { context }: ToolRun): Promise<CallOutcome> {
+  const taint = context?.taint;
   const hasResult = outcome.written !== undefined || outcome.reason === 'made_before';
   if (!taint || !tool.source.foreign || !hasResult) return outcome;
   try {
@@ -265,11 +259,6 @@ function isOffered(tool: Tool, { audience, log }: ToolRun): boolean {
     );
     return false;
   }
-}
-
-function keepContext(): <T>(work: () => T) => T {
-  const context = requestContext();
-  return (work) => (context ? withRequestContext(context, work) : work());
 }
 
 /** Maximum number of tool calls in one run. After that, the model is told to answer. */

@@ -51,7 +51,7 @@ const GIVEN_UP: readonly string[] = [
  * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
  */
 export async function chooseCredentials(
-  context: RequestContext | undefined,
+  context: RequestContext | null,
   { settings, seal, clock, log }: CredentialSources,
   policy: CredentialPolicy = 'user-or-default',
 ): Promise<CredentialChoice> {
@@ -59,7 +59,7 @@ export async function chooseCredentials(
 
   let session: Session | null;
   try {
-    session = await context.session_service.find(context.session_id);
+    session = await context.readSession();
   } catch (err) {
     return byDefault('session_unreachable', 'warn', err);
   }

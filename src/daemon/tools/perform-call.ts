@@ -1,10 +1,9 @@
 import type { ToolStatus } from '../../channel/index.ts';
 import type { ToolAnswer } from '../agent/agent.ts';
-import { requestContext } from '../agent/context.ts';
+import type { RequestContext } from '../agent/context.ts';
 import type { Log } from '../process/log.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { ContextEnded } from '../time/context-ended.ts';
-import { TimeLimit } from '../time/time-limit.ts';
+import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
 import { answerOf, type ServerPage } from './answer.ts';
 import { bindParameters } from './bind-parameters.ts';
@@ -57,6 +56,8 @@ export interface ToolRun extends CallContext {
 export const CALL_TIMEOUT_MS = 120_000;
 
 export interface CallContext {
+  /** Whom the call acts for. Null: for nobody, so that it uses default credentials. */
+  context: RequestContext | null;
   clock: AlarmClock;
   trace: TraceWriter;
   /** Aborts when the run is aborted. */
@@ -81,23 +82,23 @@ export interface PreparedCall {
 export async function prepareCall(
   tool: Tool,
   given: ToolArguments,
-  context: CallContext,
+  run: CallContext,
 ): Promise<PreparedCall | Refusal> {
-  const choice = await chooseCredentials(requestContext(), context.access, tool.credentials);
+  const choice = await chooseCredentials(run.context, run.access, tool.credentials);
   const person = choice.use === 'user' ? choice.claims : null;
   const bound = bindParameters(tool, given, person);
   if (!bound.ok) {
-    note(context, tool, {
+    note(run, tool, {
       refused: bound.refusal.reason === 'sign_in_needed' ? why(choice) : bound.refusal.reason,
     });
     return bound.refusal;
   }
   const chosen = chooseCredential(tool, choice);
   if (!('use' in chosen)) {
-    note(context, tool, { refused: chosen.reason });
+    note(run, tool, { refused: chosen.reason });
     return chosen;
   }
-  note(context, tool, chosen);
+  note(run, tool, chosen);
   return { tool, args: bound.args, person, credential: chosen };
 }
 
@@ -147,7 +148,7 @@ function endOfCalls(tool: Tool): ContextEnded {
 async function send(
   { tool, args, person, credential }: PreparedCall,
   idempotency_key: string | null,
-  { trace, log, access, watch }: CallContext,
+  { context, trace, log, access, watch }: CallContext,
   limit: TimeLimit,
 ): Promise<{ sent: Sent; opened: CallClient }> {
   const { signal } = limit;
@@ -156,7 +157,7 @@ async function send(
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
   const progressed = () => limit.restart(timeout_ms);
   const { client } = opened;
-  const sending = tool.send(args, { client, person, idempotency_key, signal, progressed, log });
+  const sending = tool.send(args, { client, person, context, idempotency_key, signal, progressed, log });
   return { sent: await limit.within(sending), opened };
 }
 

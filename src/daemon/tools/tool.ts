@@ -1,3 +1,4 @@
+import type { RequestContext } from '../agent/context.ts';
 import type { UntrustedObject } from '../identity/claims.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
@@ -129,6 +130,8 @@ export interface ToolCall {
   readonly client: ToolClient;
   /** The claims of the person whom the message acts for, never the token. Null if it acts for nobody. */
   readonly person: PersonClaims | null;
+  /** Whom the message acts for, for the tools that the daemon itself has. Null if there is no message. */
+  readonly context: Omit<RequestContext, 'readSession'> | null;
   /** Each attempt at the same write has the same key; null for a read. */
   readonly idempotency_key: string | null;
   /** Aborts when the run is aborted, and at the time limit of the call. */

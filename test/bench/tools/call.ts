@@ -1,5 +1,4 @@
 import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
-import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { tagOf } from '../../../src/daemon/session/session.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -129,7 +128,10 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
       const session = sessions[worker];
       if (!session) throw new Error('there is no such worker');
       const trace = new Trace(systemClock);
-      const context = contextOf(session, { session_service: store.sessions, trace });
+      const context = contextOf(session, {
+        readSession: () => store.sessions.find(session.session_id),
+        trace,
+      });
       const claim = effect === 'write' ? await claimed(store, tagOf(session)) : null;
       const journal =
         claim &&
@@ -146,21 +148,20 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
           },
           { actions: store.actions, lieTogether: store.lieTogether, seal },
         );
-      await withRequestContext(context, async () => {
-        const [tool] = bindTools(registry.tools(), {
-          tool: () => {},
-          audience: { memory_of: null, shared: false },
-          access,
-          journal,
-          confirmation: null,
-          showPage: null,
-          clock: systemClock,
-          trace,
-          signal: context.signal,
-          log,
-        });
-        await callAll(tool, onAnswer);
+      const [tool] = bindTools(registry.tools(), {
+        context,
+        tool: () => {},
+        audience: { memory_of: null, shared: false },
+        access,
+        journal,
+        confirmation: null,
+        showPage: null,
+        clock: systemClock,
+        trace,
+        signal: context.signal,
+        log,
       });
+      await callAll(tool, onAnswer);
       if (claim) await store.sessions.release(claim);
     },
     async close() {

@@ -2,15 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { adviceFor } from '../../../src/cli/advice.ts';
 import { traceInWords } from '../../../src/cli/trace-view.ts';
 import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
-import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
-import { systemClock } from '../../../src/daemon/time/clock.ts';
-import { Trace } from '../../../src/daemon/trace/trace.ts';
+import type { Trace } from '../../../src/daemon/trace/trace.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel, type ModelAnswer } from '../../support/fake-model.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
-import { contextOf } from '../../support/request-context.ts';
+import { meteredRun } from '../../support/metered-run.ts';
 import { bindOne, toolOf } from '../../support/tools.ts';
 import { capturedOutput } from '../cli/captured-output.ts';
 
@@ -25,11 +23,11 @@ async function run(answers: readonly ModelAnswer[], turn: Partial<AgentTurn> = {
   model.script(answers);
   const settings = llmSettings({ AGENT_MODEL: 'm', AGENT_BASE_URL: model.url, AGENT_MAX_STEPS: 2 });
   const runtime = await createLlm(settings, collectLog().log);
-  const trace = new Trace(systemClock);
-  const reply = await withRequestContext(contextOf(null, { trace }), () =>
-    replyOf(runtime.run(agentTurn(turn))),
-  );
-  return { reply, lines: trace.lines.map(({ at: _, ...line }) => line), trace };
+  const { meter, trace } = meteredRun();
+  const reply = await replyOf(runtime.run(agentTurn({ meter, ...turn })));
+  // The lines of the model's calls name their model.
+  const own = trace.lines.filter(({ detail }) => detail?.model === undefined);
+  return { reply, lines: own.map(({ at: _, ...line }) => line), trace };
 }
 
 /** What `agentd explain` says about the trace of a message that was answered. */

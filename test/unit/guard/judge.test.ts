@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hitCount, hitsOf, listHits } from '../../../src/daemon/guard/hits.ts';
+import { hitCount, hitsOf, listHits, maxHitsInWindow } from '../../../src/daemon/guard/hits.ts';
 import { addMessage, type GuardState, type GuardUserState, judge } from '../../../src/daemon/guard/judge.ts';
-import { maxHitsInWindow } from '../../../src/daemon/guard/max-hits-in-window.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { Circuit, GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { textHash } from '../../../src/daemon/guard/equal-text.ts';
 import { circuitLine, duplicateLine, turnLimitLine } from '../../../src/daemon/guard/lines.ts';
-import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { guardUser, textHash } from '../../../src/daemon/guard/user.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 
 describe('textHash', () => {

@@ -4,7 +4,7 @@ import type { Channel, ChannelPlugin, Route } from '../../../src/channel/index.t
 import type { ListeningAddress } from '../../../src/daemon/http/listener.ts';
 import { createServer, type Server } from '../../../src/daemon/http/server.ts';
 import { type PersonKey, personKey, type TokenValidator } from '../../../src/daemon/identity/identity.ts';
-import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { LimitStore } from '../../../src/daemon/store/limits.ts';

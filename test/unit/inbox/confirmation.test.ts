@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
 import { link, removeLink, unlink } from '../../../src/daemon/linking/links.ts';
-import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
 import { TELEX } from '../../support/later-services.ts';

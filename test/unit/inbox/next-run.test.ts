@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { afterFailedRun } from '../../../src/daemon/inbox/next-run.ts';
+import { afterFailedRun } from '../../../src/daemon/inbox/outcome.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 

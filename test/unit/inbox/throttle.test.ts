@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Throttle } from '../../../src/daemon/inbox/throttle.ts';
+import { Throttle } from '../../../src/daemon/inbox/notify.ts';
 
 function limited() {
   const clock = { now: 0 };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { authorizeSender } from '../../../src/daemon/message/authorize-sender.ts';
-import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';

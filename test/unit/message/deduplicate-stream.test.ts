@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createStream } from '../../../src/daemon/message/create-stream.ts';
-import { deduplicate } from '../../../src/daemon/message/deduplicate.ts';
-import { deduplicateStream } from '../../../src/daemon/message/deduplicate-stream.ts';
+import { deduplicate, deduplicateStream } from '../../../src/daemon/message/deduplicate.ts';
 import type { KeyClaim } from '../../../src/daemon/store/claims.ts';
 import {
   aMessage,

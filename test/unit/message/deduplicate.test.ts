@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { deduplicate } from '../../../src/daemon/message/deduplicate.ts';
-import { deduplicateRun } from '../../../src/daemon/message/deduplicate-run.ts';
+import { deduplicate, deduplicateRun } from '../../../src/daemon/message/deduplicate.ts';
 import type { KeyClaim } from '../../../src/daemon/store/claims.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { EventQueue } from '../../../src/daemon/message/event-queue.ts';
+import { EventQueue } from '../../../src/daemon/message/converse.ts';
 
 it('an event queue returns all events in order, including events from before the reader started, and then ends', async () => {
   const queue = new EventQueue<number>();

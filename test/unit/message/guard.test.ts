@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { guard } from '../../../src/daemon/message/guard.ts';
-import { guardedOnArrival } from '../../../src/daemon/message/guarded-on-arrival.ts';
+import { guard, guardedOnArrival } from '../../../src/daemon/message/guard.ts';
 import {
   aMessage,
   aTurnOf,

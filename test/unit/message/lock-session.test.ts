@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { turnKey } from '../../../src/daemon/message/keys.ts';
 import { lockSession } from '../../../src/daemon/message/lock-session.ts';
-import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
-import { turnKey } from '../../../src/daemon/message/turn-key.ts';
+import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';

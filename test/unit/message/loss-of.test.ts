@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lossOf } from '../../../src/daemon/message/loss-of.ts';
+import { lossOf } from '../../../src/daemon/message/run/context.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import { ada, aSession } from '../../contract/fixtures.ts';

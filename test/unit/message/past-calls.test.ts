@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTurn, SummaryRequest } from '../../../src/daemon/agent/agent.ts';
-import { KeptCalls, SESSION_CALLS_BYTES } from '../../../src/daemon/message/kept-calls.ts';
+import { KeptCalls, SESSION_CALLS_BYTES } from '../../../src/daemon/message/run/record.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import { aSession } from '../../contract/fixtures.ts';

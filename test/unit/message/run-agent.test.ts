@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChannelLinking } from '../../../src/channel/index.ts';
 import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
-import { requestContext } from '../../../src/daemon/agent/context.ts';
+import type { RequestContext } from '../../../src/daemon/agent/context.ts';
 import {
   type MemoryOwner,
   ownerOfPerson,
@@ -12,7 +12,7 @@ import { runAgent } from '../../../src/daemon/message/run-agent.ts';
 import type { Session } from '../../../src/daemon/session/session.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
-import type { Sent } from '../../../src/daemon/tools/tool.ts';
+import type { Sent, ToolCall } from '../../../src/daemon/tools/tool.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import {
@@ -116,16 +116,25 @@ describe('run-agent', () => {
   });
 
   it('gives the tools only the context of their own message', async () => {
-    let context: ReturnType<typeof requestContext>;
-    run = async function* () {
-      context = requestContext();
+    let context: ToolCall['context'] = null;
+    const tool = toolOf({
+      send: async (_args, call) => {
+        context = call.context;
+        return { outcome: 'answered', status: null, result: null };
+      },
+    });
+    world.services.tools = createRegistry([fixedSource(tool.source, [tool])], {
+      access: accessTo(undefined),
+      log: world.services.log,
+    });
+    run = async function* (turn) {
+      await turn.tools[0]?.call({});
       yield 'ok';
     };
     const { turn } = await runStep(world, runAgent, resolved(ADA));
     expect(context).toMatchObject({ session_id: 's', user_id: 'visitor', acts_for: person('ada') });
-    // The session is stored with the turn, so the tools cannot find it in the store yet.
-    expect(await context?.session_service.find('s')).toBe(turn.session);
-    expect(requestContext()).toBeUndefined();
+    // The session is stored with the turn, so it cannot be found in the store yet.
+    expect(await (context as RequestContext | null)?.readSession()).toBe(turn.session);
   });
 
   describe('the memory of a run', () => {

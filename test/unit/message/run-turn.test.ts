@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { runTurn } from '../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../src/daemon/message/steps.ts';
-import { traceOf } from '../../../src/daemon/message/trace-of.ts';
+import { traceOf } from '../../../src/daemon/message/turn-trace.ts';
 import { withTurn } from '../../../src/daemon/message/with-turn.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { aSession, aStream } from '../../contract/fixtures.ts';

@@ -3,7 +3,7 @@ import msgbot from '../../../plugins/msgbot/index.ts';
 import phonechat from '../../../plugins/phonechat/index.ts';
 import teamchat from '../../../plugins/teamchat/index.ts';
 import type { ChannelPlugin, ChannelRequest, SimulatedRefusal } from '../../../src/channel/index.ts';
-import { DeliveryFailed } from '../../../src/daemon/message/delivery-failed.ts';
+import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
 import { recordingScope } from '../../support/channel-scope.ts';
 import { FakePlatform } from '../../support/fake-platform.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { createSeal, type Seal } from '../../../src/daemon/identity/seal.ts';
-import { type ResealServices, startResealing } from '../../../src/daemon/sealing/reseal-stored-tokens.ts';
+import { type ResealServices, startResealing } from '../../../src/daemon/sealing/stored-tokens.ts';
 import { storedToken } from '../../../src/daemon/session/jwt-context.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { RequestSequencer } from '../../../src/daemon/message/request-sequencer.ts';
+import { RequestSequencer } from '../../../src/daemon/message/waits/request-sequencer.ts';
 import { openStream } from '../../../src/daemon/stream/open-stream.ts';
 import { Readers } from '../../../src/daemon/stream/readers.ts';
 import { stopStream } from '../../../src/daemon/stream/stop-stream.ts';

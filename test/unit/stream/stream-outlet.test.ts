@@ -4,7 +4,7 @@ import type { CompleteReply } from '../../../src/daemon/message/outlet.ts';
 import type { StreamClaim } from '../../../src/daemon/store/claims.ts';
 import { EventWriter } from '../../../src/daemon/stream/event-writer.ts';
 import { numbered, started } from '../../../src/daemon/stream/events.ts';
-import { StopRequest } from '../../../src/daemon/stream/stop-request.ts';
+import { StopRequest } from '../../../src/daemon/stream/stop-stream.ts';
 import { StreamOutlet } from '../../../src/daemon/stream/stream-outlet.ts';
 import { aStream } from '../../contract/fixtures.ts';
 import { type StepWorld, stepWorld } from '../../support/step.ts';

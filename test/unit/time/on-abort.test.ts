@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { onAbort } from '../../../src/daemon/time/on-abort.ts';
+import { onAbort } from '../../../src/daemon/time/time-limit.ts';
 
 it('onAbort calls a function once for each time that it was added, with only one listener on the signal', () => {
   const stopping = new AbortController();

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { requestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/answer.ts';
 import { MAX_CALLS } from '../../../src/daemon/tools/bind-tools.ts';
 import type { JsonSchema, Sent, Tool } from '../../../src/daemon/tools/tool.ts';
@@ -170,11 +169,10 @@ test('a call rejects when its run is aborted, even if the tool continues', async
 });
 
 test('a tool reads the context of its own message, from wherever it is called', async () => {
-  const call: Tool['send'] = async () => answered(requestContext()?.session_id);
+  const call: Tool['send'] = async (_args, { context }) => answered(context?.session_id);
   const inContext = (session_id: string) =>
-    withRequestContext(contextOf(null, { session_id }), () => bind(call).bound);
+    bindOne(toolOf({ send: call }), { context: contextOf(null, { session_id }) }).bound;
   const [first, second] = [inContext('first'), inContext('second')];
   expect(await first.call({})).toEqual({ ok: true, result: 'first' });
-  const crossed = withRequestContext(contextOf(null, { session_id: 'third' }), () => second.call({}));
-  expect(await crossed).toEqual({ ok: true, result: 'second' });
+  expect(await second.call({})).toEqual({ ok: true, result: 'second' });
 });

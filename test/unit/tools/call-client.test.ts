@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialPolicy, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
-import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, toolOf } from '../../support/tools.ts';
 
 const secret = 'a secret of the tests that is long enough';
@@ -22,7 +21,7 @@ afterEach(() => api.close());
 
 /** The answer of the client to one request. Null if the tool was not called. */
 async function call(
-  context: RequestContext,
+  context: TestContext,
   credentials: CredentialPolicy,
   access: ToolAccess = accessTo(api.url, logged.log),
   email = 'alice@example.com',
@@ -37,16 +36,14 @@ async function call(
     },
   });
   const { trace, signal } = context;
-  await withRequestContext(context, () =>
-    bindOne(tool, { access, trace, signal, log: logged.log }).bound.call({}),
-  );
+  await bindOne(tool, { context, access, trace, signal, log: logged.log }).bound.call({});
   return response;
 }
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const subs = () => api.seen('/users').map((request) => request.sub);
-const trace = (context: RequestContext) =>
+const trace = (context: TestContext) =>
   context.trace.lines
     .filter(({ step }) => step !== 'tool')
     .map(({ step, verdict, reason, detail }) => ({ step, verdict, reason, ...detail }));
@@ -209,12 +206,12 @@ test('a call rejects with the reason of the signal when the message is aborted',
 test('no token is in the log or in a trace, even after failures', async () => {
   const access = accessTo(api.url, logged.log);
   const contexts = [signedIn(), anonymous(), signedIn(), anonymous()];
-  await call(contexts[0] as RequestContext, 'user-or-default', access);
-  await call(contexts[1] as RequestContext, 'user-or-default', access);
+  await call(contexts[0] as TestContext, 'user-or-default', access);
+  await call(contexts[1] as TestContext, 'user-or-default', access);
   api.revoke(token);
-  await call(contexts[2] as RequestContext, 'user-or-default', access);
+  await call(contexts[2] as TestContext, 'user-or-default', access);
   api.misbehave('/users', { status: 200, body: 'not json' });
-  await call(contexts[3] as RequestContext, 'user-or-default', access);
+  await call(contexts[3] as TestContext, 'user-or-default', access);
   const told = JSON.stringify([contexts.map((context) => context.trace.finished()), logged.lines]);
   for (const { bearer } of api.seen('/users')) expect(told).not.toContain(bearer);
   expect(told).not.toContain('service-password');

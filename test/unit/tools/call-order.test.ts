@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
 import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
 import type {
@@ -282,9 +281,12 @@ describe('a journal that fails', () => {
 
 describe('a confirmed call', () => {
   const confirmed = { action_id: 'action-9', tool: 'cancel', args: { id: 'A' }, again: false };
-  const execute = ({ tool, events, journal, confirmation, trace, logged }: ReturnType<typeof scene>) => {
+  const execute = (
+    { tool, events, journal, confirmation, trace, logged }: ReturnType<typeof scene>,
+    context: RunOptions['context'] = null,
+  ) => {
     const begin = async () => events.push(['begin']) > 0;
-    const run = aToolRun({ trace, log: logged.log, journal, confirmation });
+    const run = aToolRun({ context, trace, log: logged.log, journal, confirmation });
     return executeConfirmed([tool], { ...confirmed, begin }, run);
   };
 
@@ -301,7 +303,7 @@ describe('a confirmed call', () => {
   test('uses the credentials that the person has when confirming, and fails without being sent if there are none', async () => {
     const made = scene({ tool: { confirm: 'always', credentials: 'user' } });
     const context = contextOf(sessionOf('s', 'u', null));
-    expect(await withRequestContext(context, () => execute(made))).toMatchObject({ answer: { ok: false } });
+    expect(await execute(made, context)).toMatchObject({ answer: { ok: false } });
     expect(made.events).toEqual([['begin'], ['finish', 'action-9', 'failed', null, false]]);
   });
 

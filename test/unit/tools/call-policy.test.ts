@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
-import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
 
 // These tests check for whom a call acts, with which credential, and which part of its answer is shown.
@@ -40,17 +39,15 @@ const anonymous = () => contextOf(sessionOf('s', 'u', null));
 const OPEN = { type: 'object', properties: {} };
 const orders = { method: 'GET', path: '/orders' } as const;
 
-function bind(tool: Tool, context: RequestContext, rest: RunOptions = {}): BoundTool {
+function bind(tool: Tool, context: TestContext, rest: RunOptions = {}): BoundTool {
   const { trace, signal } = context;
-  return withRequestContext(context, () =>
-    bindOne(tool, { access: accessTo(api.url), trace, signal, ...rest }),
-  );
+  return bindOne(tool, { context, access: accessTo(api.url), trace, signal, ...rest });
 }
 
 /** Calls the tool. @returns its answer, and the arguments and credentials of the call (null if no call was made) */
 async function sentBy(
   rest: Partial<Tool>,
-  context: RequestContext,
+  context: TestContext,
   args: object = {},
 ): Promise<{ answer: ToolAnswer; args: ToolArguments | null; credentials: string | null }> {
   let sent: { args: ToolArguments; credentials: string } | null = null;

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import type { WatchedRequest } from '../../../src/daemon/tools/call-client.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { CredentialForm } from '../../../src/daemon/tools/downstream/credential-form.ts';
 import type { Tool, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, type SeenRequest, signToken } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
-import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
 // A source may take the person's token in another place than `Authorization: Bearer`. Whatever the place, the token goes
@@ -42,7 +41,7 @@ interface Called {
   answer: unknown;
   seen: SeenRequest[];
   watched: WatchedRequest[];
-  context: RequestContext;
+  context: TestContext;
   logged: unknown[];
 }
 
@@ -68,15 +67,14 @@ async function call(
     },
   });
   const { trace, signal } = context;
-  const { bound, logged } = withRequestContext(context, () =>
-    bindOne(tool, {
-      access: accessTo(api.url),
-      trace,
-      signal,
-      watch: (request) => void watched.push(request),
-    }),
-  );
-  const answer = await withRequestContext(context, () => bound.call({}));
+  const { bound, logged } = bindOne(tool, {
+    context,
+    access: accessTo(api.url),
+    trace,
+    signal,
+    watch: (request) => void watched.push(request),
+  });
+  const answer = await bound.call({});
   return {
     answer,
     seen: api.requests.filter((request) => request.path === path),

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/answer.ts';
 import { bindTools } from '../../../src/daemon/tools/bind-tools.ts';
 import { CALL_TIMEOUT_MS } from '../../../src/daemon/tools/perform-call.ts';
@@ -8,7 +7,7 @@ import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
-import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -37,7 +36,7 @@ afterEach(async () => {
 
 interface Registered {
   tool: AgentTool | undefined;
-  context: RequestContext;
+  context: TestContext;
   logged: ReturnType<typeof collectLog>;
 }
 
@@ -46,20 +45,19 @@ function register(tool: Tool, clock = new VirtualClock(0), person: typeof alice 
   const access = accessTo(api.url, logged.log);
   const registry = createRegistry([fixedSource(info, [tool])], { access, log: logged.log });
   const context = contextOf(sessionOf('s', 'u', person));
-  const [bound] = withRequestContext(context, () =>
-    bindTools(registry.tools(), {
-      tool: () => {},
-      audience: { memory_of: null, shared: false },
-      access,
-      journal: null,
-      confirmation: null,
-      showPage: null,
-      clock,
-      trace: context.trace,
-      signal: context.signal,
-      log: logged.log,
-    }),
-  );
+  const [bound] = bindTools(registry.tools(), {
+    context,
+    tool: () => {},
+    audience: { memory_of: null, shared: false },
+    access,
+    journal: null,
+    confirmation: null,
+    showPage: null,
+    clock,
+    trace: context.trace,
+    signal: context.signal,
+    log: logged.log,
+  });
   return { tool: bound, context, logged };
 }
 

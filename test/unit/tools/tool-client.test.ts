@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type RequestContext, withRequestContext } from '../../../src/daemon/agent/context.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { ToolRequest } from '../../../src/daemon/tools/downstream/client.ts';
 import type { Tool, ToolClient, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
-import { contextOf, sessionOf } from '../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';
 
 // These tests check what a source can do with the client of a call, and what it cannot do.
@@ -30,7 +29,7 @@ const signedIn = () => contextOf(sessionOf('s', 'u', alice));
 async function withClient<T>(
   work: (client: ToolClient) => Promise<T>,
   rest: Partial<Tool> = {},
-  context: RequestContext = signedIn(),
+  context: TestContext = signedIn(),
 ): Promise<T> {
   let outcome: { value: T } | { error: unknown } | null = null;
   const tool = toolOf({
@@ -46,9 +45,7 @@ async function withClient<T>(
     ...rest,
   });
   const { trace, signal } = context;
-  await withRequestContext(context, () =>
-    bindOne(tool, { access: accessTo(api.url), trace, signal }).bound.call({}),
-  );
+  await bindOne(tool, { context, access: accessTo(api.url), trace, signal }).bound.call({});
   const ended = outcome as { value: T } | { error: unknown } | null;
   if (ended === null) return expect.fail('the tool was not called');
   if ('error' in ended) throw ended.error;
@@ -235,7 +232,7 @@ describe('the fetch of a tool client', () => {
 
   test('belongs to a client with an identity, which two calls share only if they have the same credential', async () => {
     const bob = { sub: 'user-2', email: 'bob@example.com', token: signToken({ sub: 'user-2' }, secret) };
-    const identity = (context?: RequestContext, rest?: Partial<Tool>) =>
+    const identity = (context?: TestContext, rest?: Partial<Tool>) =>
       withClient(async (client) => client.identity, rest, context);
     const own = await identity();
     expect(await identity()).toBe(own);

@@ -88,6 +88,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   const { keys } = models;
   let said = false;
   const model = modelWithFallback(meteredModels(models, turn.meter), {
+    meter: turn.meter,
     hasSpoken: () => said,
     signal: abortSignal,
     deadline: turn.deadline,
@@ -132,7 +133,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
           paragraphEnded = true;
           break;
         case 'tool-call':
-          if (part.invalid) noteRefusedCall(part);
+          if (part.invalid) noteRefusedCall(turn.meter, part);
           break;
         case 'error':
           if (part.error instanceof BudgetExhausted) exhausted = part.error.message;
@@ -163,12 +164,12 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   // Text before a tool call, such as "Let me look that up", is not an answer, so the notice is added.
   if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
   else if (outOfSteps) {
-    noteEnding('steps_exhausted', { steps: maxSteps });
+    noteEnding(turn.meter, 'steps_exhausted', { steps: maxSteps });
     yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
   } else if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
   else {
     const ending = ENDINGS[finishReason] ?? (said ? null : 'empty_answer');
-    if (ending !== null) noteEnding(ending);
+    if (ending !== null) noteEnding(turn.meter, ending);
     if (!said) yield ending === 'content_filtered' ? FILTERED : NO_WORDS;
   }
 }

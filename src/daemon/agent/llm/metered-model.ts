@@ -1,5 +1,5 @@
 import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
-import { onAbort } from '../../time/on-abort.ts';
+import { onAbort } from '../../time/time-limit.ts';
 import type { ModelCallResult, ModelMeter } from '../agent.ts';
 import { estimateTokens } from '../model-meter.ts';
 import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';

@@ -3,7 +3,7 @@ import { retryAfterSeconds } from '../../../channel/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
 import { maskTokens, type Secret } from '../../settings/secret.ts';
 import { printable } from '../../texts/printable.ts';
-import { isNetworkFailure } from '../../time/network-failure.ts';
+import { isNetworkFailure } from '../../time/retry.ts';
 import { AgentFailure } from '../agent.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { wrapLanguageModel } from 'ai';
-import { AgentFailure, type AgentRuntime, type AgentTurn } from '../agent.ts';
-import { requestContext } from '../context.ts';
+import { AgentFailure, type AgentRuntime, type AgentTurn, type ModelMeter } from '../agent.ts';
 import type { CallableModel } from './model.ts';
 import { modelFailure } from './model-failure.ts';
+import { noteFallback } from './refused-calls.ts';
 
 /**
  * The failures for which AGENT_FALLBACK_MODEL is used: the model cannot be reached, or still answers 408, 429 or 5xx
@@ -23,7 +23,11 @@ export interface Models {
  */
 export function modelWithFallback(
   { first, fallback }: Models,
-  { hasSpoken, ...limit }: { hasSpoken: () => boolean; signal: AbortSignal; deadline: number },
+  {
+    meter,
+    hasSpoken,
+    ...limit
+  }: { meter: ModelMeter; hasSpoken: () => boolean; signal: AbortSignal; deadline: number },
 ): CallableModel {
   let current = first;
   return wrapLanguageModel({
@@ -37,7 +41,7 @@ export function modelWithFallback(
           const failure = modelFailure(error);
           if (!fallback || current === fallback || hasSpoken() || !isOutage(failure)) throw error;
           limit.signal.throwIfAborted();
-          noteFallback(failure, fallback.modelId);
+          noteFallback(meter, failure.reason, fallback.modelId);
           current = fallback;
           return call();
         }
@@ -73,17 +77,13 @@ export async function* runWithFallback(
   } catch (error) {
     if (hasSpoken || hasWritten || !(error instanceof AgentFailure) || !isOutage(error)) throw error;
     turn.signal.throwIfAborted();
-    noteFallback(error, name);
+    noteFallback(turn.meter, error.reason, name);
   }
   yield* runtime.run(turn);
 }
 
 function isOutage({ reason }: AgentFailure): boolean {
   return OUTAGES.includes(reason);
-}
-
-function noteFallback({ reason }: AgentFailure, fallback: string): void {
-  requestContext()?.trace.note({ step: 'model', verdict: 'fallback', reason, detail: { fallback } });
 }
 
 /** Maximum number of repeats of one model call. */

@@ -1,5 +1,6 @@
 import { type ModelMessage, NoSuchToolError } from 'ai';
-import { requestContext } from '../context.ts';
+import type { ModelMeter } from '../agent.ts';
+import { RunMeter } from '../model-meter.ts';
 
 /** The SDK's messages for calls that it could not make, each with its replacement. */
 const SDK_WORDS: readonly [RegExp, (found: RegExpMatchArray) => string][] = [
@@ -44,16 +45,29 @@ const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
 export type RunEnding = 'steps_exhausted' | 'output_cut' | 'content_filtered' | 'empty_answer';
 
 /** Writes to the trace that the run did not end with a complete answer. */
-export function noteEnding(reason: RunEnding, detail?: Record<string, number>): void {
-  requestContext()?.trace.note({ step: 'model', verdict: 'fallback', reason, ...(detail && { detail }) });
+export function noteEnding(meter: ModelMeter, reason: RunEnding, detail?: Record<string, number>): void {
+  note(meter, { verdict: 'fallback', reason, ...(detail && { detail }) });
 }
 
 /**
  * Writes to the trace that a call of the model could not be made: there is no such tool, or its arguments are not JSON.
  * The line has only names, because the model may have written anything else.
  */
-export function noteRefusedCall({ toolName, error }: { toolName: string; error?: unknown }): void {
+export function noteRefusedCall(
+  meter: ModelMeter,
+  { toolName, error }: { toolName: string; error?: unknown },
+): void {
   const reason = NoSuchToolError.isInstance(error) ? 'unknown_tool' : 'arguments_not_json';
   const named = TOOL_NAME.test(toolName) ? { detail: { tool: toolName } } : {};
-  requestContext()?.trace.note({ step: 'model', verdict: 'failed', reason, ...named });
+  note(meter, { verdict: 'failed', reason, ...named });
+}
+
+/** Writes to the trace that another model, or another runtime, answers because of a failure. */
+export function noteFallback(meter: ModelMeter, reason: string, fallback: string): void {
+  note(meter, { verdict: 'fallback', reason, detail: { fallback } });
+}
+
+/** Only the daemon's own meter writes to a trace. The contract of runtimes has nothing like it. */
+function note(meter: ModelMeter, line: Parameters<RunMeter['note']>[0]): void {
+  if (meter instanceof RunMeter) meter.note(line);
 }

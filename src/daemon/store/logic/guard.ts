@@ -1,6 +1,5 @@
-import { circuitAt } from '../../guard/circuit.ts';
 import { hitsOf, listHits } from '../../guard/hits.ts';
-import { type GuardUserState, judge, type MessageHit } from '../../guard/judge.ts';
+import { circuitAt, type GuardUserState, judge, type MessageHit } from '../../guard/judge.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict, SessionTurns } from '../../guard/verdict.ts';
 import { subOf } from '../../identity/identity.ts';
 import { tagOf } from '../../session/session.ts';

@@ -1,5 +1,4 @@
-import { circuitAt } from '../../guard/circuit.ts';
-import type { GuardUserState } from '../../guard/judge.ts';
+import { circuitAt, type GuardUserState } from '../../guard/judge.ts';
 import type { Circuit, GuardedMessage, GuardLimits, GuardVerdict } from '../../guard/verdict.ts';
 import { subOf } from '../../identity/identity.ts';
 import { GUARD_LISTED_MAX } from '../bounds.ts';

@@ -1,8 +1,8 @@
 import type Database from 'better-sqlite3';
-import { circuitAt } from '../../guard/circuit.ts';
 import { type AddedHit, hitCount } from '../../guard/hits.ts';
 import {
   addMessage,
+  circuitAt,
   type GuardState,
   type GuardUserState,
   judge,

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type Database from 'better-sqlite3';
 import type { StreamEvent } from '../../../channel/index.ts';
-import { clientTag } from '../../session/client-tag.ts';
+import { clientTag } from '../../session/ids.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { StreamClaim } from '../claims.ts';
 import type {

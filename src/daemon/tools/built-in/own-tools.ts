@@ -1,7 +1,6 @@
-import { requestContext } from '../../agent/context.ts';
 import { MEMORY_CHARACTERS_MAX, type MemoryAnswer, type RunMemory } from '../../agent/long-term-memory.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import type { Sent, Tool, ToolSourceInfo } from '../tool.ts';
+import type { Sent, Tool, ToolArguments, ToolCall, ToolSourceInfo } from '../tool.ts';
 
 /**
  * `remember`, `recall` and `forget` (agentd-agent(7), "Memory"). The owner of the memories comes from the context of
@@ -75,8 +74,8 @@ function memoryTool(source: ToolSourceInfo, { name, effect, description, argumen
     hide: [],
     idempotent: true,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
-    async send(args) {
-      const memory = requestContext()?.memory;
+    async send(args, { context }) {
+      const memory = context?.memory;
       if (!memory)
         return failed('memory_of_nobody', 'Nothing is remembered here: it is not known who is asking.');
       const answer = await call(memory, String(args[argument.name]));
@@ -113,8 +112,7 @@ export function createMyActions(source: ToolSourceInfo): Tool {
 }
 
 /** A foreign result may have dictated the arguments of an action, which its summary shows: the run counts as tainted. */
-async function listOwn(): Promise<Sent> {
-  const context = requestContext();
+async function listOwn(_args: ToolArguments, { context }: ToolCall): Promise<Sent> {
   const journal = context?.own_journal ?? null;
   if (journal === null) return { outcome: 'sign_in_needed' };
   try {

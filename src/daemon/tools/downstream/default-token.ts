@@ -1,6 +1,6 @@
 import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
-import { unlessAborted } from '../../time/unless-aborted.ts';
+import { unlessAborted } from '../../time/time-limit.ts';
 import type { Downstream } from './client.ts';
 import { isHeaderToken } from './headers.ts';
 

@@ -1,5 +1,5 @@
 import type { AlarmClock } from '../../time/clock.ts';
-import { onAbort } from '../../time/on-abort.ts';
+import { onAbort } from '../../time/time-limit.ts';
 import type { McpConnection } from './connection.ts';
 import { McpFailure } from './failure.ts';
 

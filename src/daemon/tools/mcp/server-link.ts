@@ -1,8 +1,7 @@
 import type { Log } from '../../process/log.ts';
-import { backOff } from '../../time/back-off.ts';
 import { type AlarmClock, every, wait } from '../../time/clock.ts';
-import { onAbort } from '../../time/on-abort.ts';
-import { TimeLimit } from '../../time/time-limit.ts';
+import { backOff } from '../../time/retry.ts';
+import { onAbort, TimeLimit } from '../../time/time-limit.ts';
 import type { ListedTool, McpConnection } from './connection.ts';
 import { McpFailure } from './failure.ts';
 

@@ -4,7 +4,7 @@ import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { Log } from '../../process/log.ts';
 import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, type Clock, wait } from '../../time/clock.ts';
-import { onAbort } from '../../time/on-abort.ts';
+import { onAbort } from '../../time/time-limit.ts';
 import { McpFailure } from './failure.ts';
 import {
   InboundMeter,

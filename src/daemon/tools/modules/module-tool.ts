@@ -5,7 +5,7 @@ import type {
   ToolContext,
   ToolDefinition,
 } from '../../../agent/index.ts';
-import { ContextEnded } from '../../time/context-ended.ts';
+import { ContextEnded } from '../../time/time-limit.ts';
 import type { ToolRequest } from '../downstream/client.ts';
 import {
   type EncodedBody,

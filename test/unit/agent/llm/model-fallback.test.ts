@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { AgentTurn } from '../../../../src/daemon/agent/agent.ts';
-import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { createLlm, type LlmSettings } from '../../../../src/daemon/agent/llm/llm.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { agentTurn, fakeTool, replyOf } from '../../../support/agent-turn.ts';
@@ -8,7 +7,6 @@ import { FakeModel } from '../../../support/fake-model.ts';
 import { llmSettings } from '../../../support/llm-settings.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { meteredRun } from '../../../support/metered-run.ts';
-import { contextOf } from '../../../support/request-context.ts';
 
 const DOWN = { status: 503, headers: { 'retry-after': '0' } };
 let first: FakeModel;
@@ -27,9 +25,8 @@ async function run(changes: Partial<LlmSettings>, turn: Partial<AgentTurn> = {})
     ...changes,
   });
   const runtime = await createLlm(settings, collectLog().log);
-  const { meter, trace, lines } = meteredRun();
-  const reply = () => replyOf(runtime.run(agentTurn({ meter, ...turn })));
-  const work = withRequestContext(contextOf(null, { trace }), reply);
+  const { meter, lines } = meteredRun();
+  const work = replyOf(runtime.run(agentTurn({ meter, ...turn })));
   return { reply: await work.catch((error: { reason: string }) => error.reason), lines: lines() };
 }
 const toSecond = () => ({ AGENT_FALLBACK_MODEL: 'small', AGENT_FALLBACK_BASE_URL: second.url });

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../../src/daemon/agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { builtInTools } from '../../../../src/daemon/tools/registry.ts';
 import { ALICE, BOB, FakeApi, signToken } from '../../../support/fake-api.ts';
-import { contextOf, sessionOf } from '../../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
 import { accessTo, bindOne } from '../../../support/tools.ts';
 
 const secret = 'a secret of the tests that is long enough';
@@ -25,7 +24,7 @@ const OTHERS = {
 
 async function ask(
   args: Record<string, unknown>,
-  context: RequestContext,
+  context: TestContext,
   publicFields: string[] = [],
 ): Promise<ToolAnswer> {
   const [tool] = builtInTools({
@@ -36,7 +35,7 @@ async function ask(
   if (!tool) expect.fail('there is no tool');
   const access = accessTo(api.url);
   const { trace, signal } = context;
-  return withRequestContext(context, () => bindOne(tool, { access, trace, signal }).bound.call(args));
+  return bindOne(tool, { context, access, trace, signal }).bound.call(args);
 }
 
 const signedIn = () => contextOf(sessionOf('s', 'u', alice));

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentTool, ToolAnswer } from '../../../../src/daemon/agent/agent.ts';
-import { RunTaint, withRequestContext } from '../../../../src/daemon/agent/context.ts';
+import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { LongTermMemory, type RunMemory } from '../../../../src/daemon/agent/long-term-memory.ts';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
@@ -51,6 +51,7 @@ beforeEach(() => {
 
 function runOf(audience: ToolAudience): ToolRun {
   return {
+    context: contextOf(null, { memory, taint }),
     tool: () => {},
     audience,
     access: accessTo(API),
@@ -67,7 +68,7 @@ function runOf(audience: ToolAudience): ToolRun {
 /** The memory tools and these further tools, as the run of a message gets them. */
 function bound(more: readonly Tool[] = [], audience = KNOWN): AgentTool[] {
   const tools = [...createMemoryTools(builtInSource(API)), ...more];
-  return withRequestContext(contextOf(null, { memory, taint }), () => bindTools(tools, runOf(audience)));
+  return bindTools(tools, runOf(audience));
 }
 
 async function call(name: string, args: object, tools = bound()): Promise<ToolAnswer> {
@@ -117,9 +118,10 @@ describe('the memory tools', () => {
   });
 
   it('do nothing if the message is not from a known person', async () => {
-    const tools = withRequestContext(contextOf(null), () =>
-      bindTools(createMemoryTools(builtInSource(API)), runOf(KNOWN)),
-    );
+    const tools = bindTools(createMemoryTools(builtInSource(API)), {
+      ...runOf(KNOWN),
+      context: contextOf(null),
+    });
     expect(await call('remember', { text: 'I like tea' }, tools)).toMatchObject({ ok: false });
   });
 });
@@ -150,12 +152,10 @@ describe('a result of another origin', () => {
 
   it('marks the memories of the run as tainted even if the call was confirmed', async () => {
     const tool = toolFrom('https://docs.example.com', answered, { confirm: 'always', effect: 'write' });
-    await withRequestContext(contextOf(null, { memory, taint }), () =>
-      executeConfirmed(
-        [tool],
-        { action_id: 'a', tool: 'look', args: {}, again: false, begin: async () => true },
-        runOf(KNOWN),
-      ),
+    await executeConfirmed(
+      [tool],
+      { action_id: 'a', tool: 'look', args: {}, again: false, begin: async () => true },
+      runOf(KNOWN),
     );
     await call('remember', { text: 'after' });
     expect(await tainted()).toEqual([true]);

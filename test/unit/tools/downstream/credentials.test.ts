@@ -1,18 +1,17 @@
 import { expect, test } from 'vitest';
-import type { RequestContext } from '../../../../src/daemon/agent/context.ts';
 import { type PersonKey, personKey } from '../../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { chooseCredentials } from '../../../../src/daemon/tools/choose-credential.ts';
 import { collectLog } from '../../../support/log-lines.ts';
-import { contextOf, sessionOf } from '../../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const alice = { sub: 'user-1', email: 'alice@example.com', token: 'alices-token', expires_at: NOW + 60_000 };
 const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString('base64'));
 
 async function choose(
-  context: RequestContext | undefined,
+  context: TestContext | null,
   options: { verifyExp?: boolean; skew?: number; seal?: ReturnType<typeof createSeal> } = {},
 ) {
   const { log, lines, text } = collectLog();
@@ -40,7 +39,7 @@ test('if all checks pass, the credential is the token of the user', async () => 
 });
 
 test('a missing request context means default credentials, with a warning', async () => {
-  expect(await choose(undefined)).toEqual(useDefault('no_request_context', 'warn'));
+  expect(await choose(null)).toEqual(useDefault('no_request_context', 'warn'));
 });
 
 test('a missing session means default credentials, with a warning', async () => {
@@ -48,8 +47,8 @@ test('a missing session means default credentials, with a warning', async () => 
 });
 
 test('an unreachable store means default credentials, with a warning', async () => {
-  const find = () => Promise.reject(new Error('disk on fire'));
-  const context = contextOf(sessionOf('s', 'u', alice), { session_service: { find } });
+  const readSession = () => Promise.reject(new Error('disk on fire'));
+  const context = contextOf(sessionOf('s', 'u', alice), { readSession });
   expect(await choose(context)).toEqual(useDefault('session_unreachable', 'warn'));
 });
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { RunTaint, withRequestContext } from '../../../../src/daemon/agent/context.ts';
+import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
-import { ownActionsOf } from '../../../../src/daemon/message/own-actions-of.ts';
+import { ownActionsOf } from '../../../../src/daemon/message/run/context.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import type { ActionOutcome, NewAction } from '../../../../src/daemon/store/actions.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
@@ -54,8 +54,8 @@ async function listed(
   const own = ownActionsOf({ channel: ON_PLATFORM.channel, message, ...sender });
   const own_journal = own && ownJournal(own, { store, seal, clock: { now: () => now } });
   const audience = { memory_of: 'somebody', shared: false };
-  const call = () => bindOne(tool, { audience }).bound.call({});
-  return withRequestContext(contextOf(null, { own_journal, taint }), call);
+  const context = contextOf(null, { own_journal, taint });
+  return bindOne(tool, { audience, context }).bound.call({});
 }
 
 const summaries = async (sender: Partial<Sender> & Pick<Sender, 'principal'>) =>

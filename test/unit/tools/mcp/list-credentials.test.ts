@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { signToken } from '../../../support/fake-api.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import { mcpSource, type SourceUnderTest, type SourceWanted } from '../../../support/mcp-source.ts';
@@ -64,11 +63,13 @@ describe('an MCP server that refuses every request without a credential', () => 
   }
   const callAs = async (person: typeof ADA | null, name = 'docs_search') => {
     const context = contextOf(sessionOf('s', 'user of s', person));
-    return withRequestContext(context, () =>
-      bindOne(test.tool(name), { access: accessTo(undefined), trace: context.trace }).bound.call({
-        query: 'x',
-      }),
-    );
+    return bindOne(test.tool(name), {
+      context,
+      access: accessTo(undefined),
+      trace: context.trace,
+    }).bound.call({
+      query: 'x',
+    });
   };
   const exchange = () => ({
     url: `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/token`,

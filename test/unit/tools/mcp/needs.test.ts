@@ -1,6 +1,5 @@
 import { type InputRequiredResult, inputRequired } from '@modelcontextprotocol/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import type { ServerPage } from '../../../../src/daemon/tools/answer.ts';
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import { signToken } from '../../../support/fake-api.ts';
@@ -42,9 +41,7 @@ describe('what an MCP server needs before it carries out a call', () => {
       showPage: (page: ServerPage) => void pages.push(page),
       ...run,
     };
-    return withRequestContext(context, () =>
-      bindOne(test.tool('docs_search'), options).bound.call({ query: 'x' }),
-    );
+    return bindOne(test.tool('docs_search'), { context, ...options }).bound.call({ query: 'x' });
   }
   const pageAt = (url: string): InputRequiredResult =>
     inputRequired({

@@ -1,6 +1,5 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import { signToken } from '../../../support/fake-api.ts';
 import { collectLog } from '../../../support/log-lines.ts';
@@ -58,9 +57,7 @@ describe('a tool of an MCP server', () => {
   async function callAs(person: Person | null, args: unknown, name = 'docs_search', session_id = 's') {
     const context = contextOf(sessionOf(session_id, `user of ${session_id}`, person));
     const access = accessTo(new URL(server.url).origin, collectLog().log);
-    return withRequestContext(context, () =>
-      bindOne(test.tool(name), { access, trace: context.trace }).bound.call(args),
-    );
+    return bindOne(test.tool(name), { context, access, trace: context.trace }).bound.call(args);
   }
   const bearers = (rpc: string) => server.of(rpc).map(({ authorization }) => authorization);
 

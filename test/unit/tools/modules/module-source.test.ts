@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ToolAnswer, ToolContext } from '../../../../src/daemon/agent/agent.ts';
-import { type RequestContext, withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
 import { ModuleSource } from '../../../../src/daemon/tools/modules/module-source.ts';
 import type { ModuleEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { ALICE, FakeApi, signToken } from '../../../support/fake-api.ts';
-import { contextOf, sessionOf } from '../../../support/request-context.ts';
+import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
 import { accessTo, type BoundTool, bindOne } from '../../../support/tools.ts';
 
 const secret = 'a secret of the tests that is long enough';
@@ -59,14 +58,14 @@ const calling = (body: string, members = `effect: 'read'`) =>
      async call(args: Record<string, unknown>, { api, person, idempotency_key }: ToolContext) { ${body} },
    } satisfies ToolDefinition;`;
 
-async function bind(code: string, context: RequestContext): Promise<BoundTool> {
+async function bind(code: string, context: TestContext): Promise<BoundTool> {
   const [tool] = await toolsOf(code);
   if (!tool) expect.fail('there is no tool');
   const { trace, signal } = context;
-  return withRequestContext(context, () => bindOne(tool, { access: accessTo(api.url), trace, signal }));
+  return bindOne(tool, { context, access: accessTo(api.url), trace, signal });
 }
 
-async function call(code: string, context: RequestContext): Promise<ToolAnswer> {
+async function call(code: string, context: TestContext): Promise<ToolAnswer> {
   return (await bind(code, context)).bound.call({});
 }
 

@@ -2,7 +2,6 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { withRequestContext } from '../../../../src/daemon/agent/context.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
 import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
 import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
@@ -93,7 +92,7 @@ const TOKEN = signToken(
 /** Calls the tool as the agent does, with Alice signed in. */
 function call(tool: Tool, args: object) {
   const context = contextOf(sessionOf('s', 'u', { sub: 'user-1', email: 'alice@example.com', token: TOKEN }));
-  return withRequestContext(context, () => bindOne(tool, { access: accessTo(base) }).bound.call(args));
+  return bindOne(tool, { context, access: accessTo(base) }).bound.call(args);
 }
 
 /** The request line of the only request. */

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from '../../channel/index.ts';
+import { AgentdError } from '../errors.ts';
+import { duplicateLine } from '../guard/lines.ts';
+import { senderKey } from '../guard/user.ts';
+import type { GuardUser } from '../guard/verdict.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { KeyState, StoredAnswer } from '../store/idempotency.ts';
+import type { Services } from './services.ts';
+import type { Arrived, Deduplicated, Identified } from './turn.ts';
+
+/**
+ * The key of a message that the client sent with an `Idempotency-Key`; null if there was none. Keys of different users
+ * are separate. The user is the person of a valid token. Without a valid token, the client address and the user id
+ * together identify the user.
+ */
+export function keyOf(turn: Arrived & Identified): string | null {
+  const { message, channel } = turn;
+  if (message.message_id === undefined || channel.has_platform) return null;
+  return JSON.stringify([channel.namespace, senderKey(senderOf(turn)), message.message_id]);
+}
+
+/**
+ * A hash of the text, its sender, its thread, and the answer to a question. Tokens are left out, so that a body with a
+ * renewed token counts as the same body.
+ */
+export function fingerprint({ user_id, thread_id, text, confirm }: IncomingMessage): string {
+  const answer = confirm === undefined ? [] : [confirm.id, confirm.approve];
+  const body = JSON.stringify([user_id, thread_id, text, ...answer]);
+  return createHash('sha256').update(body).digest('base64url');
+}
+
+/**
+ * The first answer under this key, if there is one and this person may get it.
+ * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
+ */
+export function firstAnswer(
+  state: KeyState,
+  turn: Arrived,
+  person: PersonKey | null,
+  services: Pick<Services, 'log'>,
+): StoredAnswer {
+  if (state.outcome === 'other_body') throw otherBody();
+  reportRepeat(turn, services);
+  if (state.outcome === 'running') throw stillRunning();
+  refuseOthersAnswer(state.answer, person);
+  return state.answer;
+}
+
+/** Writes the documented log line for a repeat that was recognized. */
+export function reportRepeat({ request_id, message }: Arrived, { log }: Pick<Services, 'log'>): void {
+  log.info({ request_id }, duplicateLine(message, message.message_id ?? ''));
+}
+
+/**
+ * Checks that the person may get this answer. Usually the key is enough, because only the client that posted the
+ * message knows it. But if a stream was opened with a person's token in its URL, only that person may get the answer
+ * and the id of its session.
+ * @throws `session_forbidden`
+ */
+export function refuseOthersAnswer({ reader = null }: StoredAnswer, person: PersonKey | null): void {
+  if (reader !== null && reader !== person)
+    throw new AgentdError('session_forbidden', 'The answer to this message belongs to someone else.');
+}
+
+export function otherBody(): AgentdError {
+  return new AgentdError('idempotency_key_reused', 'This Idempotency-Key was used with a different body.');
+}
+
+export function stillRunning(): AgentdError {
+  const detail = 'The first request with this Idempotency-Key is still running.';
+  return new AgentdError('duplicate_in_progress', detail, { retryAfter: 1 });
+}
+
+/** The sender of a web client's message, for the keys of the loop guard and of `Idempotency-Key`. */
+export function senderOf({ message, credential, address }: Arrived & Identified): Omit<GuardUser, 'key'> {
+  const { platform, user_id } = message;
+  return credential.kind === 'person'
+    ? { platform, user_id, person: credential.verdict.person, address: null }
+    : { platform, user_id, person: null, address: address ?? '' };
+}
+
+/**
+ * Identifies a message in the journal of actions: all runs of the message have the same key, and no other message has
+ * it (agentd-agent(7), "Journal"). If the message has an idempotency key, the result is a hash of it, which all retries
+ * of the sender share. Otherwise it is the id of the turn. All runs of a platform's message have the same turn id,
+ * which is the id of its inbox entry. Any other message without an idempotency key runs only once.
+ */
+export function turnKey({ turn_id, key }: Pick<Arrived & Deduplicated, 'turn_id' | 'key'>): string {
+  // Hashed, because idempotency keys and user ids may be long, and the turn key is not shown anywhere.
+  return key === null ? turn_id : createHash('sha256').update(key.key).digest('base64url');
+}

@@ -1,0 +1,43 @@
+import { idBeside } from '../../store/id-beside.ts';
+import { randomSuffix } from '../../time/clock.ts';
+import { Desk } from '../../tools/confirmation/desk.ts';
+import { confirmerOf } from '../../tools/confirmation/judge-answer.ts';
+import { plainQuestion, questionText } from '../../tools/confirmation/question.ts';
+import { turnKey } from '../keys.ts';
+import type { Services } from '../services.ts';
+import type { AskedQuestion, Runnable } from '../turn.ts';
+import type { ReplyText } from './reply-text.ts';
+
+/** The desk of this turn. It keeps the tool call that the person must confirm. */
+export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 'store'>): Desk {
+  const { principal, session_tag, session, message, still_waits } = turn;
+  const asking = {
+    confirmer: confirmerOf(turn),
+    still_waits,
+    session_tag,
+    session_id: session.session_id,
+    platform: message.platform,
+    user_id: message.user_id,
+    alias_id: message.alias_id ?? null,
+    person: principal.person,
+    turn_key: turnKey(turn),
+  };
+  return new Desk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
+}
+
+/** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
+export function askAtEnd(
+  reply: ReplyText,
+  { kept }: Pick<Desk, 'kept'>,
+  { texts }: Runnable,
+): AskedQuestion | null {
+  if (kept === null) return null;
+  const question = questionText(kept.question, texts);
+  reply.add(question);
+  return {
+    action: kept.action,
+    summary: plainQuestion(kept.question),
+    begins_at: reply.text.length - question.length,
+    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
+  };
+}

@@ -1,0 +1,131 @@
+import type { ConfirmedAction, ToolAnswer } from '../../agent/agent.ts';
+import type { Action } from '../../store/actions.ts';
+import { ClaimLost } from '../../store/claim-lost.ts';
+import { type ConfirmedCall, type Executed, executeConfirmed } from '../../tools/bind-tools.ts';
+import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
+import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
+import type { ToolRun } from '../../tools/perform-call.ts';
+import type { ToolArguments } from '../../tools/tool.ts';
+import { turnKey } from '../keys.ts';
+import type { Services } from '../services.ts';
+import type { Answering, Deduplicated, Locked, Resolved, Settlement } from '../turn.ts';
+
+type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
+
+/** A confirmed action whose call was made. */
+export interface CarriedOut {
+  action_id: string;
+  /** The call and its answer, as the agent gets them. */
+  told: ConfirmedAction;
+}
+
+/** The outcome of a confirmed action. */
+export type CarryOut =
+  | ({ outcome: 'made' } & CarriedOut)
+  /** The action is no longer pending. */
+  | { outcome: 'gone' }
+  /**
+   * Nothing was made, because the call would have other arguments than those that the person saw. If the call can be
+   * made with these, the desk of the run keeps it, and the action is withdrawn when the new question is stored.
+   * Otherwise the action has been withdrawn. `summary`: what the person had confirmed.
+   */
+  | { outcome: 'changed'; summary: string };
+
+const UNKNOWN: ToolAnswer = {
+  ok: false,
+  message:
+    'The service stopped while it did this. It is not known whether it was done, and it was not repeated. Tell the person.',
+};
+const UNREADABLE: ToolAnswer = {
+  ok: false,
+  message: 'Nothing was done: the service can no longer read the stored action.',
+};
+
+/**
+ * Makes the call that the person has confirmed, exactly as it was stored. It is made only once, unless the tool is
+ * idempotent (agentd-agent(7), "Confirmation").
+ * @throws ClaimLost
+ */
+export async function carryOut(
+  { action, resumed }: Confirmed,
+  turn: Answering & Deduplicated & Locked & Resolved,
+  services: Services,
+  run: ToolRun,
+  journal: Pick<TurnJournal, 'repeat' | 'finish'>,
+): Promise<CarryOut> {
+  const { action_id, tool } = action;
+  const summary = recordedSummary(services.seal, action);
+  const executed = resumed
+    ? await resume(action, turn, services, run, journal)
+    : await call(action, services, run, journal, {
+        again: false,
+        begin: () => settle(action, turn, 'started', services),
+      });
+  if (executed.outcome === 'made')
+    return { outcome: 'made', action_id, told: { tool, summary, answer: executed.answer } };
+  if (executed.outcome === 'gone') return executed;
+  const asked = executed.call === null ? null : await run.confirmation?.ask(executed.call);
+  const isPending = asked?.outcome === 'waits' || (await settle(action, turn, 'withdrawn', services));
+  return isPending ? { outcome: 'changed', summary } : { outcome: 'gone' };
+}
+
+/** @returns whether the action was still pending. @throws ClaimLost */
+async function settle(
+  { action_id }: Action,
+  turn: Answering & Deduplicated & Locked,
+  to: 'started' | 'withdrawn',
+  { store: { actions } }: Services,
+): Promise<boolean> {
+  const outcome = await actions.settle(turn.claim, action_id, to, turnKey(turn));
+  if (outcome === 'lost') throw new ClaimLost();
+  return outcome === 'settled';
+}
+
+/**
+ * Called if an earlier run of the message has started the confirmed action, and the process of that run died. Returns
+ * the known answer of the call, or repeats the call if that is allowed.
+ */
+async function resume(
+  action: Action,
+  { principal }: Resolved,
+  services: Services,
+  run: ToolRun,
+  journal: Pick<TurnJournal, 'repeat' | 'finish'>,
+): Promise<Executed> {
+  const known = openActionText(services.seal, action, 'answer');
+  const tool = services.tools.tools().find(({ name }) => name === action.tool);
+  if (known !== null && (action.state === 'done' || action.state === 'failed')) {
+    // If the tool no longer exists, it is not known where its answer came from.
+    if (tool?.source.foreign !== false) await run.context?.taint.mark();
+    return made(JSON.parse(known) as ToolAnswer);
+  }
+  // If somebody else has signed in since then, this person has not confirmed the action.
+  if (!tool?.idempotent || action.person !== principal.person) return made(UNKNOWN);
+  const outcome = await journal.repeat(action.action_id);
+  if (outcome === 'lost') throw new ClaimLost();
+  if (outcome === 'gone') return made(UNKNOWN);
+  return call(action, services, run, journal, { again: true, begin: async () => true });
+}
+
+async function call(
+  action: Action,
+  { seal, tools }: Services,
+  run: ToolRun,
+  journal: Pick<TurnJournal, 'finish'>,
+  { again, begin }: Pick<ConfirmedCall, 'again' | 'begin'>,
+): Promise<Executed> {
+  const { action_id, tool } = action;
+  const stored = openActionText(seal, action, 'args');
+  if (stored !== null) {
+    const args = JSON.parse(stored) as ToolArguments;
+    return executeConfirmed(tools.tools(), { action_id, tool, args, again, begin }, run);
+  }
+  if (!(await begin())) return { outcome: 'gone' };
+  const state = again ? 'unknown' : 'failed';
+  await journal.finish({ action_id, key: action_id }, { state, status: null, answer: null });
+  return made(again ? UNKNOWN : UNREADABLE);
+}
+
+function made(answer: ToolAnswer): Executed {
+  return { outcome: 'made', answer };
+}

@@ -1,0 +1,123 @@
+import type { ClaimKeeper } from '../../store/claim-keeper.ts';
+import type { SessionStore } from '../../store/sessions.ts';
+import type { Store } from '../../store/store.ts';
+import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/turns.ts';
+import { type AlarmClock, wait } from '../../time/clock.ts';
+import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
+
+/** How long to wait before the next attempt to claim a session that another daemon holds, ms. */
+const TRY_AGAIN_MS = 250;
+
+export interface SessionLockParts {
+  store: Pick<Store, 'beginTurn' | 'commitTurn'> & {
+    sessions: Pick<SessionStore, 'renew' | 'release'>;
+  };
+  claims: ClaimKeeper;
+  clock: AlarmClock;
+  waits: WaitLimit;
+}
+
+/** A session that is locked for one message. */
+export interface LockedSession {
+  begun: BegunTurn;
+  /** Stores the changes of the turn (`Store.commitTurn`), and ends the claim unless it is lost. */
+  commit(changes: TurnChanges): Promise<CommitOutcome>;
+  release(): Promise<void>;
+}
+
+/** The message for which a session is locked. */
+export interface LockingMessage {
+  /** The session id in the message. */
+  session_id: string;
+  /** Null if the message cannot have had an earlier run. */
+  turn_key: string | null;
+}
+
+/**
+ * Lets the messages of a session run one at a time. Within this process, they run in the order of arrival. The
+ * session's claim in the store excludes other daemons.
+ */
+export class SessionLock {
+  readonly #parts: SessionLockParts;
+  /** A semaphore for each session, which takes memory only while the session is locked. */
+  readonly #lines = new Map<string, Semaphore>();
+
+  constructor(parts: SessionLockParts) {
+    this.#parts = parts;
+  }
+
+  /** The number of sessions that this process has locked or waits for. */
+  get size(): number {
+    return this.#lines.size;
+  }
+
+  /**
+   * Locks a session for a message. The message is queued at once, so that the order of arrival is kept.
+   * @param lost aborted when the claim is lost before it is released.
+   * @throws `unavailable` if the session is not free in time.
+   */
+  async acquire(
+    session_tag: string,
+    message: LockingMessage,
+    waiter: Waiter,
+    lost: AbortController,
+  ): Promise<LockedSession> {
+    const line = this.#lines.get(session_tag) ?? new Semaphore(1);
+    this.#lines.set(session_tag, line);
+    let leave = line.tryAcquire();
+    try {
+      const begun = leave && (await this.#begin(session_tag, message));
+      if (leave && begun) return this.#locked(begun, leave, lost);
+      return await this.#parts.waits.bound(waiter, async (signal) => {
+        leave ??= await line.acquire(signal);
+        return this.#locked(await this.#beginInTime(session_tag, message, signal), leave, lost);
+      });
+    } catch (error) {
+      leave?.();
+      this.#forget(session_tag, line);
+      throw error;
+    }
+  }
+
+  async #beginInTime(session_tag: string, message: LockingMessage, signal: AbortSignal): Promise<BegunTurn> {
+    for (;;) {
+      const begun = await this.#begin(session_tag, message);
+      if (begun) return begun;
+      await wait(this.#parts.clock, TRY_AGAIN_MS, signal);
+    }
+  }
+
+  #begin(session_tag: string, { session_id, turn_key }: LockingMessage): Promise<BegunTurn | null> {
+    return this.#parts.store.beginTurn(session_tag, session_id, turn_key);
+  }
+
+  #locked(begun: BegunTurn, leave: () => void, lost: AbortController): LockedSession {
+    const { store, claims } = this.#parts;
+    const { claim } = begun;
+    const drop = claims.hold(claim, store.sessions, lost);
+    let hasEnded = false;
+    return {
+      begun,
+      commit: async (changes) => {
+        // After the commit, the claim is gone. A renewal must not report it as lost.
+        drop();
+        const outcome = await store.commitTurn(claim, { ...changes, ends_claim: true });
+        hasEnded = outcome !== 'lost';
+        return outcome;
+      },
+      release: async () => {
+        drop();
+        try {
+          if (!hasEnded) await store.sessions.release(claim);
+        } finally {
+          leave();
+          this.#forget(claim.session_tag);
+        }
+      },
+    };
+  }
+
+  #forget(session_tag: string, line = this.#lines.get(session_tag)): void {
+    if (line?.isIdle && this.#lines.get(session_tag) === line) this.#lines.delete(session_tag);
+  }
+}

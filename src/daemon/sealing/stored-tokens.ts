@@ -1,0 +1,135 @@
+import { StoreUnavailable } from '../errors.ts';
+import { keyIdOf, SEALED, type Seal } from '../identity/seal.ts';
+import { tokenRecord } from '../message/create-stream.ts';
+import type { Log } from '../process/log.ts';
+import { sealRecord } from '../session/jwt-context.ts';
+import type { Store } from '../store/store.ts';
+import type { StoredToken } from '../store/stored-tokens.ts';
+import { type AlarmClock, every } from '../time/clock.ts';
+import { actionTextRecord } from '../tools/journal/action-record.ts';
+
+/**
+ * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before
+ * messages are handled: a message that had already read the unsealed record would mistake the sealed token for the
+ * token of another person.
+ *
+ * A store that cannot be written does not prevent the start; the next start tries again.
+ */
+export async function sealStoredTokens(
+  store: Pick<Store, 'storedTokens' | 'replaceToken'>,
+  seal: Seal,
+  log: Pick<Log, 'info' | 'warn'>,
+): Promise<void> {
+  let count = 0;
+  try {
+    for await (const tokens of store.storedTokens(SEALED)) {
+      const replaced = await Promise.all(
+        tokens.map((one) => store.replaceToken(one, seal.close(one.token, sealedRecord(one)))),
+      );
+      count += replaced.filter(Boolean).length;
+    }
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.warn({ err: error }, 'stored tokens and actions could not all be sealed; the next start tries again');
+  }
+  if (count > 0) log.info({ count }, 'sealed the tokens and actions that were stored without a key');
+}
+
+/** How often the keys are checked, ms. */
+const LOOK_MS = 5000;
+/** Wait after a pass that failed or resealed something, ms: a turn in progress may have stored an old value. */
+const AGAIN_MS = 60_000;
+/** Number of texts that are replaced at a time. A message waits for at most one of these batches. */
+const BITE = 50;
+/**
+ * How often a pass runs while there is an earlier key, ms. Another pass is needed because a command that read the keys
+ * before they changed may still have sealed a text with the earlier key.
+ */
+const PASS_MS = 60 * 60 * 1000;
+
+export interface ResealServices {
+  store: Pick<Store, 'storedTokens' | 'replaceToken'>;
+  seal: Seal;
+  clock: AlarmClock;
+  log: Pick<Log, 'info' | 'warn'>;
+  /**
+   * Whether all daemons on the store have the same keys in the same order now. While they do not, the daemons would
+   * reseal each other's texts forever.
+   */
+  agrees(): Promise<boolean>;
+}
+
+/**
+ * Reseals stored texts in the background: texts that an earlier key has sealed are sealed with the first key. Runs
+ * after a start with several keys, and after the keys have changed. Each text is replaced separately, and only if it
+ * has not changed, so that a crash loses nothing.
+ * @returns a function that stops it.
+ */
+export function startResealing({ store, seal, clock, log, agrees }: ResealServices): () => Promise<void> {
+  let stopped = false;
+  let keys = '';
+  let due = 0;
+
+  const look = async () => {
+    const marks = seal.marks;
+    if (marks.length < 2) return;
+    const now = clock.steady?.() ?? clock.now();
+    if (marks.join() !== keys) {
+      keys = marks.join();
+      due = now;
+    }
+    if (now < due) return;
+    try {
+      if (!(await agrees())) return;
+      const count = await pass(marks[0] as string);
+      due = now + (count > 0 ? AGAIN_MS : PASS_MS);
+      const key = keyIdOf(marks[0] as string);
+      if (count > 0) log.info({ count, key }, 'sealed stored tokens and actions with the first key');
+    } catch (error) {
+      due = now + AGAIN_MS;
+      log.warn({ err: error }, 'could not seal all stored tokens with the first key; will try again');
+    }
+  };
+
+  /** A text that no key opens stays as it is. */
+  const reseal = async (text: StoredToken) => {
+    const record = sealedRecord(text);
+    const opened = seal.open(text.token, record);
+    return opened !== null && store.replaceToken(text, seal.close(opened, record));
+  };
+
+  const pass = async (mark: string) => {
+    let count = 0;
+    for await (const texts of store.storedTokens(mark)) {
+      for (let place = 0; place < texts.length && !stopped; place += BITE)
+        count += (await Promise.all(texts.slice(place, place + BITE).map(reseal))).filter(Boolean).length;
+      if (stopped) break;
+    }
+    return count;
+  };
+
+  const first = look();
+  const stop = every(clock, LOOK_MS, () => first.then(look));
+  return async () => {
+    stopped = true;
+    await first;
+    await stop();
+  };
+}
+
+/**
+ * The record that a stored token belongs to. A token that is sealed for one record cannot be opened for any other
+ * record.
+ */
+function sealedRecord(token: StoredToken): string {
+  switch (token.kind) {
+    case 'link':
+      return token.key;
+    case 'session':
+      return sealRecord(token.tag, token.user_id);
+    case 'stream':
+      return tokenRecord(token.stream_id);
+    case 'action':
+      return actionTextRecord(token.action_id, token.field);
+  }
+}
