@@ -25,11 +25,10 @@ export async function withRegistry<T>(
   work: (registry: ToolRegistry) => Promise<T>,
   { log: given, digests: store }: { log?: Log; digests?: ToolDigestStore } = {},
 ): Promise<T> {
-  const [{ default: pino }, { createSeal }, { createSource }, { builtInTools, createRegistry }, tools] =
+  const [{ default: pino }, { createSeal }, { builtInTools, createRegistry, createSource }, tools] =
     await Promise.all([
       import('pino'),
       import('../identity/seal.ts'),
-      import('../tools/registry.ts'),
       import('../tools/registry.ts'),
       import('../tools/tool-access.ts'),
     ]);

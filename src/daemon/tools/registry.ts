@@ -11,25 +11,17 @@ import { closeSchema } from './schema/schema-parts.ts';
 import type { SourceEntry } from './source-entry.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
-import { sameNames } from './tool-names.ts';
-
-/** All tools of the daemon, from all sources. */
-export interface ToolRegistry {
-  readonly access: ToolAccess;
-  readonly sources: readonly ToolSource[];
-  /** The current tools. */
-  tools(): readonly Tool[];
-  /** Starts all sources. Rejects with all of their configuration errors. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
+import { findSameNames } from './tool-names.ts';
 
 export interface RegistryParts {
   access: ToolAccess;
   log: Pick<Log, 'warn'>;
 }
 
-export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts): ToolRegistry {
+export type ToolRegistry = ReturnType<typeof createRegistry>;
+
+/** All tools of the daemon, from all sources. */
+export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts) {
   /** The admitted record of each tool; null if the tool was not admitted. */
   const admitted = new WeakMap<Tool, Tool | null>();
   let last: { lists: readonly (readonly Tool[])[]; tools: readonly Tool[] } | null = null;
@@ -53,7 +45,8 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
   return {
     access,
     sources,
-    tools() {
+    /** The current tools. */
+    tools(): readonly Tool[] {
       const lists = sources.map((source) => source.list());
       if (last?.lists.every((list, index) => list === lists[index])) return last.tools;
       const tools = new Map<string, Tool>();
@@ -73,59 +66,21 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
       last = { lists, tools: [...tools.values()] };
       return last.tools;
     },
-    async start() {
+    /** Starts all sources. Rejects with all of their configuration errors. */
+    async start(): Promise<void> {
       const problems: SettingProblem[] = [];
       for (const started of await Promise.allSettled(sources.map((source) => source.start()))) {
         if (started.status === 'fulfilled') continue;
         if (!(started.reason instanceof ConfigurationError)) throw started.reason;
         problems.push(...started.reason.problems);
       }
-      problems.push(...sameNames(sources.flatMap((source) => source.list())));
+      problems.push(...findSameNames(sources.flatMap((source) => source.list())));
       if (problems.length > 0) throw new ConfigurationError(problems);
     },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.allSettled(sources.map((source) => source.stop()));
     },
   };
-}
-
-const FINE: SourceState = { status: 'ok', detail: null, withheld: [] };
-
-/** A source whose tools never change. */
-export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolSource {
-  return {
-    info,
-    start: async () => {},
-    list: () => tools,
-    state: () => FINE,
-    stop: async () => {},
-  };
-}
-
-/**
- * The tools that are part of the daemon. Without `API_BASE_URL`, or with `GET_USER=off`, there is no `get_user`; without a memory backend,
- * there are no memory tools. An agent explains a missing tool better than a tool that always fails.
- */
-export function builtInTools(
-  settings: Pick<
-    Settings,
-    | 'API_BASE_URL'
-    | 'API_PUBLIC_USER_FIELDS'
-    | 'GET_USER'
-    | 'MEMORY_BACKEND'
-    | 'DATABASE_URL'
-    | 'SESSION_BACKEND'
-  > &
-    Partial<Pick<Settings, 'REDIS_URL'>>,
-): ToolSource {
-  const info = builtInSource(settings.API_BASE_URL);
-  const hasUsers = settings.API_BASE_URL !== undefined && settings.GET_USER;
-  const hasMemory = memoryBackend(settings) !== 'none';
-  return fixedSource(info, [
-    ...(hasUsers ? [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)] : []),
-    createMyActions(info),
-    ...(hasMemory ? createMemoryTools(info) : []),
-  ]);
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -194,16 +149,61 @@ export async function createSource(
   const info = describeSource(entry, api_base_url);
   switch (entry.kind) {
     case 'openapi': {
-      const { OpenApiSource } = await import('./openapi/openapi-source.ts');
-      return new OpenApiSource(entry, info);
+      const { loadOpenApiTools } = await import('./openapi/openapi-source.ts');
+      return fixedSource(info, () => loadOpenApiTools(entry, info));
     }
     case 'module': {
-      const { ModuleSource } = await import('./modules/module-source.ts');
-      return new ModuleSource(entry, info);
+      const { loadModuleTools } = await import('./modules/module-source.ts');
+      return fixedSource(info, () => loadModuleTools(entry, info));
     }
     case 'mcp': {
       const { McpSource } = await import('./mcp/mcp-source.ts');
       return new McpSource(entry, info, parts);
     }
   }
+}
+
+const FINE: SourceState = { status: 'ok', detail: null, withheld: [] };
+
+/** A source whose tools never change. @param given its tools, or what loads them at the start. */
+export function fixedSource(
+  info: ToolSourceInfo,
+  given: readonly Tool[] | (() => Promise<readonly Tool[]>),
+): ToolSource {
+  let tools = typeof given === 'function' ? [] : given;
+  return {
+    info,
+    async start() {
+      if (typeof given === 'function') tools = await given();
+    },
+    list: () => tools,
+    state: () => FINE,
+    stop: async () => {},
+  };
+}
+
+/**
+ * The tools that are part of the daemon. Without `API_BASE_URL`, or with `GET_USER=off`, there is no `get_user`; without a memory backend,
+ * there are no memory tools. An agent explains a missing tool better than a tool that always fails.
+ */
+export function builtInTools(
+  settings: Pick<
+    Settings,
+    | 'API_BASE_URL'
+    | 'API_PUBLIC_USER_FIELDS'
+    | 'GET_USER'
+    | 'MEMORY_BACKEND'
+    | 'DATABASE_URL'
+    | 'SESSION_BACKEND'
+  > &
+    Partial<Pick<Settings, 'REDIS_URL'>>,
+): ToolSource {
+  const info = builtInSource(settings.API_BASE_URL);
+  const hasUsers = settings.API_BASE_URL !== undefined && settings.GET_USER;
+  const hasMemory = memoryBackend(settings) !== 'none';
+  return fixedSource(info, [
+    ...(hasUsers ? [createGetUser(info, settings.API_PUBLIC_USER_FIELDS)] : []),
+    createMyActions(info),
+    ...(hasMemory ? createMemoryTools(info) : []),
+  ]);
 }

@@ -39,7 +39,7 @@ export function toolNames({ name: prefix, tools, place }: McpEntry): ReadonlyMap
 }
 
 /** One problem for each tool that has the same name as an earlier tool. */
-export function sameNames(tools: readonly Pick<Tool, 'name' | 'source'>[]): SettingProblem[] {
+export function findSameNames(tools: readonly Pick<Tool, 'name' | 'source'>[]): SettingProblem[] {
   const first = new Map<string, string>();
   const problems: SettingProblem[] = [];
   for (const { name, source } of tools) {

@@ -176,6 +176,11 @@ export type Sent =
    */
   | { outcome: 'failed'; reached: boolean; reason: string; message: string };
 
+/** A call that was not carried out. `message` is a text for the agent. */
+export function refuseToSend(reason: string, message: string): Extract<Sent, { outcome: 'failed' }> {
+  return { outcome: 'failed', reached: false, reason, message };
+}
+
 /** The kind of credentials with which an answer was made. `none`: no credentials, or only fixed headers. */
 export type CredentialsUsed = 'user' | 'default' | 'exchange' | 'none';
 

@@ -1,6 +1,7 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { UserLookUp } from '../../agent/agent.ts';
-import type { Sent, Tool, ToolResponse, ToolSourceInfo } from '../tool.ts';
+import { refuseToSend, type Sent, type Tool, type ToolResponse, type ToolSourceInfo } from '../tool.ts';
+import { BUILT_IN } from './own-tools.ts';
 
 const MAX_EMAIL_CHARACTERS = 254;
 const EMAIL = /^[^\s@\x00-\x1f\x7f]+@[^\s@\x00-\x1f\x7f]+$/;
@@ -18,8 +19,8 @@ type Fields = Record<string, unknown>;
  */
 export function createGetUser(source: ToolSourceInfo, publicFields: readonly string[]): Tool {
   return {
+    ...BUILT_IN,
     name: 'get_user',
-    title: null,
     description:
       'Looks up a user in the business system: profile, and what else the system keeps with it, such as orders. ' +
       'Leave `email` out to look up the person who is signed in. Without sign-in it shows public fields at most.',
@@ -36,17 +37,10 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
     source,
     effect: 'read',
     credentials: 'user-or-default',
-    confirm: 'never',
-    summary: null,
-    // The tool itself reduces its results to the public fields.
-    public: 'all',
-    bind: {},
-    hide: [],
-    idempotent: false,
     async send(args, { client, person }) {
       const asked = typeof args.email === 'string' ? args.email.trim() : '';
       if (asked !== '' && (asked.length > MAX_EMAIL_CHARACTERS || !EMAIL.test(asked)))
-        return failed('invalid_arguments', 'That is not an e-mail address.');
+        return refuseToSend('invalid_arguments', 'That is not an e-mail address.');
       const email = asked || (client.credentials === 'user' ? (person?.email ?? '') : '');
       if (email === '')
         return looked({ sign_in_needed: true, message: 'Sign-in is needed to know who is asking.' });
@@ -60,7 +54,7 @@ export function createGetUser(source: ToolSourceInfo, publicFields: readonly str
 function asUser(answer: ToolResponse, email: string): Sent {
   if (answer.outcome !== 'answered') return failure(answer);
   const { status, body } = answer;
-  if (status === 403) return failed('http_403', 'The business system does not allow this look-up.');
+  if (status === 403) return refuseToSend('http_403', 'The business system does not allow this look-up.');
   if (status >= 300 && status !== 404) return failure(answer);
   const users = status === 404 ? [] : matching(usersOf(body), email);
   const [user] = users;
@@ -106,11 +100,7 @@ function failure(answer: ToolResponse): Sent {
     answer.status === 401
       ? 'The business system does not accept the credentials of this service.'
       : `The business system cannot answer at the moment (status ${answer.status}).`;
-  return failed(`http_${answer.status}`, message);
-}
-
-function failed(reason: string, message: string): Sent {
-  return { outcome: 'failed', reached: false, reason, message };
+  return refuseToSend(`http_${answer.status}`, message);
 }
 
 /** The result of a look-up, which the agent gets instead of the HTTP status. */

@@ -1,6 +1,24 @@
 import { MEMORY_CHARACTERS_MAX, type MemoryAnswer, type RunMemory } from '../../agent/long-term-memory.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import type { Sent, Tool, ToolArguments, ToolCall, ToolSourceInfo } from '../tool.ts';
+import {
+  refuseToSend,
+  type Sent,
+  type Tool,
+  type ToolArguments,
+  type ToolCall,
+  type ToolSourceInfo,
+} from '../tool.ts';
+
+/** What the tools of the daemon have in common. They reduce their results to the public fields themselves. */
+export const BUILT_IN = {
+  title: null,
+  confirm: 'never',
+  summary: null,
+  public: 'all',
+  bind: {},
+  hide: [],
+  idempotent: false,
+} as const satisfies Partial<Tool>;
 
 /**
  * `remember`, `recall` and `forget` (agentd-agent(7), "Memory"). The owner of the memories comes from the context of
@@ -55,8 +73,8 @@ interface Described {
 
 function memoryTool(source: ToolSourceInfo, { name, effect, description, argument, call }: Described): Tool {
   return {
+    ...BUILT_IN,
     name,
-    title: null,
     description,
     parameters: {
       type: 'object',
@@ -67,31 +85,23 @@ function memoryTool(source: ToolSourceInfo, { name, effect, description, argumen
     source,
     effect,
     credentials: 'none',
-    confirm: 'never',
-    summary: null,
-    public: 'all',
-    bind: {},
-    hide: [],
     idempotent: true,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
     async send(args, { context }) {
       const memory = context?.memory;
       if (!memory)
-        return failed('memory_of_nobody', 'Nothing is remembered here: it is not known who is asking.');
+        return refuseToSend('memory_of_nobody', 'Nothing is remembered here: it is not known who is asking.');
       const answer = await call(memory, String(args[argument.name]));
       if (answer.outcome === 'done') return { outcome: 'answered', status: null, result: answer.result };
-      return failed(`memory_${answer.outcome}`, answer.message);
+      return refuseToSend(`memory_${answer.outcome}`, answer.message);
     },
   };
-}
-
-function failed(reason: string, message: string): Sent {
-  return { outcome: 'failed', reached: false, reason, message };
 }
 
 /** The tool that shows people what was done in their name (agentd-agent(7), "Journal"). */
 export function createMyActions(source: ToolSourceInfo): Tool {
   return {
+    ...BUILT_IN,
     name: 'my_actions',
     title: 'What was done for me',
     description:
@@ -100,12 +110,6 @@ export function createMyActions(source: ToolSourceInfo): Tool {
     source,
     effect: 'read',
     credentials: 'none',
-    confirm: 'never',
-    summary: null,
-    public: 'all',
-    bind: {},
-    hide: [],
-    idempotent: false,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
     send: listOwn,
   };
@@ -121,7 +125,6 @@ async function listOwn(_args: ToolArguments, { context }: ToolCall): Promise<Sen
     return { outcome: 'answered', status: null, result: { actions } };
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
-    const message = 'The list cannot be read at the moment.';
-    return { outcome: 'failed', reached: false, reason: 'store_unavailable', message };
+    return refuseToSend('store_unavailable', 'The list cannot be read at the moment.');
   }
 }

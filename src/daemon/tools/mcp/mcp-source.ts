@@ -5,16 +5,15 @@ import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { maskSecrets } from '../downstream/client.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
-import type { McpEntry, ToolEntry } from '../source-entry.ts';
-import type {
-  CredentialPolicy,
-  Effect,
-  Sent,
-  SourceState,
-  Tool,
-  ToolCall,
-  ToolSource,
-  ToolSourceInfo,
+import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
+import {
+  refuseToSend,
+  type Sent,
+  type SourceState,
+  type Tool,
+  type ToolCall,
+  type ToolSource,
+  type ToolSourceInfo,
 } from '../tool.ts';
 import { toolNames } from '../tool-names.ts';
 import { type CalledTool, Connector, type ListedTool, type McpConnection } from './connection.ts';
@@ -244,7 +243,6 @@ export class McpSource implements ToolSource {
     const { name, entry } = configured;
     const made = toolParameters(definition.schema, entry.bind ?? {});
     if ('unusable' in made) return { because: made.unusable };
-    const effect = entry.effect ?? 'write';
     const { title, description, digest } = definition;
     const { timeout_seconds } = this.#entry;
     return {
@@ -253,13 +251,7 @@ export class McpSource implements ToolSource {
       description: description === '' ? (title ?? name) : description,
       parameters: made.parameters,
       source: this.info,
-      effect,
-      credentials: policyOf(this.#entry, entry, effect),
-      confirm: entry.confirm ?? (effect === 'write' ? 'always' : 'never'),
-      summary: entry.summary ?? null,
-      public: entry.public ?? [],
-      bind: entry.bind ?? {},
-      hide: entry.hide ?? [],
+      ...readPolicy(this.#entry, entry, entry.effect ?? 'write', false),
       idempotent: entry.idempotent ?? false,
       digest,
       ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),
@@ -287,9 +279,12 @@ export class McpSource implements ToolSource {
       // Checked only after the call has its connection, because the tools may have been listed again while the call
       // waited for that connection.
       if (!(await this.#link.isCurrent([call.signal, connection.ended])))
-        return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
+        return refuseToSend(
+          'tool_changing',
+          'The server has changed its tools, and has not described them yet.',
+        );
       if (configured.tool === null || configured.definition?.digest !== digest)
-        return failed('tool_withdrawn', 'The tool is no longer available.');
+        return refuseToSend('tool_withdrawn', 'The tool is no longer available.');
       progress.begun = true;
       try {
         return sentOf(
@@ -349,20 +344,6 @@ function sentOf({ result, needs }: CalledTool): Sent {
     ...(needs.length === 0 ? {} : { needs }),
     ...(result.isError === true ? { is_error: true } : {}),
   };
-}
-
-function failed(reason: string, message: string): Sent {
-  return { outcome: 'failed', reached: false, reason, message };
-}
-
-/**
- * The policy of a tool: the tool's own policy or, if it has none, the policy of the source. If the source has
- * `user-or-default`, writes use `user`.
- */
-function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
-  if (tool.credentials !== undefined) return tool.credentials;
-  if (source.credentials === 'user-or-default' && effect === 'write') return 'user';
-  return source.credentials ?? 'none';
 }
 
 /**

@@ -7,40 +7,12 @@ import { type Refusal, unfit } from '../../channels/modules/refusal.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
 import { validatorOf } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
-import type { JsonSchema, SourceState, Tool, ToolSource, ToolSourceInfo } from '../tool.ts';
+import type { JsonSchema, Tool, ToolSourceInfo } from '../tool.ts';
 import { moduleTool } from './module-tool.ts';
 
 const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), "Modules")';
-const FINE: SourceState = { status: 'ok', detail: null, withheld: [] };
-
-/** The tools of a module that the operator wrote. */
-export class ModuleSource implements ToolSource {
-  readonly info: ToolSourceInfo;
-  readonly #entry: ModuleEntry;
-  #tools: readonly Tool[] = [];
-
-  constructor(entry: ModuleEntry, info: ToolSourceInfo) {
-    this.#entry = entry;
-    this.info = info;
-  }
-
-  async start(): Promise<void> {
-    this.#tools = await loadModuleTools(this.#entry, this.info);
-  }
-
-  list(): readonly Tool[] {
-    return this.#tools;
-  }
-
-  state(): SourceState {
-    return FINE;
-  }
-
-  async stop(): Promise<void> {}
-}
-
-/** Loads the module and checks all of its tools. @throws ConfigurationError with all problems of the module. */
-async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
+/** The tools of a module that the operator wrote, all of them checked. @throws ConfigurationError with all problems of the module. */
+export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
   const located = await locate(entry);
   if (!located.found) throw new ConfigurationError([problemOf(entry, located.problem, located.right)]);
   provideContracts();

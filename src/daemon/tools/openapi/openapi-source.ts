@@ -3,7 +3,7 @@ import { ConfigurationError, type SettingProblem } from '../../settings/problem.
 import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
 import { checkSchema } from '../schema/compile-schema.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
-import type { SourceState, Tool, ToolSource, ToolSourceInfo } from '../tool.ts';
+import type { Tool, ToolSourceInfo } from '../tool.ts';
 import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import {
@@ -20,33 +20,12 @@ import { type Operation, readOperation } from './read-operation.ts';
 
 /**
  * The tools of an OpenAPI document: one for each of its operations that the entry lists (agentd-agent(7), "OpenAPI").
- * The document is read once.
+ * @throws ConfigurationError with all problems of the document.
  */
-export class OpenApiSource implements ToolSource {
-  readonly info: ToolSourceInfo;
-  readonly #entry: OpenApiEntry;
-  #tools: readonly Tool[] = [];
-
-  constructor(entry: OpenApiEntry, info: ToolSourceInfo) {
-    this.#entry = entry;
-    this.info = info;
-  }
-
-  async start(): Promise<void> {
-    const { tools, problems } = await readOpenApiTools(this.#entry, this.info);
-    if (problems.length > 0) throw new ConfigurationError(problems);
-    this.#tools = tools;
-  }
-
-  list(): readonly Tool[] {
-    return this.#tools;
-  }
-
-  state(): SourceState {
-    return { status: 'ok', detail: null, withheld: [] };
-  }
-
-  async stop(): Promise<void> {}
+export async function loadOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
+  const { tools, problems } = await readOpenApiTools(entry, info);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return tools;
 }
 
 export interface ReadTools {

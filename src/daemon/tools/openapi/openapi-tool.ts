@@ -1,13 +1,13 @@
-import type { OpenApiEntry, ToolEntry } from '../source-entry.ts';
-import type {
-  CredentialPolicy,
-  Effect,
-  JsonSchema,
-  Sent,
-  Tool,
-  ToolArguments,
-  ToolCall,
-  ToolSourceInfo,
+import { type OpenApiEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
+import {
+  type Effect,
+  type JsonSchema,
+  refuseToSend,
+  type Sent,
+  type Tool,
+  type ToolArguments,
+  type ToolCall,
+  type ToolSourceInfo,
 } from '../tool.ts';
 import { toolName } from '../tool-names.ts';
 import { buildRequest } from './build-request.ts';
@@ -34,13 +34,7 @@ export function openApiTool(
     description: describe(found, title),
     parameters,
     source: info,
-    effect,
-    credentials: told.credentials ?? credentialsOf(entry, effect, info),
-    confirm: told.confirm ?? (effect === 'write' ? 'always' : 'never'),
-    summary: told.summary ?? null,
-    public: told.public ?? [],
-    bind: told.bind ?? {},
-    hide: told.hide ?? [],
+    ...readPolicy(entry, told, effect, info.target?.is_api === true),
     idempotent: told.idempotent === true || header !== null,
     unusable(args) {
       const built = buildRequest(operation, args);
@@ -59,20 +53,6 @@ function effectOf({ method }: FoundOperation): Effect {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
-/**
- * The policy of the entry, in which `user-or-default` means `user` for writes. If the entry has no policy: the default
- * for the effect if the source has the origin of the API, otherwise `none`.
- */
-function credentialsOf(
-  { credentials }: OpenApiEntry,
-  effect: Effect,
-  info: ToolSourceInfo,
-): CredentialPolicy {
-  const byEffect = effect === 'write' ? 'user' : 'user-or-default';
-  if (credentials !== undefined) return credentials === 'user-or-default' ? byEffect : credentials;
-  return info.target?.is_api === true ? byEffect : 'none';
-}
-
 function describe(found: FoundOperation, title: string | null): string {
   const description = found.node.text('description');
   const texts = [...new Set([title, description])].filter((text) => text !== null);
@@ -87,8 +67,7 @@ async function send(
   { client, idempotency_key }: ToolCall,
 ): Promise<Sent> {
   const built = buildRequest(operation, args);
-  if (!built.ok)
-    return { outcome: 'failed', reached: false, reason: 'invalid_arguments', message: built.message };
+  if (!built.ok) return refuseToSend('invalid_arguments', built.message);
   const { request } = built;
   const key =
     idempotency_header !== null && idempotency_key !== null ? { [idempotency_header]: idempotency_key } : {};

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import type { ToolAnswer, ToolContext } from '../../../../src/daemon/agent/agent.ts';
 import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
-import { ModuleSource } from '../../../../src/daemon/tools/modules/module-source.ts';
+import { loadModuleTools } from '../../../../src/daemon/tools/modules/module-source.ts';
 import type { ModuleEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { ALICE, FakeApi, signToken } from '../../../support/fake-api.ts';
@@ -33,9 +33,7 @@ async function toolsOf(code: string, api_base_url: string | undefined = api.url)
   const module = `./tool-${++written}.ts`;
   await writeFile(join(folder, module), code);
   const entry: ModuleEntry = { kind: 'module', place: 'tools[0] (agentd.yaml, line 3)', module, folder };
-  const source = new ModuleSource(entry, describeSource(entry, api_base_url));
-  await source.start();
-  return source.list();
+  return loadModuleTools(entry, describeSource(entry, api_base_url));
 }
 
 async function problemsOf(code: string): Promise<string[]> {
@@ -135,16 +133,16 @@ describe('loading a module of tools', () => {
 
   test('reports a missing file as a configuration error', async () => {
     const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: './none.ts', folder };
-    const source = new ModuleSource(entry, describeSource(entry, undefined));
-    await expect(source.start()).rejects.toThrow(
+    await expect(loadModuleTools(entry, describeSource(entry, undefined))).rejects.toThrow(
       `names a file that does not exist: ${join(folder, 'none.ts')}`,
     );
   });
 
   test('reports a package that is not installed as a configuration error', async () => {
     const entry: ModuleEntry = { kind: 'module', place: 'tools[1]', module: 'none-such', folder };
-    const source = new ModuleSource(entry, describeSource(entry, undefined));
-    await expect(source.start()).rejects.toThrow('names the package none-such, which is not installed');
+    await expect(loadModuleTools(entry, describeSource(entry, undefined))).rejects.toThrow(
+      'names the package none-such, which is not installed',
+    );
   });
 });
 

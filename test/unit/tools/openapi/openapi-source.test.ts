@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
-import { OpenApiSource } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
+import { loadOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
+import { fixedSource } from '../../../../src/daemon/tools/registry.ts';
 import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
 import { API, documentOf, entryOf, problemsOf, readEntry, toolsOf } from '../../../support/openapi.ts';
 
@@ -107,7 +108,7 @@ describe('the operations of a document', () => {
   it('are offered only after the source has started, with the source record of the daemon', async () => {
     const entry = entryOf(SHOP, { listOrders: { public: ['id'], bind: {} } });
     const info = describeSource(entry, API);
-    const source = new OpenApiSource(entry, info);
+    const source = fixedSource(info, () => loadOpenApiTools(entry, info));
     expect(source.list()).toEqual([]);
     await source.start();
     expect(source.list()).toMatchObject([{ name: 'shop_listOrders', public: ['id'] }]);
