@@ -3,11 +3,10 @@ import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
 import { showPages } from './answer.ts';
 import { unbindParameters } from './bind-parameters.ts';
 import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
-import type { CallToConfirm } from './confirmation/desk.ts';
 import { endAttempt, prepareCall, sendAttempt, startAttempt, type ToolRun } from './perform-call.ts';
 import { checkRead } from './schema/check-arguments.ts';
 import { canonicalJson, readArguments } from './schema/read-arguments.ts';
-import type { Tool, ToolArguments } from './tool.ts';
+import type { CompleteCall, Tool, ToolArguments } from './tool.ts';
 
 /**
  * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls is
@@ -56,7 +55,7 @@ export type Executed =
    * The person's sign-in fills in other arguments than those that the person saw. Nothing was made. `call`: the call
    * that would be made now; null if a claim is missing.
    */
-  | { outcome: 'changed'; call: CallToConfirm | null };
+  | { outcome: 'changed'; call: CompleteCall | null };
 
 /**
  * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
@@ -164,7 +163,7 @@ const WAITS = 'waits_for_confirmation';
 const UNKNOWN =
   'The outcome of an earlier attempt at this call is not known, so the call was not repeated. Tell the person.';
 
-async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
+async function ask(call: CompleteCall, run: ToolRun): Promise<CallOutcome> {
   if (!run.confirmation)
     return refusal(
       'cannot_be_confirmed',

@@ -16,8 +16,8 @@ import {
   chooseCredentials,
 } from './choose-credential.ts';
 import type { ConfirmationDesk } from './confirmation/desk.ts';
-import type { CallJournal, JournaledCall, JournaledWrite, WriteOutcome } from './journal/turn-journal.ts';
-import type { PersonClaims, Sent, Tool, ToolArguments, ToolAudience } from './tool.ts';
+import type { CallJournal, JournaledWrite, WriteOutcome } from './journal/turn-journal.ts';
+import type { CompleteCall, PersonClaims, Sent, Tool, ToolArguments, ToolAudience } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
 export interface ToolProgress {
@@ -44,7 +44,7 @@ export interface ToolRun extends CallContext {
   /** Null if writes are not recorded, for example in tests. */
   journal: CallJournal | null;
   /** Null if nobody can be asked. Then calls that need a confirmation are not made. */
-  confirmation: ConfirmationDesk | null;
+  confirmation: Pick<ConfirmationDesk, 'ask'> | null;
   /** Shows a page at the end of the reply. Null if nobody can be shown one. */
   showPage: ((page: ServerPage) => void) | null;
 }
@@ -192,7 +192,7 @@ export interface Attempt extends JournaledWrite {
 export async function startAttempt(
   journal: CallJournal,
   write: Attempt,
-  call: JournaledCall,
+  call: CompleteCall,
   { log }: ToolRun,
 ): Promise<CallOutcome | null> {
   try {

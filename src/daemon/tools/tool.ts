@@ -19,6 +19,12 @@ export type Effect = 'read' | 'write';
 /** The arguments of a call, checked against the tool's schema. */
 export type ToolArguments = Readonly<Record<string, unknown>>;
 
+/** A call with all of its arguments, including the bound ones. */
+export interface CompleteCall {
+  readonly tool: Tool;
+  readonly args: ToolArguments;
+}
+
 /** JSON Schema of an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -56,7 +56,7 @@ function scene({
       if (finish) throw finish;
     },
   };
-  const confirmation: ConfirmationDesk = {
+  const confirmation: Pick<ConfirmationDesk, 'ask'> = {
     async ask({ args }) {
       events.push(['ask', args]);
       return asked ?? { outcome: 'waits' };

@@ -1,6 +1,6 @@
 import { idBeside } from '../../store/id-beside.ts';
 import { randomSuffix } from '../../time/clock.ts';
-import { Desk } from '../../tools/confirmation/desk.ts';
+import { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
 import { confirmerOf } from '../../tools/confirmation/judge-answer.ts';
 import { plainQuestion, questionText } from '../../tools/confirmation/question.ts';
 import { turnKey } from '../keys.ts';
@@ -9,7 +9,7 @@ import type { AskedQuestion, Runnable } from '../turn.ts';
 import type { ReplyText } from './reply-text.ts';
 
 /** The desk of this turn. It keeps the tool call that the person must confirm. */
-export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 'store'>): Desk {
+export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 'store'>): ConfirmationDesk {
   const { principal, session_tag, session, message, still_waits } = turn;
   const asking = {
     confirmer: confirmerOf(turn),
@@ -22,13 +22,13 @@ export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 
     person: principal.person,
     turn_key: turnKey(turn),
   };
-  return new Desk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
+  return new ConfirmationDesk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
 }
 
 /** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
 export function askAtEnd(
   reply: ReplyText,
-  { kept }: Pick<Desk, 'kept'>,
+  { kept }: Pick<ConfirmationDesk, 'kept'>,
   { texts }: Runnable,
 ): AskedQuestion | null {
   if (kept === null) return null;

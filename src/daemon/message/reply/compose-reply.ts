@@ -3,7 +3,7 @@ import { StoreUnavailable } from '../../errors.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
-import type { Desk } from '../../tools/confirmation/desk.ts';
+import type { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
 import { escapeMarkdown } from '../../tools/confirmation/question.ts';
 import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
@@ -155,7 +155,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
  * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
  * arguments, if there is a call that can be made.
  */
-function askAnew(turn: Runnable, desk: Desk, summary: string, line: StepLine): Composed {
+function askAnew(turn: Runnable, desk: ConfirmationDesk, summary: string, line: StepLine): Composed {
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));

@@ -4,7 +4,7 @@ import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
 import { writingsOf } from '../../linking/link-ids.ts';
 import type { OwnActions } from '../../store/actions.ts';
-import type { Desk } from '../../tools/confirmation/desk.ts';
+import type { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
 import { ownJournal } from '../../tools/journal/own-journal.ts';
 import { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';
@@ -105,7 +105,7 @@ export function toolRunOf(
     confirmation,
     journal,
     showPage,
-  }: Pick<ToolRun, 'showPage'> & { confirmation: Desk; journal: TurnJournal },
+  }: Pick<ToolRun, 'showPage'> & { confirmation: ConfirmationDesk; journal: TurnJournal },
 ): ToolRun {
   return {
     context,

@@ -3,23 +3,8 @@ import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { NewPendingAction } from '../../store/actions.ts';
 import { closeActionText } from '../journal/action-record.ts';
-import type { Tool, ToolArguments } from '../tool.ts';
+import type { CompleteCall, Tool, ToolArguments } from '../tool.ts';
 import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } from './question.ts';
-
-/** Stores calls until the person confirms them (agentd-agent(7), "Confirmation"). */
-export interface ConfirmationDesk {
-  /**
-   * Makes this call the pending action of the session and principal. The action is stored with the turn, whose reply
-   * asks the person to confirm it.
-   */
-  ask(call: CallToConfirm): Promise<Asked>;
-}
-
-export interface CallToConfirm {
-  tool: Tool;
-  /** All arguments, including the bound ones. */
-  args: ToolArguments;
-}
 
 export type Asked =
   | { outcome: 'waits' }
@@ -51,7 +36,7 @@ export interface KeptCall {
  * Keeps the tool call of a turn that the person must confirm. There is at most one (agentd-agent(7), "Confirmation").
  * Nothing is stored here: the action is stored together with the reply that asks about it.
  */
-export class Desk implements ConfirmationDesk {
+export class ConfirmationDesk {
   readonly #turn: AskingTurn;
   readonly #seal: Seal;
   readonly #makeId: () => string;
@@ -69,7 +54,11 @@ export class Desk implements ConfirmationDesk {
     return this.#kept;
   }
 
-  async ask({ tool, args }: CallToConfirm): Promise<Asked> {
+  /**
+   * Makes this call the pending action of the session and principal. The action is stored with the turn, whose reply
+   * asks the person to confirm it.
+   */
+  async ask({ tool, args }: CompleteCall): Promise<Asked> {
     const { confirmer, still_waits } = this.#turn;
     if (confirmer === null)
       return refused(

@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts';
 import { visible } from '../confirmation/plain-value.ts';
 import { questionLine, questionOf } from '../confirmation/question.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
-import type { Tool, ToolArguments } from '../tool.ts';
+import type { CompleteCall } from '../tool.ts';
 import { closeActionText, openActionText, recordedSummary } from './action-record.ts';
 
 /** A write, as it is identified in the journal. */
@@ -24,13 +24,6 @@ export interface JournaledWrite {
   readonly action_id: string;
   /** Sent as the idempotency key; each attempt has the same key. */
   readonly key: string;
-}
-
-/** A call of a tool that writes. */
-export interface JournaledCall {
-  readonly tool: Tool;
-  /** The arguments that are sent, including the bound ones. */
-  readonly args: ToolArguments;
 }
 
 /** What the journal knows about a write before it is made (agentd-agent(7), "Journal"). */
@@ -57,12 +50,12 @@ export interface WriteOutcome {
 /** The journal of one run, as the policy of calls uses it. */
 export interface CallJournal {
   /** Called once for each write of a run, in the order of the calls, because equal calls are numbered in this order. */
-  known(call: JournaledCall): Promise<KnownWrite>;
+  known(call: CompleteCall): Promise<KnownWrite>;
   /**
    * Records that a write is about to be sent. The record is durable when this resolves. `again`: the outcome was
    * unknown, and the write is sent once more. `lost`: another run of the message has begun, so nothing may be sent.
    */
-  start(write: JournaledWrite, call: JournaledCall & { again: boolean }): Promise<'started' | 'lost'>;
+  start(write: JournaledWrite, call: CompleteCall & { again: boolean }): Promise<'started' | 'lost'>;
   /** Records the outcome of a write. The record is durable when this resolves. */
   finish(write: JournaledWrite, outcome: WriteOutcome): Promise<void>;
 }
@@ -149,7 +142,7 @@ export class TurnJournal implements CallJournal {
     return this.written.filter(isUnknown);
   }
 
-  async known(call: JournaledCall): Promise<KnownWrite> {
+  async known(call: CompleteCall): Promise<KnownWrite> {
     const action_id = this.#numbered(call);
     const write = { action_id, key: action_id };
     const found = this.#known.writes.get(action_id);
@@ -161,7 +154,7 @@ export class TurnJournal implements CallJournal {
 
   async start(
     { action_id }: JournaledWrite,
-    { again, ...call }: JournaledCall & { again: boolean },
+    { again, ...call }: CompleteCall & { again: boolean },
   ): Promise<'started' | 'lost'> {
     const found = this.#known.writes.get(action_id);
     if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
@@ -259,7 +252,7 @@ export class TurnJournal implements CallJournal {
    * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. If the last
    * identical call has an unknown outcome, this call counts as a repeat of that call, and gets the same key.
    */
-  #numbered({ tool, args }: JournaledCall): string {
+  #numbered({ tool, args }: CompleteCall): string {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);
     const last = this.#known.numbers.get(call);
     if (last !== undefined) {
@@ -278,7 +271,7 @@ export class TurnJournal implements CallJournal {
     );
   }
 
-  #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {
+  #newAction(action_id: string, { tool, args }: CompleteCall, summary: string): NewAction {
     const { turn_key, claims, session_id, platform, user_id, alias_id, person } = this.#run;
     const { seal } = this.#parts;
     return {
@@ -363,7 +356,7 @@ function failure(message: string): ToolAnswer {
 }
 
 /** A description of a write on one line of plain text, as in the question that asks for its confirmation. */
-export function summaryOf({ tool, args }: JournaledCall): string {
+export function summaryOf({ tool, args }: CompleteCall): string {
   const question = questionOf(tool, args);
   // Arguments that are too long for a question are left out here. The record of the action contains them.
   return maskTokens(question ? questionLine(question) : visible(tool.title ?? tool.name));
