@@ -42,7 +42,7 @@ export function requestedWait(failure: unknown): number {
 }
 
 /** A write that was made for the sender of a message. */
-export interface OwnAction {
+interface OwnAction {
   /** ISO 8601. */
   time: string;
   /** One line of plain text. */

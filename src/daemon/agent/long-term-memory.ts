@@ -36,14 +36,14 @@ const RECALLED_MAX = 20;
 /** Maximum number of memories that one `forget` deletes. A query that matches more of them is probably a mistake. */
 const FORGOTTEN_MAX = 20;
 
-export interface MemoryServices {
+interface MemoryServices {
   memories: MemoryStore;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn'>;
 }
 
 /** A run of the agent, as far as memory needs to know it. */
-export interface RememberingRun {
+interface RememberingRun {
   owner: MemoryOwner;
   turn_id: string;
   request_id: string;

@@ -160,7 +160,7 @@ export interface ServerPage {
 }
 
 /** What a server needs, in words for the agent. */
-export function needsInWords(needs: readonly Need[]): string {
+function needsInWords(needs: readonly Need[]): string {
   const words = needs
     .map(({ message }) => message.replace(/[.\s]+$/, ''))
     .filter((message) => message !== '');
@@ -171,7 +171,7 @@ export function needsInWords(needs: readonly Need[]): string {
  * The pages that may be shown. What a person does on a page counts for whom the server takes the person to be. A server
  * that does not get the person's credential would take all people for one.
  */
-export function pagesOf(
+function pagesOf(
   { name: source }: ToolSourceInfo,
   needs: readonly Need[],
   { isPersonal, mask }: { isPersonal: boolean; mask: (text: string) => string },

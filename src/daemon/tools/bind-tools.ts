@@ -266,7 +266,7 @@ export const MAX_CALLS = 20;
 const MAX_EQUAL_CALLS = 2;
 
 /** Counts the calls of one run: all calls, and equal calls. */
-export class CallCounter {
+class CallCounter {
   #calls = 0;
   readonly #equal = new Map<string, number>();
   readonly #givenUp = new Set<string>();

@@ -15,7 +15,7 @@ import type { CredentialsUsed, SourceTarget, Tool, ToolClient, ToolResponse } fr
 import type { ToolAccess } from './tool-access.ts';
 
 /** The call for which a client is opened. */
-export interface ClientCall {
+interface ClientCall {
   signal: AbortSignal;
   trace: TraceWriter;
   log: Pick<Log, 'warn'>;

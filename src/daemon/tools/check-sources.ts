@@ -10,7 +10,7 @@ import { toolWarnings } from './tool-size.ts';
 
 type Named = Pick<Tool, 'name' | 'source'>;
 
-export interface CheckedSources {
+interface CheckedSources {
   problems: SettingProblem[];
   /** Sentences about tools that can be used, but are too much for many models. */
   warnings: string[];

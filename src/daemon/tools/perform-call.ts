@@ -55,7 +55,7 @@ export interface ToolRun extends CallContext {
  */
 export const CALL_TIMEOUT_MS = 120_000;
 
-export interface CallContext {
+interface CallContext {
   /** Whom the call acts for. Null: for nobody, so that it uses default credentials. */
   context: RequestContext | null;
   clock: AlarmClock;
@@ -68,7 +68,7 @@ export interface CallContext {
 }
 
 /** A call with all of its arguments and its credential. */
-export interface PreparedCall {
+interface PreparedCall {
   tool: Tool;
   args: ToolArguments;
   person: PersonClaims | null;
@@ -103,7 +103,7 @@ export async function prepareCall(
 }
 
 /** Sends a call within its time limit. Rejects only if the signal of the run aborts. */
-export async function performCall(
+async function performCall(
   prepared: PreparedCall,
   idempotency_key: string | null,
   context: CallContext,

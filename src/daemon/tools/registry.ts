@@ -13,7 +13,7 @@ import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import { findSameNames } from './tool-names.ts';
 
-export interface RegistryParts {
+interface RegistryParts {
   access: ToolAccess;
   log: Pick<Log, 'warn'>;
 }

@@ -48,7 +48,7 @@ const MAX_NAMED = 3;
 /** The argument whose members are told one by one: the body of an operation. */
 const BODY = 'body';
 
-export interface ArgumentSize {
+interface ArgumentSize {
   /** For example `id` or `body.note`. */
   readonly name: string;
   /** About how many tokens its schema has, with all definitions that it uses. Other arguments may use them, too. */

@@ -158,7 +158,7 @@ const TAGS = ['think', 'thinking'];
  * summaries. It ends with its tag or, if the tag is missing, with the text: a lost answer is better than one that shows
  * the reasoning.
  */
-export function hideReasoning(model: Model): Model {
+function hideReasoning(model: Model): Model {
   return wrapLanguageModel({
     model,
     middleware: TAGS.map((tagName) => extractReasoningMiddleware({ tagName })),
@@ -172,7 +172,7 @@ export function hideReasoning(model: Model): Model {
  * @param asked the body of the request
  * @returns a stream if the response is a whole completion as JSON, otherwise a response with the same content
  */
-export async function streamOfCompletion(response: Response, asked: unknown): Promise<Response> {
+async function streamOfCompletion(response: Response, asked: unknown): Promise<Response> {
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
   if (!response.ok || !isJson || !asksForStream(asked)) return response;
   const text = await response.text();

@@ -12,7 +12,7 @@ export type Asked =
   | { outcome: 'refused'; reason: string; message: string };
 
 /** The turn that asks. */
-export interface AskingTurn {
+interface AskingTurn {
   /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
   /** Whether another action of this principal is already waiting in the session. */
@@ -27,7 +27,7 @@ export interface AskingTurn {
 }
 
 /** An action that the reply of the turn asks the person to confirm. */
-export interface KeptCall {
+interface KeptCall {
   action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
   question: Question;
 }

@@ -53,7 +53,7 @@ export interface ToolRequest {
   encoded?: EncodedBody;
 }
 
-export interface DownstreamRequest extends ToolRequest {
+interface DownstreamRequest extends ToolRequest {
   /** The credential; null to send none. */
   token: Secret | null;
   /** Where the credential is sent. Default: as a bearer token. */
@@ -79,7 +79,7 @@ export interface DownstreamResponse {
   headers?: Readonly<Record<string, string>>;
 }
 
-export type DownstreamReason =
+type DownstreamReason =
   | 'timeout'
   | 'unreachable'
   | 'redirect_refused'
@@ -113,7 +113,7 @@ export class DownstreamFailure extends Error {
   }
 }
 
-export interface DownstreamOptions {
+interface DownstreamOptions {
   /** May have a path prefix, which is added to all paths. */
   baseUrl: string;
   /** Timeout of one request, including redirects and reading the answer. */

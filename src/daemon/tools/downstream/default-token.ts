@@ -29,7 +29,7 @@ export interface DefaultToken {
   refused(token: Secret): void;
 }
 
-export type DefaultTokenReason =
+type DefaultTokenReason =
   | 'default_credentials_missing'
   | 'default_credentials_refused'
   | 'default_token_failed';
@@ -45,7 +45,7 @@ export class DefaultTokenFailure extends Error {
   }
 }
 
-export interface DefaultTokenOptions {
+interface DefaultTokenOptions {
   downstream: Downstream;
   email: string | undefined;
   password: Secret | undefined;

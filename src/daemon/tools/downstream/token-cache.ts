@@ -3,7 +3,7 @@ import type { Clock } from '../../time/clock.ts';
 import { unlessAborted } from '../../time/time-limit.ts';
 
 /** A token, and the time until which it is used, ms since the epoch. */
-export interface CachedToken {
+interface CachedToken {
   token: Secret;
   use_until: number;
 }

@@ -58,7 +58,7 @@ export class TokenExchangeFailure extends Error {
   }
 }
 
-export interface TokenExchangeOptions {
+interface TokenExchangeOptions {
   clock: Clock;
   timeoutMs: number;
   observer?: Pick<Observer, 'downstreamEnded'>;

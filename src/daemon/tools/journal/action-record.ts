@@ -2,7 +2,7 @@ import type { Seal } from '../../identity/seal.ts';
 import type { Action, ActionState } from '../../store/actions.ts';
 
 /** The texts of an action that are sealed. */
-export type ActionText = 'args' | 'summary' | 'answer';
+type ActionText = 'args' | 'summary' | 'answer';
 
 /** The record that a sealed text of an action is bound to: the id of the action and the name of the field. */
 export function actionTextRecord(action_id: string, field: ActionText): string {

@@ -9,7 +9,7 @@ const LISTED_MS = 90 * 24 * 60 * 60 * 1000;
 /** Maximum number of actions in the list. */
 const LISTED_MAX = 100;
 
-export interface OwnJournalParts {
+interface OwnJournalParts {
   store: { actions: Pick<ActionStore, 'list'> };
   seal: Seal;
   clock: Clock;

@@ -77,7 +77,7 @@ export interface JournaledRun {
   person: PersonKey | null;
 }
 
-export interface JournalParts {
+interface JournalParts {
   actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
   lieTogether: Store['lieTogether'];
   seal: Seal;
@@ -296,7 +296,7 @@ function hashOf(text: string): string {
 }
 
 /** A write of a turn, as a run of the turn knows it. */
-export interface TurnWrite {
+interface TurnWrite {
   readonly action_id: string;
   readonly tool: string;
   /** The summary, on one line of plain text. */
@@ -317,7 +317,7 @@ export interface TurnWrite {
 }
 
 /** A write that an earlier run of the turn recorded. */
-export function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): TurnWrite {
+function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): TurnWrite {
   const answer = openActionText(seal, action, 'answer');
   return {
     action_id: action.action_id,
@@ -342,7 +342,7 @@ export function isUnknown({ state }: Pick<TurnWrite, 'state'>): boolean {
 }
 
 /** The answer for an agent that makes the same write again. */
-export function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer {
+function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer {
   if (!is_shown)
     return failure('An earlier run of this message made this call for somebody else. It was not made again.');
   if (answer) return answer;

@@ -11,7 +11,7 @@ import { printable } from '../../texts/printable.ts';
 import type { AlarmClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import type { Need } from '../tool.ts';
-import { McpFailure, McpSessionGone, McpStatus } from './failure.ts';
+import { McpFailure, McpStatus } from './failure.ts';
 import { needsOfError } from './read-result.ts';
 import { isStateless, type McpTransport } from './transport.ts';
 import { WatchedTransport } from './watched-transport.ts';
@@ -34,7 +34,7 @@ export interface CalledTool {
   readonly needs: readonly Need[];
 }
 
-export interface CallOptions {
+interface CallOptions {
   signal: AbortSignal;
   /** Called when the server reports progress. */
   progressed(): void;
@@ -69,7 +69,7 @@ export interface ConnectionOptions {
 }
 
 /** The server did not answer the question for its versions as any server should, so it may know only older versions. */
-export class VersionsUnknown extends Error {
+class VersionsUnknown extends Error {
   constructor(cause: unknown) {
     super('The server did not answer the question for its versions.', { cause });
     this.name = 'VersionsUnknown';
@@ -80,7 +80,7 @@ export class VersionsUnknown extends Error {
  * Connects to a server. If that fails, the transport is closed.
  * @throws VersionsUnknown
  */
-export async function openConnection(
+async function openConnection(
   transport: McpTransport,
   { clock, signal, toolsChanged, asks }: ConnectionOptions,
 ): Promise<McpConnection> {
@@ -194,8 +194,7 @@ function listenRequest(protocolVersion: string | undefined): JSONRPCMessage {
  * answer.
  */
 function causeOf({ ended }: McpTransport, error: unknown): unknown {
-  if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
-    return error;
+  if (error instanceof McpFailure) return error;
   // An error of the protocol itself, after which the library's client closes the transport.
   if (MCPClientError.isInstance(error) && error.code !== undefined) return error;
   if (ended.aborted) return ended.reason;

@@ -5,7 +5,7 @@ import type { McpEntry } from '../source-entry.ts';
 import type { CredentialsUsed, Sent } from '../tool.ts';
 
 /** Why an MCP server gave no usable answer, as a stable word for the trace. */
-export type McpFailureReason =
+type McpFailureReason =
   | 'mcp_unreachable'
   | 'mcp_timeout'
   | 'mcp_redirect'
@@ -15,6 +15,8 @@ export type McpFailureReason =
   | 'mcp_session_changed'
   | 'mcp_refused'
   | 'mcp_ended'
+  | 'mcp_session_gone'
+  | `http_${number}`
   | TokenExchangeReason;
 
 /** There is no usable answer. `message` is a text for the agent, and `cause` is for the log. */
@@ -36,13 +38,13 @@ export class McpFailure extends Error {
 }
 
 /** The server answered a request with an HTTP status that does not mean success. */
-export class McpStatus extends Error {
+export class McpStatus extends McpFailure {
   readonly status: number;
   /** The body of the answer, cut to a limited length. */
   readonly body: string;
 
   constructor(status: number, body: string) {
-    super(`The server answered with status ${status}.`);
+    super(`http_${status}`, `The server answered with status ${status}.`);
     this.name = 'McpStatus';
     this.status = status;
     this.body = body;
@@ -50,9 +52,9 @@ export class McpStatus extends Error {
 }
 
 /** The server no longer knows the MCP session, so it did not carry out the request. */
-export class McpSessionGone extends Error {
+export class McpSessionGone extends McpFailure {
   constructor() {
-    super('The server has ended the session.');
+    super('mcp_session_gone', 'The server has ended the session.', { reached: false });
     this.name = 'McpSessionGone';
   }
 }
@@ -104,15 +106,11 @@ export function sentFailure(
   { begun, credentials }: { begun: boolean; credentials: CredentialsUsed },
 ): Sent | null {
   if (error instanceof McpStatus) {
-    const { status, body, message } = error;
+    const { status, body } = error;
     const isPersonal = credentials === 'user' || credentials === 'exchange';
     if (status === 401 && isPersonal) return { outcome: 'sign_in_needed' };
-    return begun
-      ? { outcome: 'answered', status, result: body }
-      : { outcome: 'failed', reached: false, reason: `http_${status}`, message };
+    if (begun) return { outcome: 'answered', status, result: body };
   }
-  if (error instanceof McpSessionGone)
-    return { outcome: 'failed', reached: false, reason: 'mcp_session_gone', message: error.message };
   if (error instanceof McpFailure) {
     const { reason, message, reached } = error;
     return { outcome: 'failed', reached: begun && reached, reason, message };

@@ -29,7 +29,7 @@ const MAX_RESUMES = 100;
 const SHORTEST_RETRY_MS = 100;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   url: string;
   /** Sends the requests and adds the headers of the connection. A call can replace it (`HttpTransport.fetch`). */
   fetch: typeof globalThis.fetch;
@@ -351,8 +351,7 @@ function isUnsent(error: unknown): boolean {
 }
 
 function asFailure(error: unknown): Error {
-  if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
-    return error;
+  if (error instanceof McpFailure) return error;
   if (error instanceof TokenExchangeFailure)
     return new McpFailure(error.reason, error.message, { cause: error, reached: false });
   const reached = !isUnsent(error);
@@ -360,7 +359,7 @@ function asFailure(error: unknown): Error {
 }
 
 /** How a stream that has ended can be resumed. */
-export interface Cursor {
+interface Cursor {
   /** Id of the last event; null if no event had one. */
   id: string | null;
   /** How long to wait before, ms, as the server says; null if it says nothing. */

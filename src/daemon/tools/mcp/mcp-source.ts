@@ -351,7 +351,7 @@ function sentOf({ result, needs }: CalledTool): Sent {
  * listing credential, which is never that of a person. After a 401 to a token of this service, it repeats the request
  * once with a new token.
  */
-export function listingFetch(
+function listingFetch(
   { name, headers: fixed, list_credentials }: McpEntry,
   { target }: ToolSourceInfo,
   exchange: Pick<TokenExchange, 'ownToken' | 'refused'>,

@@ -20,7 +20,7 @@ const LOOK_AGAIN_MS = 300_000;
 /** The shortest time between two listings, ms. */
 const LOOK_PAUSE_MS = 1_000;
 
-export interface ServerLinkOptions {
+interface ServerLinkOptions {
   open(hooks: { signal: AbortSignal; toolsChanged: () => void }): Promise<McpConnection>;
   /** Called with the current tools. When it has resolved, the connection is used for calls. */
   listed(tools: readonly ListedTool[]): Promise<void>;

@@ -28,7 +28,7 @@ const LAST_WORDS_MS = 500;
 /** Maximum size of the data that was written to the program and that it has not read yet, bytes. */
 const MAX_UNREAD_BYTES = 4 * MAX_MESSAGE_BYTES;
 
-export interface StdioTransportOptions {
+interface StdioTransportOptions {
   command: readonly [string, ...string[]];
   env: Readonly<Record<string, string>>;
   clock: AlarmClock;
@@ -231,7 +231,7 @@ const MAX_CHARACTERS = 1_000;
  * Logs at `debug` what a program writes to its standard error. Long lines are cut, and lines beyond `MAX_LINES` are
  * left out.
  */
-export function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<Log, 'debug'> }): void {
+function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<Log, 'debug'> }): void {
   let since = clock.now();
   let lines = 0;
   let left_out = 0;

@@ -17,7 +17,7 @@ const SILENCE_MS = 5_000;
 const METHOD_UNKNOWN = -32601;
 
 /** A call of a tool while it is in progress. */
-export interface WatchedCall {
+interface WatchedCall {
   /** Called when the server reports progress of the call. */
   progressed(): void;
   /** What the server needs from the person, as far as it has said so. */

@@ -57,7 +57,7 @@ const MEMBERS = [
 ];
 
 /** All problems with a value that a module exports as a tool. */
-export function checkDefinition(exported: unknown): Refusal[] {
+function checkDefinition(exported: unknown): Refusal[] {
   if (!isObject(exported))
     return [unfit('it', 'an object with name, description, parameters, effect, call', exported)];
   const { name, title, description, parameters, effect, credentials, confirm, summary, idempotent, call } =

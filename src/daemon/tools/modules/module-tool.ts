@@ -151,7 +151,7 @@ const MAX_BODY_BYTES = 8 * 1_048_576;
  * The form that a module sends; undefined if its request has none.
  * @throws TypeError if the request is wrong. It is a defect of the module, so the message is for its author.
  */
-export function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | undefined {
+function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | undefined {
   if ([body, form, multipart].filter((one) => one !== undefined).length > 1)
     throw new TypeError('a request has only one of `body`, `form` and `multipart`');
   const encoded =

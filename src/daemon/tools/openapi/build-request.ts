@@ -10,7 +10,7 @@ import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation, Parameter } from './read-operation.ts';
 
 /** A request with the arguments, or a text that tells the model why there is none. */
-export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
+type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
 
 /**
  * Builds the request for the arguments of a call (agentd-agent(7), "OpenAPI"). The arguments were checked against the
@@ -157,7 +157,7 @@ function headerOf(parameter: Parameter, value: unknown): string {
  * no form for null, for an empty list and for an empty object. An API could take a filter that is missing for all
  * records.
  */
-export function unsendable({ property, style }: Parameter, value: unknown): string | null {
+function unsendable({ property, style }: Parameter, value: unknown): string | null {
   if (style === 'json') return null;
   const kind = emptyPart(value);
   return kind === null ? null : `The argument \`${property}\` cannot ${kind}. Leave that out.`;

@@ -105,7 +105,7 @@ function filePart(
  * @param content_types the media types that the document allows; any if there are none.
  * @throws UnusableArgument
  */
-export function readFileArgument(
+function readFileArgument(
   place: string,
   value: Readonly<Record<string, unknown>>,
   content_types: readonly string[],

@@ -94,7 +94,7 @@ function suggestion(operations: readonly FoundOperation[], key: string): string 
 }
 
 /** A path of a document in its parts. */
-export interface SplitPath {
+interface SplitPath {
   /** The path with its parameters in braces. */
   readonly template: string;
   /** The `name=value` pairs of the query that each request has. */

@@ -21,7 +21,7 @@ export interface Operation {
 }
 
 /** What the entry says about the parameters of an operation. */
-export interface OperationSettings {
+interface OperationSettings {
   /** The headers that are sent without an argument, in lower case. */
   readonly headers: readonly string[];
   /** The cookie that carries the credential; null if none does. */

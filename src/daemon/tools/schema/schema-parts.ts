@@ -2,7 +2,7 @@ import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
 
 /** A schema within another schema. */
-export interface SchemaPart {
+interface SchemaPart {
   readonly schema: JsonSchema;
   /**
    * `same`: applied to the value that the outer schema is applied to. `inner`: applied to a member, an item or the name

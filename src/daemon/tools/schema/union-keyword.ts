@@ -131,7 +131,7 @@ function nameOf(form: unknown, index: number): string {
 }
 
 /** The property that says which form of a union an object has. */
-export interface UnionTag {
+interface UnionTag {
   readonly tag: string;
   /** The values of the property for each form that an object can have, by the index of the form. */
   readonly forms: ReadonlyMap<number, readonly unknown[]>;
@@ -153,7 +153,7 @@ const MAX_DEPTH = 16;
  * Finds the property whose value names the form of an object: in every form that an object can have, the property has a
  * constant or one of a few values, and no value belongs to two forms. Null if there is none.
  */
-export function findTag(forms: readonly unknown[], root: JsonSchema): UnionTag | null {
+function findTag(forms: readonly unknown[], root: JsonSchema): UnionTag | null {
   const references = new SchemaReferences(root);
   const facts = forms.map((form) => factsOf(form, references, 0));
   const objects = [...facts.entries()].filter(([, form]) => form.objects);
