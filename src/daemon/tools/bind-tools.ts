@@ -230,8 +230,7 @@ async function reported(
 }
 
 /**
- * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories
- * (run-taint.ts).
+ * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories.
  */
 async function markedAsForeign(tool: Tool, outcome: CallOutcome, { context }: ToolRun): Promise<CallOutcome> {
   const taint = context?.taint;

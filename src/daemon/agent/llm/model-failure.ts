@@ -13,7 +13,7 @@ import { AgentFailure } from '../agent.ts';
  * first two are temporary. So is `model_broken_stream` if the network broke the stream.
  *
  * The SDK's error contains the whole prompt, so neither the error nor its message is passed on. Only its name, its
- * status and the server's words about the refusal (provider-words.ts) are passed on.
+ * status and the server's words about the refusal are passed on.
  * @param keys API keys of the models
  */
 export function modelFailure(error: unknown, keys: readonly Secret[] = []): AgentFailure {

@@ -43,7 +43,7 @@ export interface ToolRequest {
   query?: readonly (readonly [name: string, value: string])[];
   /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
-  /** Headers of the daemon and of the connection (allowed-header.ts) and fixed headers of the source are refused. */
+  /** Headers of the daemon and of the connection (headers.ts) and fixed headers of the source are refused. */
   headers?: Readonly<Record<string, string>>;
   /** The body, which is sent as JSON. If absent, there is no body. */
   body?: unknown;
@@ -75,7 +75,7 @@ export interface DownstreamResponse {
   status: number;
   /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
   body: unknown;
-  /** The headers that an agent may need (shown-headers.ts), not masked. Absent if there is none. */
+  /** The headers that an agent may need (headers.ts), not masked. Absent if there is none. */
   headers?: Readonly<Record<string, string>>;
 }
 

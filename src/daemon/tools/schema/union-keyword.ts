@@ -20,7 +20,7 @@ export interface FormsError {
 type CodeGeneration = Pick<typeof import('ajv'), '_' | 'Name' | 'stringify'>;
 
 /**
- * The keywords `oneOf` and `anyOf` for Ajv. If a property names the form of an object (find-tag.ts), only that form is
+ * The keywords `oneOf` and `anyOf` for Ajv. If a property names the form of an object, only that form is
  * checked: its errors are the ones to correct, and recursive forms do not multiply. Otherwise the value must fit at
  * least one form, for `oneOf` too: documents call forms exclusive that are not, and the API decides anyway.
  */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { type PersonKey, personKey } from '../../../../src/daemon/identity/identity.ts';
-import { createSeal } from '../../../../src/daemon/identity/seal.ts';
-import { Secret } from '../../../../src/daemon/settings/secret.ts';
-import { chooseCredentials } from '../../../../src/daemon/tools/choose-credential.ts';
-import { collectLog } from '../../../support/log-lines.ts';
-import { contextOf, sessionOf, type TestContext } from '../../../support/request-context.ts';
+import { type PersonKey, personKey } from '../../../src/daemon/identity/identity.ts';
+import { createSeal } from '../../../src/daemon/identity/seal.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { chooseCredentials } from '../../../src/daemon/tools/choose-credential.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const alice = { sub: 'user-1', email: 'alice@example.com', token: 'alices-token', expires_at: NOW + 60_000 };

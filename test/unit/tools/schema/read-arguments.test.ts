@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/daemon/tools/schema/read-arguments.ts';
+import { canonicalJson } from '../../../../src/daemon/tools/schema/read-arguments.ts';
 
 test.each([
   [{ b: 1, a: { d: [{ f: 1, e: 2 }], c: null } }, '{"a":{"c":null,"d":[{"e":2,"f":1}]},"b":1}'],
