@@ -10,9 +10,10 @@ import {
 } from '../agent.ts';
 import { createBuiltin } from '../builtin.ts';
 import { loadInstructions } from '../instructions.ts';
+import { BUILTIN, type ModelSettings } from '../model-servers.ts';
 import { conversation, systemPrompt } from '../prompt.ts';
-import { BUILTIN, type ChosenModels, loadModels, type ModelSettings } from './chosen-models.ts';
 import { BudgetExhausted, meteredModel } from './metered-model.ts';
+import { type ChosenModels, loadModels } from './model.ts';
 import { describeModelError, modelFailure } from './model-failure.ts';
 import { type Models, modelWithFallback, runWithFallback } from './model-fallback.ts';
 import { noteEnding, noteRefusedCall, type RunEnding, rewordRefusedCalls } from './refused-calls.ts';

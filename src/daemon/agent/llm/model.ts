@@ -5,6 +5,7 @@ import { extractReasoningMiddleware, type LanguageModel, wrapLanguageModel } fro
 import { ConfigurationError } from '../../settings/problem.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { misconfigured } from '../agent.ts';
+import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
 import { isOnlyProvider, unmetNeeds } from './provider-needs.ts';
 
 /** A model object; never a bare name, which the SDK would look up at a hosted service. */
@@ -16,15 +17,27 @@ export type CallableModel = ReturnType<typeof wrapLanguageModel>;
 /** The provider of models on the server at AGENT_BASE_URL. */
 export const COMPATIBLE_SERVER = 'server';
 
-/** A model as the settings name it. */
-export interface ModelChoice {
-  /** The names of the settings that name the model and its server, for errors. */
-  settings: { model: string; base_url: string; key: string };
-  /** Whether `base_url` is the address of the first model's server, because the model has no address of its own. */
-  inherits_base_url: boolean;
-  model: string | undefined;
-  base_url: string | undefined;
-  key: Secret | undefined;
+export interface ChosenModels {
+  first: Model;
+  /** Null if there is no fallback, or if it is `builtin`. */
+  fallback: Model | null;
+  /** The API keys of the models. They are never shown, even if a server's answer contains them. */
+  keys: readonly Secret[];
+}
+
+/** The models that the settings name. Rejects with a configuration error that says what to set or install. */
+export async function loadModels(settings: ModelSettings): Promise<ChosenModels> {
+  const { first, fallback } = chooseModels(settings);
+  const loading = [loadModel(first), fallback && loadModel(fallback)] as const;
+  const loaded = await Promise.allSettled(loading);
+  const reasons = loaded.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  const other = reasons.find((reason) => !(reason instanceof ConfigurationError));
+  if (other !== undefined) throw other;
+  // The problems of all models are reported together.
+  const problems = reasons.flatMap((reason) => (reason as ConfigurationError).problems);
+  if (problems.length > 0) throw new ConfigurationError(problems, { cause: reasons[0] });
+  const keys = [settings.AGENT_API_KEY, settings.AGENT_FALLBACK_API_KEY].filter((key) => key !== undefined);
+  return { first: await loading[0], fallback: await loading[1], keys };
 }
 
 /**
@@ -32,10 +45,10 @@ export interface ModelChoice {
  * address, and its name may contain a colon (`llama3:8b`). Otherwise the name is `provider:model`, and the package
  * `@ai-sdk/<provider>` must be installed. Throws a configuration error that says what to set or install.
  */
-export async function loadModel(choice: ModelChoice): Promise<Model> {
-  const { model: name, base_url, settings } = choice;
+async function loadModel(choice: ModelChoice): Promise<Model> {
+  const { model: name, base_url, names } = choice;
   if (name === undefined)
-    throw misconfigured(settings.model, 'is not set', 'the name of a model, or provider:model');
+    throw misconfigured(names.model, 'is not set', 'the name of a model, or provider:model');
   const [, provider, model] = /^([a-z][a-z0-9-]*):(.+)$/.exec(name) ?? [];
   if (base_url !== undefined) {
     if (provider !== undefined && isOnlyProvider(provider)) throw providerAtAddress(name, provider, choice);
@@ -43,9 +56,9 @@ export async function loadModel(choice: ModelChoice): Promise<Model> {
   }
   if (provider === undefined || model === undefined) {
     throw misconfigured(
-      settings.model,
+      names.model,
       `is \`${name}\`, which names no provider`,
-      `provider:model, or ${settings.base_url} set as well`,
+      `provider:model, or ${names.base_url} set as well`,
     );
   }
   return hideReasoning(await fromPackage(provider, model, choice));
@@ -69,29 +82,25 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
 type CreateProvider = (options: { apiKey?: string }) => (model: string) => Model;
 
 /** The error for a model of a provider together with the address of a server, which would be asked instead. */
-function providerAtAddress(
-  name: string,
-  provider: string,
-  { settings, inherits_base_url }: ModelChoice,
-): Error {
-  const address = inherits_base_url ? 'AGENT_BASE_URL' : settings.base_url;
+function providerAtAddress(name: string, provider: string, { names, inherits_base_url }: ModelChoice): Error {
+  const address = inherits_base_url ? 'AGENT_BASE_URL' : names.base_url;
   const instead = inherits_base_url
-    ? `set ${settings.base_url} and ${settings.key} to an OpenAI-compatible server of the provider`
-    : `unset ${settings.base_url}`;
+    ? `set ${names.base_url} and ${names.key} to an OpenAI-compatible server of the provider`
+    : `unset ${names.base_url}`;
   return misconfigured(
-    settings.model,
+    names.model,
     `names the provider \`${provider}\`, but ${address} is set, so the server there would be asked for a model \`${name}\``,
     `the name of a model of that server; or ${instead}`,
   );
 }
 
-async function fromPackage(provider: string, model: string, { key, settings }: ModelChoice): Promise<Model> {
+async function fromPackage(provider: string, model: string, { key, names }: ModelChoice): Promise<Model> {
   const name = `@ai-sdk/${provider}`;
   const unmet = unmetNeeds(provider, `${provider}:${model}`, {
-    setting: settings.key,
+    setting: names.key,
     isSet: key !== undefined,
   });
-  const exports = await importInstalled(name, provider, settings).catch((error: unknown) => {
+  const exports = await importInstalled(name, provider, names).catch((error: unknown) => {
     if (!(error instanceof ConfigurationError)) throw error;
     throw new ConfigurationError([...error.problems, ...unmet], { cause: error });
   });
@@ -102,7 +111,7 @@ async function fromPackage(provider: string, model: string, { key, settings }: M
     Object.entries(exports).find(([one]) => one.toLowerCase() === wanted)?.[1] ?? onlyCreate(exports);
   if (typeof create !== 'function') {
     throw misconfigured(
-      settings.model,
+      names.model,
       `names the package ${name}, which offers no provider`,
       'a provider package of the AI SDK',
     );
@@ -111,7 +120,7 @@ async function fromPackage(provider: string, model: string, { key, settings }: M
     return (create as CreateProvider)(key ? { apiKey: key.reveal() } : {})(model);
   } catch (cause) {
     throw misconfigured(
-      settings.model,
+      names.model,
       `names \`${model}\`, which ${name} does not accept`,
       'a model that the provider has',
       cause,
@@ -131,7 +140,7 @@ function onlyCreate(exports: Record<string, unknown>): unknown {
 async function importInstalled(
   name: string,
   provider: string,
-  settings: ModelChoice['settings'],
+  names: ModelChoice['names'],
 ): Promise<Record<string, unknown>> {
   for (const from of [import.meta.url, pathToFileURL(resolve('package.json')).href]) {
     let path: string;
@@ -144,9 +153,9 @@ async function importInstalled(
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   }
   throw misconfigured(
-    settings.model,
+    names.model,
     `names the provider \`${provider}\`, which is not installed`,
-    `run \`npm install ${name}\`, or set ${settings.base_url} to an OpenAI-compatible server`,
+    `run \`npm install ${name}\`, or set ${names.base_url} to an OpenAI-compatible server`,
   );
 }
 
