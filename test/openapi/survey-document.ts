@@ -9,7 +9,7 @@ import { BODY } from '../../src/daemon/tools/openapi/read-body.ts';
 import { type Operation, readOperation } from '../../src/daemon/tools/openapi/read-operation.ts';
 import { admitTool } from '../../src/daemon/tools/registry.ts';
 import { checkArguments } from '../../src/daemon/tools/schema/check-arguments.ts';
-import { validatorOf } from '../../src/daemon/tools/schema/compile-schema.ts';
+import { compileSchema } from '../../src/daemon/tools/schema/compile-schema.ts';
 import type { OpenApiEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../src/daemon/tools/tool.ts';
 import { toolTokens } from '../../src/daemon/tools/tool-size.ts';
@@ -177,7 +177,7 @@ function heap(): number {
 
 function problemOfSchema(tool: Tool): string | null {
   try {
-    validatorOf(admitTool(tool, tool.source).parameters);
+    compileSchema(admitTool(tool, tool.source).parameters);
     return null;
   } catch (error) {
     return `cannot be compiled: ${String(error).slice(0, 200)}`;

@@ -90,14 +90,14 @@ export interface DescribedTool extends Tool {
 }
 
 export async function describeTool(tool: Tool): Promise<DescribedTool> {
-  const [{ definitionDigest }, { CALL_TIMEOUT_MS }] = await Promise.all([
+  const [{ digestDefinition }, { CALL_TIMEOUT_MS }] = await Promise.all([
     import('../tools/definition-digest.ts'),
     import('../tools/perform-call.ts'),
   ]);
   return {
     ...tool,
     tokens: toolTokens(tool),
-    digest: tool.digest ?? definitionDigest(tool),
+    digest: tool.digest ?? digestDefinition(tool),
     timeout_ms: tool.timeout_ms ?? CALL_TIMEOUT_MS,
   };
 }

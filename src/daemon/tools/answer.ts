@@ -16,14 +16,14 @@ const MAX_HEADERS_BYTES = 4_096;
 type Mask = (text: string) => string;
 
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
-export function answerOf(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
+export function composeAnswer(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
   const headers = sent.outcome === 'answered' ? headersOf(tool, sent, opened, mask) : undefined;
-  const outcome = outcomeOf(tool, sent, opened, mask, MAX_RESULT_BYTES - sizeOf(headers));
+  const outcome = readOutcome(tool, sent, opened, mask, MAX_RESULT_BYTES - sizeOf(headers));
   return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };
 }
 
-function outcomeOf(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max_bytes: number): CallOutcome {
+function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max_bytes: number): CallOutcome {
   switch (sent.outcome) {
     case 'sign_in_needed':
       return {

@@ -3,7 +3,7 @@ import { canonicalJson } from './schema/read-arguments.ts';
 import type { Tool } from './tool.ts';
 
 /** A hash of what the model reads of a tool. */
-export function definitionDigest({
+export function digestDefinition({
   name,
   description,
   parameters,

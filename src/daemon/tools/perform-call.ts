@@ -5,7 +5,7 @@ import type { Log } from '../process/log.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
-import { answerOf, type ServerPage } from './answer.ts';
+import { composeAnswer, type ServerPage } from './answer.ts';
 import { bindParameters } from './bind-parameters.ts';
 import { CallClient, type RequestWatcher } from './call-client.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
@@ -114,12 +114,12 @@ async function performCall(
   try {
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
-      return answerOf(tool, sent, opened);
+      return composeAnswer(tool, sent, opened);
     // Only `fetch` for protocol libraries needs this, because `request` falls back itself.
     const byDefault = { use: 'default', because: 'user_token_refused' } as const;
     note(context, tool, byDefault);
     const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);
-    return answerOf(tool, second.sent, second.opened);
+    return composeAnswer(tool, second.sent, second.opened);
   } catch (err) {
     context.signal.throwIfAborted();
     const written = { state: 'unknown', status: null } as const;

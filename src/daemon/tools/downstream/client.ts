@@ -6,7 +6,7 @@ import { BEARER, type CredentialForm, credentialHeader, credentialValue } from '
 import type { EncodedBody } from './form-body.ts';
 import { shownHeaders } from './headers.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
-import { pathProblem } from './safe-path.ts';
+import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -181,7 +181,7 @@ export function addressOf(
     query,
   }: Pick<ToolRequest, 'path' | 'allow_slash' | 'search' | 'query'>,
 ): URL {
-  const problem = pathProblem(path, allow_slash);
+  const problem = findPathProblem(path, allow_slash);
   if (problem !== null)
     throw new DownstreamFailure('path_refused', `The request was not sent, because its path ${problem}.`, {
       reached: false,

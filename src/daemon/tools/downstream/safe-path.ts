@@ -5,7 +5,7 @@
  *
  * @param allow_slash whether a segment may contain an encoded slash or backslash.
  */
-export function pathProblem(path: string, allow_slash: boolean): string | null {
+export function findPathProblem(path: string, allow_slash: boolean): string | null {
   if (!path.startsWith('/')) return 'does not begin with a slash';
   if (/[\\\s\x00-\x1f]/.test(path)) return 'has a blank, a control character or a backslash';
   const segments = path.slice(1).split('/');

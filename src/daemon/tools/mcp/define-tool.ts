@@ -3,7 +3,7 @@ import { isObject } from '../../../channel/json-object.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { ToolDefinition } from '../../store/tool-digests.ts';
 import { printable } from '../../texts/printable.ts';
-import { validatorOf } from '../schema/compile-schema.ts';
+import { compileSchema } from '../schema/compile-schema.ts';
 import { ExplosiveSchema } from '../schema/examine-schema.ts';
 import { canonicalJson, nestsDeeper } from '../schema/read-arguments.ts';
 import { closeSchema } from '../schema/schema-parts.ts';
@@ -98,7 +98,7 @@ export function toolParameters(
     required: required.filter((name) => !bound.includes(name as string)),
   });
   try {
-    validatorOf(parameters);
+    compileSchema(parameters);
   } catch (error) {
     if (error instanceof ExplosiveSchema) return { unusable: `the schema of its arguments ${error.message}` };
     return { unusable: 'the schema of its arguments is not a valid JSON Schema' };

@@ -5,10 +5,10 @@ import { isPath, type Located, locatePackage, locatePath } from '../../channels/
 import { provideContracts } from '../../channels/modules/provide-contracts.ts';
 import { type Refusal, unfit } from '../../channels/modules/refusal.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
-import { validatorOf } from '../schema/compile-schema.ts';
+import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
 import type { JsonSchema, Tool, ToolSourceInfo } from '../tool.ts';
-import { moduleTool } from './module-tool.ts';
+import { createModuleTool } from './module-tool.ts';
 
 const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), "Modules")';
 /** The tools of a module that the operator wrote, all of them checked. @throws ConfigurationError with all problems of the module. */
@@ -29,7 +29,7 @@ export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo):
   });
   if (exported.length === 0) problems.push(problemOf(entry, 'exports an empty list', WANTED));
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return (exported as ToolDefinition[]).map((definition) => moduleTool(definition, info));
+  return (exported as ToolDefinition[]).map((definition) => createModuleTool(definition, info));
 }
 
 function locate({ module, folder }: ModuleEntry): Promise<Located> {
@@ -117,7 +117,7 @@ function checkParameters(parameters: unknown): Refusal | null {
   if (!isObject(parameters) || parameters.type !== 'object')
     return { problem: '`parameters` is not a schema of an object', right };
   try {
-    validatorOf(parameters as JsonSchema);
+    compileSchema(parameters as JsonSchema);
     return null;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

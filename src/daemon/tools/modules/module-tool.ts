@@ -10,8 +10,8 @@ import type { ToolRequest } from '../downstream/client.ts';
 import {
   type EncodedBody,
   type FormPart,
+  findFormProblem,
   formBody,
-  formProblem,
   multipartBody,
 } from '../downstream/form-body.ts';
 import { isFileLike, readFormFile } from '../downstream/form-file.ts';
@@ -22,7 +22,7 @@ import type { Sent, Tool, ToolCall, ToolClient, ToolResponse, ToolSourceInfo } f
 const MAX_MESSAGE_CHARACTERS = 1_000;
 
 /** The record of a tool that a module exports, with defaults for absent members. */
-export function moduleTool(definition: ToolDefinition, source: ToolSourceInfo): Tool {
+export function createModuleTool(definition: ToolDefinition, source: ToolSourceInfo): Tool {
   const {
     name,
     title = null,
@@ -167,7 +167,7 @@ function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | un
 
 /** A list repeats the name; the members of an object are written as `name[member]`. */
 function pairsOf(place: string, name: string, value: unknown): string[] {
-  const problem = formProblem(place, value);
+  const problem = findFormProblem(place, value);
   if (problem !== null) throw new TypeError(problem);
   const isDeep = Array.isArray(value)
     ? value.some((item) => typeof item === 'object')

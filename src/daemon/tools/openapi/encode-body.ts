@@ -2,8 +2,8 @@ import { isObject } from '../../../channel/json-object.ts';
 import {
   type EncodedBody,
   type FormPart,
+  findFormProblem,
   formBody,
-  formProblem,
   multipartBody,
 } from '../downstream/form-body.ts';
 import { type FormFile, isFileLike, readFormFile } from '../downstream/form-file.ts';
@@ -68,7 +68,7 @@ function checkSpread({ name, style, explode }: ParameterForm, value: unknown, al
 }
 
 function checkComplete(place: string, value: unknown): void {
-  const problem = formProblem(place, value);
+  const problem = findFormProblem(place, value);
   if (problem !== null) throw new UnusableArgument(`The argument ${problem}.`);
 }
 

@@ -15,7 +15,7 @@ import {
   UnreadableDocument,
 } from './document.ts';
 import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-operation.ts';
-import { openApiTool } from './openapi-tool.ts';
+import { createOpenApiTool } from './openapi-tool.ts';
 import { type Operation, readOperation } from './read-operation.ts';
 
 /**
@@ -153,7 +153,7 @@ function readTool(
     });
     problems.push(...unknownParameters(operation, told, place), ...changingReads(operation, told, place));
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
-    const tool = openApiTool(entry, told, operation, { info, parameters });
+    const tool = createOpenApiTool(entry, told, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
     const unknown = unknownInSummary(tool);
     if (unknown !== undefined) {

@@ -18,14 +18,14 @@ import type { Operation } from './read-operation.ts';
 const MAX_DESCRIPTION = 1_024;
 
 /** The tool of one operation that an entry lists. */
-export function openApiTool(
+export function createOpenApiTool(
   entry: OpenApiEntry,
   told: ToolEntry,
   operation: Operation,
   { info, parameters }: { info: ToolSourceInfo; parameters: JsonSchema },
 ): Tool {
   const { found } = operation;
-  const effect = told.effect ?? effectOf(found);
+  const effect = told.effect ?? chooseEffect(found);
   const header = told.idempotency_header ?? null;
   const title = found.node.text('summary');
   return {
@@ -49,7 +49,7 @@ export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperati
 }
 
 /** The effect of an operation whose entry does not say it. */
-function effectOf({ method }: FoundOperation): Effect {
+function chooseEffect({ method }: FoundOperation): Effect {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 

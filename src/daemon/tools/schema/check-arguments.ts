@@ -1,6 +1,6 @@
 import type { JsonSchema, ToolArguments } from '../tool.ts';
-import { dropValidator, type Validator, validatorOf } from './compile-schema.ts';
-import { errorsInWords } from './errors-in-words.ts';
+import { compileSchema, dropValidator, type Validator } from './compile-schema.ts';
+import { describeErrors } from './describe-errors.ts';
 import { CpuTimeExceeded, ExplosiveSchema, withinCpuTime } from './examine-schema.ts';
 import { readArguments } from './read-arguments.ts';
 import { RepeatedName, withOriginalNames } from './safe-names.ts';
@@ -27,12 +27,12 @@ export function checkArguments(schema: JsonSchema, given: unknown): Checked {
 /** Checks arguments that `readArguments` has copied. */
 export function checkRead(schema: JsonSchema, args: ToolArguments): Checked {
   try {
-    const validator = validatorOf(schema);
+    const validator = compileSchema(schema);
     if (limited(validator, () => validator.validate(args)))
       return { ok: true, args: limited(validator, () => withOriginalNames(schema, args)) };
     const errors = validator.validate.errors ?? [];
     if (errors.length > MAX_KEPT_ERRORS) dropValidator(schema);
-    return { ok: false, message: errorsInWords(errors, args) };
+    return { ok: false, message: describeErrors(errors, args) };
   } catch (error) {
     dropValidator(schema);
     // A RangeError: the schemas that are applied to the values are nested too deeply for the stack.

@@ -47,7 +47,7 @@ let compilers: ReturnType<typeof createCompilers> | null = null;
  * Compiles a schema. This can take a quarter of a second for a large schema.
  * @throws ExplosiveSchema, or another error if the schema cannot be used.
  */
-export function validatorOf(schema: JsonSchema): Validator {
+export function compileSchema(schema: JsonSchema): Validator {
   const known = validators.get(schema);
   if (known) return known;
   const { is_quick } = examineSchema(schema);

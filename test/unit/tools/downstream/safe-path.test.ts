@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { pathProblem } from '../../../../src/daemon/tools/downstream/safe-path.ts';
+import { findPathProblem } from '../../../../src/daemon/tools/downstream/safe-path.ts';
 
 // The requests that servers in front of an API make of a path: they decode it, and some decode what no standard allows.
 
 const at = (value: string, allow_slash = false) =>
-  pathProblem(`/orders/${encodeURIComponent(value)}`, allow_slash);
+  findPathProblem(`/orders/${encodeURIComponent(value)}`, allow_slash);
 
 describe('a segment is refused as a dot segment', () => {
   it.each([

@@ -24,7 +24,7 @@ interface Form {
 }
 
 /** What the model must correct, in at most 500 characters. */
-export function errorsInWords(errors: Errors, args: unknown): string {
+export function describeErrors(errors: Errors, args: unknown): string {
   const read = errors.length > MAX_ERRORS ? errors.slice(-1) : errors;
   const sentences = new Set(mistakesOf(read).map((mistake) => describe(mistake, args, MAX_DESCRIBED)));
   return [...sentences].slice(0, MAX_DESCRIBED).join(' ').slice(0, MAX_CHARACTERS).toWellFormed();
