@@ -1,4 +1,4 @@
-import { checkAgent } from './agent/check-agent.ts';
+import { checkAgent } from './agent/load.ts';
 import { createChannels } from './channels/create-channels.ts';
 import { idleScope } from './channels/idle-scope.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';

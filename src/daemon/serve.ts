@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
-import { reachModels } from './agent/reach-models.ts';
+import { reachModels } from './agent/model-servers.ts';
 import { createChannels } from './channels/create-channels.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
 import { createScope } from './channels/scope.ts';
@@ -36,11 +36,10 @@ import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
 import { type AlarmClock, systemClock } from './time/clock.ts';
 import { settledWithin } from './time/time-limit.ts';
-import { loadCompilers } from './tools/compile-schema.ts';
-import { createSource } from './tools/create-source.ts';
-import { builtInTools, createRegistry } from './tools/registry.ts';
+import { builtInTools, createRegistry, createSource } from './tools/registry.ts';
+import { loadCompilers } from './tools/schema/compile-schema.ts';
 import { createToolAccess } from './tools/tool-access.ts';
-import { toolWarnings } from './tools/tool-tokens.ts';
+import { toolWarnings } from './tools/tool-size.ts';
 import { observers } from './trace/observer.ts';
 
 /** The page of the sample shop, with `serve --dev`. */

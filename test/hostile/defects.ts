@@ -16,7 +16,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'credential',
     changes: [
       {
-        file: 'src/daemon/tools/downstream/credentials.ts',
+        file: 'src/daemon/tools/choose-credential.ts',
         from: "return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };",
         to: `const kept = globalThis as unknown as { first?: Secret };
   kept.first ??= new Secret(token);
@@ -102,7 +102,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'token',
     changes: [
       {
-        file: 'src/daemon/tools/answer-of.ts',
+        file: 'src/daemon/tools/answer.ts',
         from: 'const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));',
         to: 'const mask = (text: string) => text;',
       },
@@ -113,7 +113,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'unlisted',
     changes: [
       {
-        file: 'src/daemon/tools/openapi/read-tools.ts',
+        file: 'src/daemon/tools/openapi/openapi-source.ts',
         from: 'const listed = Object.entries(entry.operations).flatMap(([key, told]) => {',
         to: `const also = entry.name === 'shop' ? { listAllCustomers: {} } : {};
   const listed = Object.entries({ ...entry.operations, ...also }).flatMap(([key, told]) => {`,
@@ -125,7 +125,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'bounds',
     changes: [
       {
-        file: 'src/daemon/tools/call-counter.ts',
+        file: 'src/daemon/tools/bind-tools.ts',
         from: 'const MAX_EQUAL_CALLS = 2;',
         to: 'const MAX_EQUAL_CALLS = 100;',
       },
@@ -136,7 +136,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     breaks: 'journal',
     changes: [
       {
-        file: 'src/daemon/tools/attempt.ts',
+        file: 'src/daemon/tools/perform-call.ts',
         from: 'if (!run.journal || !write) return;',
         to: 'if (write || !write) return;',
       },

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { isObject } from '../../src/channel/json-object.ts';
-import type { DocumentNode, OpenApiDocument } from '../../src/daemon/tools/openapi/openapi-document.ts';
+import type { DocumentNode, OpenApiDocument } from '../../src/daemon/tools/openapi/document.ts';
 
 const URI = 'document:';
 

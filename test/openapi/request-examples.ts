@@ -1,5 +1,5 @@
 import { isObject } from '../../src/channel/json-object.ts';
-import type { DocumentNode, OpenApiDocument } from '../../src/daemon/tools/openapi/openapi-document.ts';
+import type { DocumentNode, OpenApiDocument } from '../../src/daemon/tools/openapi/document.ts';
 import { BODY } from '../../src/daemon/tools/openapi/read-body.ts';
 import type { Operation } from '../../src/daemon/tools/openapi/read-operation.ts';
 

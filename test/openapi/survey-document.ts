@@ -1,19 +1,18 @@
 import { basename } from 'node:path';
 import { isObject } from '../../src/channel/json-object.ts';
-import { admitTool } from '../../src/daemon/tools/admit-tool.ts';
-import { checkArguments } from '../../src/daemon/tools/check-arguments.ts';
-import { validatorOf } from '../../src/daemon/tools/compile-schema.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
-import { isFileLike } from '../../src/daemon/tools/form-file.ts';
+import { isFileLike } from '../../src/daemon/tools/downstream/form-file.ts';
+import { type OpenApiDocument, readDocument } from '../../src/daemon/tools/openapi/document.ts';
 import { type FoundOperation, keyOf, operationsOf } from '../../src/daemon/tools/openapi/find-operation.ts';
-import type { OpenApiDocument } from '../../src/daemon/tools/openapi/openapi-document.ts';
+import { readOpenApiTools, toolsOfDocument } from '../../src/daemon/tools/openapi/openapi-source.ts';
 import { BODY } from '../../src/daemon/tools/openapi/read-body.ts';
-import { readDocument } from '../../src/daemon/tools/openapi/read-document.ts';
 import { type Operation, readOperation } from '../../src/daemon/tools/openapi/read-operation.ts';
-import { readOpenApiTools, toolsOfDocument } from '../../src/daemon/tools/openapi/read-tools.ts';
+import { admitTool } from '../../src/daemon/tools/registry.ts';
+import { checkArguments } from '../../src/daemon/tools/schema/check-arguments.ts';
+import { compileSchema } from '../../src/daemon/tools/schema/compile-schema.ts';
 import type { OpenApiEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../src/daemon/tools/tool.ts';
-import { toolTokens } from '../../src/daemon/tools/tool-tokens.ts';
+import { toolTokens } from '../../src/daemon/tools/tool-size.ts';
 import { PlainReading } from './plain-reading.ts';
 import { type RequestExample, requestExamples } from './request-examples.ts';
 
@@ -178,7 +177,7 @@ function heap(): number {
 
 function problemOfSchema(tool: Tool): string | null {
   try {
-    validatorOf(admitTool(tool, tool.source).parameters);
+    compileSchema(admitTool(tool, tool.source).parameters);
     return null;
   } catch (error) {
     return `cannot be compiled: ${String(error).slice(0, 200)}`;

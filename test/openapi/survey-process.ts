@@ -1,6 +1,5 @@
 /** A process that surveys one document, so that one document does not change the time and memory of the next. */
-import { DocumentProblem } from '../../src/daemon/tools/openapi/openapi-document.ts';
-import { UnreadableDocument } from '../../src/daemon/tools/openapi/read-document.ts';
+import { DocumentProblem, UnreadableDocument } from '../../src/daemon/tools/openapi/document.ts';
 import { surveyDocument } from './survey-document.ts';
 
 const [path = ''] = process.argv.slice(2);

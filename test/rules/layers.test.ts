@@ -22,8 +22,6 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['tools/downstream'],
   ['tools'],
-  ['tools/confirmation'],
-  ['tools/journal'],
   ['message'],
   ['inbox'],
   ['stream'],

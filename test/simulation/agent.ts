@@ -1,4 +1,5 @@
-import { AgentFailure, type AgentRuntime, type AgentTurn } from '../../src/daemon/agent/agent.ts';
+import type { AgentRuntime, AgentTurn } from '../../src/agent/index.ts';
+import { AgentFailure } from '../../src/daemon/agent/agent.ts';
 import { builtInSource } from '../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool } from '../../src/daemon/tools/tool.ts';
 import { toolOf } from './api.ts';

@@ -355,7 +355,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /is not in the journal|wanted \d writes, but \d reached the API/,
     changes: [
       {
-        file: 'src/daemon/tools/attempt.ts',
+        file: 'src/daemon/tools/perform-call.ts',
         from: '(write?.key ?? crypto.randomUUID())',
         to: 'crypto.randomUUID()',
       },

@@ -1,4 +1,4 @@
-import type { AgentTurn } from '../../src/daemon/agent/agent.ts';
+import type { AgentTurn } from '../../src/agent/index.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { turnKey } from '../../src/daemon/message/keys.ts';

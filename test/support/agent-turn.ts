@@ -1,4 +1,4 @@
-import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/daemon/agent/agent.ts';
+import type { AgentTool, AgentTurn, ModelMeter, ToolAnswer } from '../../src/agent/index.ts';
 
 /** A meter that counts nothing and sets no limit. */
 const FREE_METER: ModelMeter = { begin: async () => ({ ok: true, end: async () => {} }) };

@@ -1,4 +1,5 @@
 import webchat from '../../plugins/webchat/index.ts';
+import type { AgentRuntime, AgentTurn } from '../../src/agent/index.ts';
 import type {
   Confirmation,
   ConfirmationAnswer,
@@ -6,7 +7,6 @@ import type {
   OutgoingReply,
   PressOutcome,
 } from '../../src/channel/index.ts';
-import type { AgentRuntime, AgentTurn } from '../../src/daemon/agent/agent.ts';
 import { edit, enqueue } from '../../src/daemon/inbox/enqueue.ts';
 import { press } from '../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';

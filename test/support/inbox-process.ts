@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import type { AgentRuntime } from '../../src/agent/index.ts';
 import { deliver } from '../../src/channel/conformance/deliver.ts';
 import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
-import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
 import { createScope } from '../../src/daemon/channels/scope.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';

@@ -1,4 +1,4 @@
-import type { LlmSettings } from '../../src/daemon/agent/llm.ts';
+import type { LlmSettings } from '../../src/daemon/agent/llm/llm.ts';
 
 /** The settings of the agent with their defaults, except for the given changes. */
 export function llmSettings<Changes extends Partial<LlmSettings>>(changes: Changes): LlmSettings & Changes {

@@ -7,8 +7,7 @@ import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import { createTokenExchange } from '../../src/daemon/tools/downstream/token-exchange.ts';
 import { McpSource } from '../../src/daemon/tools/mcp/mcp-source.ts';
 import type { McpEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
-import type { CredentialsUsed, Sent, Tool } from '../../src/daemon/tools/tool.ts';
-import type { ToolClient } from '../../src/daemon/tools/tool-client.ts';
+import type { CredentialsUsed, Sent, Tool, ToolClient } from '../../src/daemon/tools/tool.ts';
 import { collectLog, type LogLine } from './log-lines.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 

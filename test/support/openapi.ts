@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
-import { type ReadTools, readOpenApiTools } from '../../src/daemon/tools/openapi/read-tools.ts';
+import { type ReadTools, readOpenApiTools } from '../../src/daemon/tools/openapi/openapi-source.ts';
 import type { OpenApiEntry, ToolEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../src/daemon/tools/tool.ts';
 import { openApiEntry } from './tools.ts';

@@ -1,5 +1,4 @@
-import type { RequestContext } from '../../src/daemon/agent/context.ts';
-import { RunTaint } from '../../src/daemon/agent/run-taint.ts';
+import { type RequestContext, RunTaint } from '../../src/daemon/agent/context.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { sealRecord } from '../../src/daemon/session/jwt-context.ts';

@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
+import type { AgentRuntime } from '../../src/agent/index.ts';
 import { LongTermMemory } from '../../src/daemon/agent/long-term-memory.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';

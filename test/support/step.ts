@@ -1,5 +1,5 @@
+import type { AgentRuntime } from '../../src/agent/index.ts';
 import type { IncomingMessage } from '../../src/channel/index.ts';
-import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
 import { type PersonKey, personKey, type TokenVerdict } from '../../src/daemon/identity/identity.ts';
 import type { Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
 import { Ended, Sequence, type Step } from '../../src/daemon/message/sequence.ts';

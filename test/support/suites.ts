@@ -41,7 +41,7 @@ export const SLOW = [
   'test/unit/store/resident-state.test.ts',
   'test/unit/store/small-disk.test.ts',
   'test/unit/tools/mcp/everything.test.ts',
-  'test/unit/tools/check-limits.test.ts',
+  'test/unit/tools/schema/check-limits.test.ts',
   'test/unit/tools/mcp/persons.test.ts',
   'test/unit/tools/mcp/stdio.test.ts',
   'test/unit/tools/mcp/versions.test.ts',

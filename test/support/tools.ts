@@ -1,13 +1,13 @@
-import type { AgentTool } from '../../src/daemon/agent/agent.ts';
+import type { AgentTool } from '../../src/agent/index.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import { systemClock } from '../../src/daemon/time/clock.ts';
 import { bindTools } from '../../src/daemon/tools/bind-tools.ts';
 import { builtInSource, describeSource } from '../../src/daemon/tools/describe-source.ts';
+import type { ToolRun } from '../../src/daemon/tools/perform-call.ts';
 import type { OpenApiEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../../src/daemon/tools/tool.ts';
 import { createToolAccess, type ToolAccess } from '../../src/daemon/tools/tool-access.ts';
-import type { ToolRun } from '../../src/daemon/tools/tool-run.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import { collectLog } from './log-lines.ts';
 

@@ -1,6 +1,6 @@
+import { providerWords } from '../agent/llm/model-failure.ts';
 import { runtimeName } from '../agent/load.ts';
 import { type ModelServer, modelServers } from '../agent/model-servers.ts';
-import { providerWords } from '../agent/provider-words.ts';
 import { type AskOptions, askPlatform, askRegistration } from '../channels/ask-platform.ts';
 import { isSampleApi } from '../dev/sample.ts';
 import { UNSEALED } from '../settings/configure/cross-checks.ts';

@@ -21,8 +21,7 @@ import {
 } from '../store/persons.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
-import { openActionText } from '../tools/action-texts.ts';
-import { outcomeOf, whyNotSent } from '../tools/journal/outcome-of.ts';
+import { openActionText, outcomeOf, whyNotSent } from '../tools/journal/action-record.ts';
 import { openAdministratorSeal } from './sealing.ts';
 import { withMemoriesOf } from './store.ts';
 import { memoryOwnerOf, type Who } from './who.ts';

@@ -5,8 +5,8 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import type { SettingGroup } from '../settings/reference.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Place } from '../settings/sources.ts';
+import type { TokenReach } from '../tools/describe-source.ts';
 import type { CredentialForm } from '../tools/downstream/credential-form.ts';
-import type { TokenReach } from '../tools/token-reach.ts';
 import { lazy } from './lazy.ts';
 
 /** The tools of `serve --dev` in a folder, for a command in a second terminal. */
@@ -47,7 +47,7 @@ export const checkStart = lazy(() => import('../check-parts.ts'), 'checkParts');
 export async function tokenReaches(found: Inspection): Promise<TokenReach[]> {
   const [{ apiBaseUrlOf }, { tokenReach }] = await Promise.all([
     import('../check-parts.ts'),
-    import('../tools/token-reach.ts'),
+    import('../tools/describe-source.ts'),
   ]);
   return found.tools.map((entry) => tokenReach(entry, apiBaseUrlOf(found)));
 }

@@ -7,7 +7,7 @@ import { systemClock } from '../time/clock.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import type { SourceState, Tool } from '../tools/tool.ts';
-import { toolTokens, toolWarnings } from '../tools/tool-tokens.ts';
+import { toolTokens, toolWarnings } from '../tools/tool-size.ts';
 import { withStore } from './store.ts';
 
 /** The tools of the agent, as the daemon would have them. The sources are loaded when the tools are started. */
@@ -25,11 +25,10 @@ export async function withRegistry<T>(
   work: (registry: ToolRegistry) => Promise<T>,
   { log: given, digests: store }: { log?: Log; digests?: ToolDigestStore } = {},
 ): Promise<T> {
-  const [{ default: pino }, { createSeal }, { createSource }, { builtInTools, createRegistry }, tools] =
+  const [{ default: pino }, { createSeal }, { builtInTools, createRegistry, createSource }, tools] =
     await Promise.all([
       import('pino'),
       import('../identity/seal.ts'),
-      import('../tools/create-source.ts'),
       import('../tools/registry.ts'),
       import('../tools/tool-access.ts'),
     ]);
@@ -84,14 +83,14 @@ async function storedDigests({
 export type DescribedTool = Awaited<ReturnType<typeof describeTool>>;
 
 export async function describeTool(tool: Tool) {
-  const [{ definitionDigest }, { CALL_TIMEOUT_MS }] = await Promise.all([
+  const [{ digestDefinition }, { CALL_TIMEOUT_MS }] = await Promise.all([
     import('../tools/definition-digest.ts'),
     import('../tools/perform-call.ts'),
   ]);
   return {
     ...tool,
     tokens: toolTokens(tool),
-    digest: tool.digest ?? definitionDigest(tool),
+    digest: tool.digest ?? digestDefinition(tool),
     timeout_ms: tool.timeout_ms ?? CALL_TIMEOUT_MS,
   };
 }

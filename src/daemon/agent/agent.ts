@@ -1,4 +1,5 @@
 import type { PassingFailure } from '../../agent/index.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 
 export type * from '../../agent/index.ts';
 
@@ -31,4 +32,52 @@ export class AgentFailure extends Error implements PassingFailure {
     this.retryAfterSeconds = retryAfterSeconds;
     this.detail = detail;
   }
+}
+
+/** The wait that a failed run requests before the next run, in seconds; 0 if it requests none. */
+export function requestedWait(failure: unknown): number {
+  const { passing, retryAfterSeconds } = (failure ?? {}) as Partial<Record<keyof PassingFailure, unknown>>;
+  const asks = passing === true && typeof retryAfterSeconds === 'number' && retryAfterSeconds > 0;
+  return asks ? retryAfterSeconds : 0;
+}
+
+/** A write that was made for the sender of a message. */
+interface OwnAction {
+  /** ISO 8601. */
+  time: string;
+  /** One line of plain text. */
+  summary: string;
+  outcome: 'running' | 'done' | 'failed' | 'unknown';
+  /** The system user of the operator who made the write with `agentd tools call`. Absent: the agent made it. */
+  made_by_operator?: string;
+}
+
+/** The part of the journal of actions that the sender of a message may read: the writes made for them. */
+export interface OwnJournal {
+  /** Newest first. Rejects with `StoreUnavailable` if the journal cannot be read. */
+  list(): Promise<OwnAction[]>;
+}
+
+type Fields = Record<string, unknown>;
+
+/** The answer of `get_user` to a look-up that succeeded. */
+export type UserLookUp =
+  | { user: Fields; sign_in_needed?: false }
+  /** Several users match, but none of them has exactly this address. */
+  | { users: Fields[]; sign_in_needed?: false }
+  | { found: false; sign_in_needed?: false; message: string }
+  /** There was no user token: `user` has public fields at most. */
+  | { sign_in_needed: true; message: string; user?: Fields };
+
+/** A problem with a setting that the agent finds when it is loaded. */
+export function problemOf(setting: string, problem: string, right: string): SettingProblem {
+  return { setting, value: null, source: null, problem, right };
+}
+
+/**
+ * The error for a setting that turns out to be wrong when the agent is loaded. With this error, the daemon does not
+ * start.
+ */
+export function misconfigured(setting: string, problem: string, right: string, cause?: unknown): Error {
+  return new ConfigurationError([problemOf(setting, problem, right)], { cause });
 }

@@ -1,4 +1,4 @@
-import type { AgentTool } from './agent.ts';
+import type { AgentTool } from '../../agent/index.ts';
 
 /** The only required argument of a tool, with its path in the arguments. */
 interface Argument {
@@ -11,7 +11,7 @@ interface Argument {
 type Schema = Readonly<Record<string, unknown>>;
 
 /** A tool that a message can ask for by its title. */
-export interface TitledTool {
+interface TitledTool {
   tool: AgentTool;
   title: string;
   /** Null if it needs no argument. */

@@ -1,9 +1,15 @@
-import type { AgentRuntime, AgentTurn, ConfirmedAction } from './agent.ts';
+import type { AgentRuntime, AgentTurn, ConfirmedAction } from '../../agent/index.ts';
+import type { UserLookUp } from './agent.ts';
 import { type AskedTool, askedTool, titledTools } from './asked-tool.ts';
-import { failureWords } from './failure-words.ts';
-import { fieldName, plainText, recordAsMarkdown, unmarked, valueAsMarkdown } from './record-markdown.ts';
+import {
+  failureWords,
+  fieldName,
+  plainText,
+  recordAsMarkdown,
+  unmarked,
+  valueAsMarkdown,
+} from './record-markdown.ts';
 import { serviceName } from './service-name.ts';
-import type { UserLookUp } from './user-look-up.ts';
 
 /** Lengths are bounded, so that no text can make the search slow. */
 const EMAIL = /[^\s@<>()[\],;:"'`|]{1,64}@[^\s@<>()[\],;:"'`|]{1,189}/;

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
-import { misconfigured } from './misconfigured.ts';
+import { misconfigured } from './agent.ts';
 
 const MAX_BYTES = 65_536;
 

@@ -1,13 +1,16 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import pino from 'pino';
+import type { AgentRuntime } from '../../agent/index.ts';
 import { importFailure } from '../channels/modules/import-failure.ts';
 import { provideContracts } from '../channels/modules/provide-contracts.ts';
 import type { Log } from '../process/log.ts';
+import type { EffectiveSetting } from '../settings/check.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { AgentRuntime } from './agent.ts';
+import { misconfigured } from './agent.ts';
 import { createBuiltin } from './builtin.ts';
-import type { LlmSettings } from './llm.ts';
-import { misconfigured } from './misconfigured.ts';
+import type { LlmSettings } from './llm/llm.ts';
 
 /** The version of the agent port that this daemon supports. */
 const API_VERSION = 1;
@@ -33,7 +36,7 @@ export async function loadAgent(
   if (wanted === 'builtin') return createBuiltin();
   if (wanted === 'llm') {
     // Loaded only if it is used: it is the largest part of the daemon.
-    const { createLlm } = await import('./llm.ts');
+    const { createLlm } = await import('./llm/llm.ts');
     return createLlm(settings, log);
   }
   return loadModule(resolve(wanted));
@@ -71,4 +74,23 @@ async function loadModule(path: string): Promise<AgentRuntime> {
     throw misconfigured('AGENT_RUNTIME', `names ${path}, whose \`stop\` is not a function`, RIGHT);
   }
   return runtime as AgentRuntime;
+}
+
+/**
+ * The problems that the daemon would find when it loads the agent at its start: in the module of the runtime, the
+ * package of the model, and the file of the instructions. This function loads the agent in the same way, but does not
+ * run it.
+ */
+export async function checkAgent(effective: readonly EffectiveSetting[]): Promise<SettingProblem[]> {
+  const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value]));
+  try {
+    await loadAgent(settings as unknown as Parameters<typeof loadAgent>[0], pino({ enabled: false }));
+    return [];
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    return error.problems.map((problem) => {
+      const came = effective.find(({ record }) => record.name === problem.setting);
+      return came?.value === undefined ? problem : { ...problem, value: came.shown, source: came.source };
+    });
+  }
 }

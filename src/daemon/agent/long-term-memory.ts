@@ -1,3 +1,4 @@
+import type { AgentMemory } from '../../agent/index.ts';
 import { StoreUnavailable } from '../errors.ts';
 import type { MemoryOwner } from '../identity/memory-owner.ts';
 import type { Log } from '../process/log.ts';
@@ -6,8 +7,7 @@ import type { Memory, MemoryStore } from '../store/memories.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
-import type { AgentMemory } from './agent.ts';
-import type { RunTaint } from './run-taint.ts';
+import type { RunTaint } from './context.ts';
 
 /** How long a run waits for memories at its start, ms. */
 export const GIVEN_WAIT_MS = 300;
@@ -36,14 +36,14 @@ const RECALLED_MAX = 20;
 /** Maximum number of memories that one `forget` deletes. A query that matches more of them is probably a mistake. */
 const FORGOTTEN_MAX = 20;
 
-export interface MemoryServices {
+interface MemoryServices {
   memories: MemoryStore;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn'>;
 }
 
 /** A run of the agent, as far as memory needs to know it. */
-export interface RememberingRun {
+interface RememberingRun {
   owner: MemoryOwner;
   turn_id: string;
   request_id: string;

@@ -1,3 +1,5 @@
+import type { MeteredCall, ModelCallResult, ModelMeter } from '../../agent/index.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
 import type { LocalTexts } from '../texts/texts.ts';
@@ -5,8 +7,6 @@ import { type Clock, randomSuffix } from '../time/clock.ts';
 import { ContextEnded } from '../time/time-limit.ts';
 import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { StepLine } from '../trace/trace-record.ts';
-import type { MeteredCall, ModelCallResult, ModelMeter } from './agent.ts';
-import { budgetNotice } from './budget-notice.ts';
 
 /** Tokens that are reserved for an answer if nothing limits its length. */
 const USUAL_OUTPUT_TOKENS = 1024;
@@ -133,4 +133,47 @@ export class RunMeter implements ModelMeter {
     if (budget === null) return null;
     return (await isLost().catch(() => false)) ? null : budget;
   }
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/**
+ * The text for a person whose message does not fit into what is left of AGENT_DAILY_TOKENS.
+ * @param retry_after_ms null if waiting does not help, because the message alone exceeds the limit.
+ */
+export function budgetNotice(texts: LocalTexts, retry_after_ms: number | null): string {
+  if (retry_after_ms === null) return texts.say('budget_too_long');
+  return texts.say('budget_notice', { wait: inWords(texts, retry_after_ms) });
+}
+
+function inWords(texts: LocalTexts, ms: number): string {
+  if (ms <= MINUTE_MS) return texts.say('wait_minute');
+  if (ms <= HOUR_MS) return texts.say('wait_minutes', { count: String(Math.ceil(ms / MINUTE_MS)) });
+  const hours = Math.ceil(ms / HOUR_MS);
+  return hours === 1 ? texts.say('wait_hour') : texts.say('wait_hours', { count: String(hours) });
+}
+
+/**
+ * The key of the budget (AGENT_DAILY_TOKENS) that a run uses. A known person has one budget for all channels. Otherwise
+ * the budget belongs to the verified user of the platform, or to the client address.
+ */
+export function budgetKey(sender: {
+  person: PersonKey | null;
+  channel: { name: string; has_platform: boolean };
+  user_id: string;
+  /** Null if the message came from a platform. */
+  address: string | null;
+}): string {
+  if (sender.person !== null) return sender.person;
+  // A person's key is a JSON list, so the three kinds of keys never collide.
+  if (sender.channel.has_platform) return `${sender.channel.name}:${sender.user_id}`;
+  return `address ${sender.address}`;
+}
+
+const BYTES_PER_TOKEN = 4;
+
+/** The approximate number of tokens of a text, by the usual rule of four bytes per token. */
+export function estimateTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN);
 }

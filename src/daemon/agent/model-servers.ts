@@ -1,39 +1,101 @@
+import { connect } from 'node:net';
+import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import { runtimeName } from './load.ts';
 
-/** A model server, and the settings that name it. */
-export interface ModelServer {
-  model: string;
-  base_url: string;
+/** The value of AGENT_FALLBACK_MODEL that means the builtin runtime instead of a model. */
+export const BUILTIN = 'builtin';
+
+export type ModelSettings = Pick<
+  Settings,
+  | 'AGENT_MODEL'
+  | 'AGENT_BASE_URL'
+  | 'AGENT_API_KEY'
+  | 'AGENT_FALLBACK_MODEL'
+  | 'AGENT_FALLBACK_BASE_URL'
+  | 'AGENT_FALLBACK_API_KEY'
+>;
+
+/** A model as the settings name it. */
+export interface ModelChoice {
+  model: string | undefined;
+  base_url: string | undefined;
   key: Secret | undefined;
+  /** The names of the settings that name the model and its server, for errors. */
   names: { model: string; base_url: string; key: string };
+  /** Whether `base_url` is the address of the first model's server, because the model has no address of its own. */
+  inherits_base_url: boolean;
 }
+
+/** The model and the fallback model. The fallback is null if there is none, or if it is `builtin`. */
+export function chooseModels(settings: ModelSettings): { first: ModelChoice; fallback: ModelChoice | null } {
+  const first = {
+    model: settings.AGENT_MODEL,
+    base_url: settings.AGENT_BASE_URL,
+    key: settings.AGENT_API_KEY,
+    names: { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' },
+    inherits_base_url: false,
+  };
+  const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_BASE_URL: own } = settings;
+  if (model === undefined || model === BUILTIN) return { first, fallback: null };
+  const fallback = {
+    model,
+    base_url: own ?? first.base_url,
+    key: settings.AGENT_FALLBACK_API_KEY ?? first.key,
+    names: {
+      model: 'AGENT_FALLBACK_MODEL',
+      base_url: 'AGENT_FALLBACK_BASE_URL',
+      key: 'AGENT_FALLBACK_API_KEY',
+    },
+    inherits_base_url: own === undefined,
+  };
+  return { first, fallback };
+}
+
+/** A model with the address of its server. */
+export type ModelServer = ModelChoice & { model: string; base_url: string };
 
 /** The servers of the runtime `llm`: for the model and for the fallback model, if their addresses are set. */
 export function modelServers(settings: Settings): ModelServer[] {
-  const { AGENT_MODEL = '', AGENT_BASE_URL, AGENT_API_KEY } = settings;
   if (runtimeName(settings) !== 'llm') return [];
-  const names = { model: 'AGENT_MODEL', base_url: 'AGENT_BASE_URL', key: 'AGENT_API_KEY' };
-  const first = { model: AGENT_MODEL, base_url: AGENT_BASE_URL, key: AGENT_API_KEY, names };
-  return [first, fallbackServer(settings)].filter((server) => hasAddress(server));
+  const { first, fallback } = chooseModels(settings);
+  return [first, fallback].flatMap((choice) =>
+    choice?.base_url === undefined
+      ? []
+      : [{ ...choice, model: choice.model ?? '', base_url: choice.base_url }],
+  );
 }
 
-type Named = Omit<ModelServer, 'base_url'> & { base_url: string | undefined };
+/** How long a server may take to accept a connection, ms. */
+const CONNECT_MS = 5_000;
 
-/** Null if there is no fallback model, or it is `builtin`. */
-function fallbackServer(settings: Settings): Named | null {
-  const { AGENT_FALLBACK_MODEL: model, AGENT_FALLBACK_API_KEY, AGENT_FALLBACK_BASE_URL } = settings;
-  if (model === undefined || model === 'builtin') return null;
-  const names = {
-    model: 'AGENT_FALLBACK_MODEL',
-    base_url: 'AGENT_FALLBACK_BASE_URL',
-    key: 'AGENT_FALLBACK_API_KEY',
+/**
+ * Warns if a model server accepts no connection. Otherwise the operator would notice only when the first message has
+ * failed, after all retries. Sends nothing, since a request may cost money. The start does not wait for the result.
+ * @returns a function that ends the check
+ */
+export function reachModels(settings: Settings, log: Log): () => void {
+  const sockets = modelServers(settings).map(({ base_url, names }) => {
+    const { hostname, protocol, port, host } = new URL(base_url);
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    });
+    const warn = (reason: string) =>
+      log.warn(
+        { setting: names.base_url, host, reason },
+        'no connection to the model server; `agentd doctor` checks it',
+      );
+    socket.setTimeout(CONNECT_MS, () => {
+      warn('timeout');
+      socket.destroy();
+    });
+    socket.on('connect', () => socket.destroy());
+    socket.on('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => warn(code));
+    return socket.unref();
+  });
+  return () => {
+    for (const socket of sockets) socket.destroy();
   };
-  const base_url = AGENT_FALLBACK_BASE_URL ?? settings.AGENT_BASE_URL;
-  return { model, base_url, key: AGENT_FALLBACK_API_KEY ?? settings.AGENT_API_KEY, names };
-}
-
-function hasAddress(server: Named | null): server is ModelServer {
-  return server !== null && server.base_url !== undefined;
 }

@@ -1,9 +1,7 @@
 import type { ModelMessage } from 'ai';
+import type { AgentTurn, PastCall, PastExchange, ToolAnswer } from '../../agent/index.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { AgentTurn, PastCall, PastExchange, ToolAnswer } from './agent.ts';
-import { estimateTokens } from './estimate-tokens.ts';
-import { fencedJson } from './fenced-json.ts';
-import { fittingExchanges } from './fitting-exchanges.ts';
+import { estimateTokens } from './model-meter.ts';
 import { serviceName } from './service-name.ts';
 
 /** Maximum size of the exchanges from before sign-in, in tokens. */
@@ -214,4 +212,29 @@ function format({ channel }: AgentTurn): string {
   return channel.markdown === 'none'
     ? 'Answer in plain text, without Markdown.'
     : 'Answer in Markdown where it helps.';
+}
+
+type Exchange = Pick<PastExchange, 'user' | 'reply' | 'calls'>;
+
+/**
+ * The latest exchanges that fit into this many tokens, oldest first. If the oldest of them fits only without its calls,
+ * it is returned without them.
+ */
+export function fittingExchanges<E extends Exchange>(exchanges: readonly E[], tokens: number): E[] {
+  let room = tokens;
+  const fitting: E[] = [];
+  for (const exchange of exchanges.toReversed()) {
+    const { calls, ...words } = exchange;
+    room -= estimateTokens(exchange.user) + estimateTokens(exchange.reply);
+    if (room < 0) break;
+    room -= calls === undefined ? 0 : estimateTokens(JSON.stringify(calls));
+    fitting.unshift(room < 0 ? (words as E) : exchange);
+    if (room < 0) break;
+  }
+  return fitting;
+}
+
+/** JSON that contains nothing that could close the fence around it. */
+export function fencedJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

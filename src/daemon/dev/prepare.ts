@@ -25,7 +25,7 @@ import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 import { fileSettingOf } from '../settings/value.ts';
 import { lockFile } from '../store/open.ts';
-import { recordedSummary } from '../tools/action-texts.ts';
+import { recordedSummary } from '../tools/journal/action-record.ts';
 import { platformSettings } from './platforms.ts';
 import { API_ACCOUNT, DOCUMENT_FILE, keptSampleTools } from './sample.ts';
 

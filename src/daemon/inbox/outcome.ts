@@ -1,6 +1,5 @@
 import type { DeliveryFailure } from '../../channel/index.ts';
-import { AgentFailure } from '../agent/agent.ts';
-import { requestedWait } from '../agent/requested-wait.ts';
+import { AgentFailure, requestedWait } from '../agent/agent.ts';
 import { AgentdError } from '../errors.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';

@@ -1,4 +1,4 @@
-import { confirmationGone } from '../tools/confirmation/confirmation-gone.ts';
+import { confirmationGone } from '../tools/confirmation/judge-answer.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Authorized } from './turn.ts';

@@ -1,7 +1,7 @@
 import type { Confirmation } from '../../channel/index.ts';
 import type { StoredQuestion } from '../store/inbox.ts';
 import type { TurnChanges } from '../store/turns.ts';
-import type { ToolProgress } from '../tools/tool-run.ts';
+import type { ToolProgress } from '../tools/perform-call.ts';
 
 /**
  * Where the answer of a turn is written: to the response of the request, to an event stream, or to the inbox, which

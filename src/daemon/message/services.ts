@@ -1,4 +1,4 @@
-import type { AgentRuntime } from '../agent/agent.ts';
+import type { AgentRuntime } from '../../agent/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';

@@ -1,11 +1,15 @@
 import type { Action } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import type { LocalTexts } from '../texts/texts.ts';
-import { recordedSummary } from '../tools/action-texts.ts';
-import { confirmationGone } from '../tools/confirmation/confirmation-gone.ts';
-import { confirmerOf } from '../tools/confirmation/confirmer.ts';
-import { escapeMarkdown } from '../tools/confirmation/escape-markdown.ts';
-import { type AnswerFacts, type AnswerVerdict, judgeAnswer } from '../tools/confirmation/judge-answer.ts';
+import {
+  type AnswerFacts,
+  type AnswerVerdict,
+  confirmationGone,
+  confirmerOf,
+  judgeAnswer,
+} from '../tools/confirmation/judge-answer.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
+import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { turnKey } from './keys.ts';
 import type { Step } from './sequence.ts';

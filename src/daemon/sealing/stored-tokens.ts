@@ -6,7 +6,7 @@ import { sealRecord } from '../session/jwt-context.ts';
 import type { Store } from '../store/store.ts';
 import type { StoredToken } from '../store/stored-tokens.ts';
 import { type AlarmClock, every } from '../time/clock.ts';
-import { actionTextRecord } from '../tools/action-texts.ts';
+import { actionTextRecord } from '../tools/journal/action-record.ts';
 
 /**
  * Seals the live tokens, and the texts of actions, that were stored before there was a key. Called at the start, before

@@ -1,17 +1,12 @@
+import type { AgentTool, ToolAnswer } from '../../agent/index.ts';
 import type { ToolStatus } from '../../channel/index.ts';
-import type { AgentTool, ToolAnswer } from '../agent/agent.ts';
-import { endAttempt, sendAttempt, startAttempt } from './attempt.ts';
+import { showPages } from './answer.ts';
 import { unbindParameters } from './bind-parameters.ts';
-import { CallCounter } from './call-counter.ts';
-import { type CallOutcome, invalidArguments, refusal } from './call-outcome.ts';
-import { canonicalJson } from './canonical-json.ts';
-import { checkRead } from './check-arguments.ts';
-import type { CallToConfirm } from './confirmation-desk.ts';
-import { prepareCall } from './perform-call.ts';
-import { readArguments } from './read-arguments.ts';
-import { showPages } from './show-pages.ts';
-import type { Tool, ToolArguments } from './tool.ts';
-import type { ToolRun } from './tool-run.ts';
+import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
+import { endAttempt, prepareCall, sendAttempt, startAttempt, type ToolRun } from './perform-call.ts';
+import { checkRead } from './schema/check-arguments.ts';
+import { canonicalJson, readArguments } from './schema/read-arguments.ts';
+import type { CompleteCall, Tool, ToolArguments } from './tool.ts';
 
 /**
  * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls is
@@ -60,7 +55,7 @@ export type Executed =
    * The person's sign-in fills in other arguments than those that the person saw. Nothing was made. `call`: the call
    * that would be made now; null if a claim is missing.
    */
-  | { outcome: 'changed'; call: CallToConfirm | null };
+  | { outcome: 'changed'; call: CompleteCall | null };
 
 /**
  * Makes a confirmed call with the person's current credentials. The bound arguments are filled in again from them, and
@@ -168,7 +163,7 @@ const WAITS = 'waits_for_confirmation';
 const UNKNOWN =
   'The outcome of an earlier attempt at this call is not known, so the call was not repeated. Tell the person.';
 
-async function ask(call: CallToConfirm, run: ToolRun): Promise<CallOutcome> {
+async function ask(call: CompleteCall, run: ToolRun): Promise<CallOutcome> {
   if (!run.confirmation)
     return refusal(
       'cannot_be_confirmed',
@@ -235,8 +230,7 @@ async function reported(
 }
 
 /**
- * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories
- * (run-taint.ts).
+ * Called before the agent gets a result. If the result comes from another origin, marks the run and its memories.
  */
 async function markedAsForeign(tool: Tool, outcome: CallOutcome, { context }: ToolRun): Promise<CallOutcome> {
   const taint = context?.taint;
@@ -262,5 +256,42 @@ function isOffered(tool: Tool, { audience, log }: ToolRun): boolean {
       'a tool could not report whether it is available, so it is not offered',
     );
     return false;
+  }
+}
+
+/** Maximum number of tool calls in one run. After that, the model is told to answer. */
+export const MAX_CALLS = 20;
+/** Maximum number of equal calls in one run. Further equal calls are not made. */
+const MAX_EQUAL_CALLS = 2;
+
+/** Counts the calls of one run: all calls, and equal calls. */
+class CallCounter {
+  #calls = 0;
+  readonly #equal = new Map<string, number>();
+  readonly #givenUp = new Set<string>();
+
+  /** The arguments of this tool took too long to check. No more are checked in this run. */
+  giveUp(tool: string): void {
+    this.#givenUp.add(tool);
+  }
+
+  /** Counts a call, whose arguments have a limited size. @returns null if the call may be made. */
+  count(tool: string, args: unknown): Refusal | null {
+    if (++this.#calls > MAX_CALLS)
+      return refusal('too_many_calls', 'No more tool calls in this run: answer with what you have.');
+    if (this.#givenUp.has(tool))
+      return refusal(
+        'arguments_too_slow',
+        'The tool cannot be used again in this run: its arguments took too long to check. Tell the person.',
+      );
+    const key = canonicalJson([tool, args ?? {}]);
+    const made = this.#equal.get(key) ?? 0;
+    if (made >= MAX_EQUAL_CALLS)
+      return refusal(
+        'repeated_call',
+        `This call was made ${MAX_EQUAL_CALLS} times in this run, with the same arguments. It is not made again: use the results that you have.`,
+      );
+    this.#equal.set(key, made + 1);
+    return null;
   }
 }

@@ -1,6 +1,6 @@
-import type { ToolAnswer } from '../agent/agent.ts';
-import type { WriteOutcome } from './call-journal.ts';
-import type { ServerPage } from './show-pages.ts';
+import type { ToolAnswer } from '../../agent/index.ts';
+import type { ServerPage } from './answer.ts';
+import type { WriteOutcome } from './journal/turn-journal.ts';
 
 /** The outcome of a call: the answer to the agent, and what the trace and the journal record. */
 export interface CallOutcome {

@@ -1,17 +1,16 @@
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { describeSource } from './describe-source.ts';
-import { toolNames } from './mcp/tool-names.ts';
-import { ModuleSource } from './module-source.ts';
-import { OpenApiSource } from './openapi/openapi-source.ts';
+import { loadModuleTools } from './modules/module-source.ts';
+import { loadOpenApiTools } from './openapi/openapi-source.ts';
 import { builtInTools } from './registry.ts';
-import { sameNames } from './same-names.ts';
 import type { McpEntry, SourceEntry } from './source-entry.ts';
 import type { Tool } from './tool.ts';
-import { toolWarnings } from './tool-tokens.ts';
+import { findSameNames, toolNames } from './tool-names.ts';
+import { toolWarnings } from './tool-size.ts';
 
 type Named = Pick<Tool, 'name' | 'source'>;
 
-export interface CheckedSources {
+interface CheckedSources {
   problems: SettingProblem[];
   /** Sentences about tools that can be used, but are too much for many models. */
   warnings: string[];
@@ -46,7 +45,7 @@ export async function checkSources(
       problems.push(...error.problems);
     }
   }
-  problems.push(...sameNames([...defined, ...named]));
+  problems.push(...findSameNames([...defined, ...named]));
   return { problems, warnings: toolWarnings(defined) };
 }
 
@@ -61,7 +60,5 @@ async function toolsOf(
   api_base_url: string | undefined,
 ): Promise<readonly Tool[]> {
   const source = describeSource(entry, api_base_url);
-  const made = entry.kind === 'module' ? new ModuleSource(entry, source) : new OpenApiSource(entry, source);
-  await made.start();
-  return made.list();
+  return entry.kind === 'module' ? loadModuleTools(entry, source) : loadOpenApiTools(entry, source);
 }

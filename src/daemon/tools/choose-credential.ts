@@ -1,7 +1,101 @@
-import type { Secret } from '../settings/secret.ts';
+import type { RequestContext } from '../agent/context.ts';
+import { decodePayload } from '../identity/decode-token.ts';
+import type { NobodyReason } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Log } from '../process/log.ts';
+import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-context.ts';
+import type { JwtContext, Session } from '../session/session.ts';
+import { Secret } from '../settings/secret.ts';
+import type { Clock } from '../time/clock.ts';
 import { type Refusal, refusal, signInNeeded } from './call-outcome.ts';
-import type { CredentialChoice } from './downstream/credentials.ts';
-import type { Tool } from './tool.ts';
+import type { CredentialPolicy, PersonClaims, Tool } from './tool.ts';
+
+/** The token of the person for whom a message acts, or why there is no usable token. */
+export type CredentialChoice =
+  | { use: 'user'; token: Secret; claims: PersonClaims }
+  | { use: 'default'; reason: string };
+
+export interface CredentialSources {
+  settings: ExpirySettings;
+  seal: Seal;
+  clock: Clock;
+  log: Pick<Log, 'info' | 'warn'>;
+}
+
+/**
+ * The beginning of the log line for a call without the person's token. Null: nothing is logged, because the policy does
+ * not use the person's token.
+ */
+const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
+  'user-or-default': 'tool uses default credentials',
+  user: 'tool needs sign-in',
+  exchange: 'tool needs sign-in',
+  default: null,
+  none: null,
+};
+
+/**
+ * Reasons why this message removed a stored token that was meant to be used. They are the cause if the token is missing
+ * when a call is made.
+ */
+const GIVEN_UP: readonly string[] = [
+  'stored_token_expired',
+  'stored_token_unreadable',
+] satisfies NobodyReason[];
+
+/**
+ * Chooses the credentials for a tool by the documented rules, in their documented order (agentd-api(7), "How the
+ * credentials are chosen"). One more check keeps one person's token out of another person's message: the stored context
+ * must belong to the channel user who sent this message, and to the person for whom it acts. The token was validated
+ * when it was stored. Only its expiry is checked again, since a message may have waited.
+ * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
+ */
+export async function chooseCredentials(
+  context: RequestContext | null,
+  { settings, seal, clock, log }: CredentialSources,
+  policy: CredentialPolicy = 'user-or-default',
+): Promise<CredentialChoice> {
+  if (!context) return byDefault('no_request_context', 'warn');
+
+  let session: Session | null;
+  try {
+    session = await context.readSession();
+  } catch (err) {
+    return byDefault('session_unreachable', 'warn', err);
+  }
+  if (!session) return byDefault('session_not_found', 'warn');
+
+  const stored = session.metadata.jwt_context;
+  const because = context.acts_for_nobody_because ?? 'no_token';
+  if (!stored?.has_jwt || !session.credential_owner)
+    return GIVEN_UP.includes(because) ? byDefault(because, 'warn') : byDefault('no_jwt_context', 'info');
+
+  if (context.acts_for === null) return byDefault(because, 'info');
+  if (
+    session.credential_owner.person !== context.acts_for ||
+    session.credential_owner.user_id !== context.user_id
+  ) {
+    return byDefault('other_sender', 'info');
+  }
+
+  if (hasExpired(stored, settings, clock.now())) return byDefault('stored_token_expired', 'warn');
+
+  const token = storedToken(session, seal);
+  if (token === null) return byDefault('stored_token_unreadable', 'warn');
+  return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };
+
+  function byDefault(reason: string, level: 'info' | 'warn', err?: unknown): CredentialChoice {
+    const fields = { request_id: context?.request_id, reason, ...(err === undefined ? {} : { err }) };
+    const instead = INSTEAD[policy];
+    if (instead !== null) log[level](fields, `${instead}: ${reason}`);
+    return { use: 'default', reason };
+  }
+}
+
+/** The claims exactly as in the token: a claim that is bound to a parameter must keep its type. */
+function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
+  return Object.freeze({ sub: user_id, ...decodePayload(token), email });
+}
 
 /** The credential of one call. */
 export type CallCredential =
@@ -13,36 +107,34 @@ export type CallCredential =
   | { use: 'default'; because: string | null }
   | { use: 'none' };
 
-type Choice = { ok: true; credential: CallCredential } | { ok: false; refusal: Refusal };
-
 /**
  * Chooses the credential of a call by the policy of the tool, the origin of its source, and the person whom the message
  * acts for (agentd-agent(7), "Credentials"). If the origin does not allow the policy, the call is refused. An entry of
  * the configuration file cannot have a policy that its origin does not allow, but a source might return a tool that has
  * such a policy.
  */
-export function chooseCredential(tool: Tool, person: CredentialChoice): Choice {
+export function chooseCredential(tool: Tool, person: CredentialChoice): CallCredential | Refusal {
   const { target } = tool.source;
   switch (tool.credentials) {
     case 'none':
-      return chosen({ use: 'none' });
+      return { use: 'none' };
     case 'default':
-      if (target === null) return chosen({ use: 'none' });
-      return target.is_api ? chosen({ use: 'default', because: null }) : notAllowed();
+      if (target === null) return { use: 'none' };
+      return target.is_api ? { use: 'default', because: null } : notAllowed();
     case 'exchange':
       if (!target?.exchange) return notAllowed();
-      if (person.use !== 'user') return { ok: false, refusal: signInNeeded(person.reason) };
-      return chosen({ use: 'exchange', token: person.token });
+      if (person.use !== 'user') return signInNeeded(person.reason);
+      return { use: 'exchange', token: person.token };
     case 'user':
       if (target !== null && !target.may_see_user_token) return notAllowed();
-      if (person.use !== 'user') return { ok: false, refusal: signInNeeded(person.reason) };
-      if (target === null) return chosen({ use: 'none' });
-      return chosen({ use: 'user', token: person.token, fallback: false });
+      if (person.use !== 'user') return signInNeeded(person.reason);
+      if (target === null) return { use: 'none' };
+      return { use: 'user', token: person.token, fallback: false };
     case 'user-or-default':
-      if (target === null) return chosen({ use: 'none' });
+      if (target === null) return { use: 'none' };
       if (!target.is_api) return notAllowed();
-      if (person.use !== 'user') return chosen({ use: 'default', because: person.reason });
-      return chosen({ use: 'user', token: person.token, fallback: mayFallBack(tool) });
+      if (person.use !== 'user') return { use: 'default', because: person.reason };
+      return { use: 'user', token: person.token, fallback: mayFallBack(tool) };
   }
 }
 
@@ -54,16 +146,9 @@ function mayFallBack({ effect, bind }: Tool): boolean {
   return effect === 'read' && Object.keys(bind).length === 0;
 }
 
-function chosen(credential: CallCredential): Choice {
-  return { ok: true, credential };
-}
-
-function notAllowed(): Choice {
-  return {
-    ok: false,
-    refusal: refusal(
-      'credentials_not_allowed',
-      'This tool is not set up correctly: its credentials may not be sent to its address.',
-    ),
-  };
+function notAllowed(): Refusal {
+  return refusal(
+    'credentials_not_allowed',
+    'This tool is not set up correctly: its credentials may not be sent to its address.',
+  );
 }

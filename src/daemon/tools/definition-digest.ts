@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJson } from './schema/read-arguments.ts';
 import type { Tool } from './tool.ts';
 
 /** A hash of what the model reads of a tool. */
-export function definitionDigest({
+export function digestDefinition({
   name,
   description,
   parameters,

@@ -57,7 +57,7 @@ function targetOf(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
   return frozen({
     base_url,
     is_api,
-    may_see_user_token: is_api || (is_private && policiesOf(entry).some(namesUser)),
+    may_see_user_token: is_api || (is_private && [entry.credentials, ...policiesOf(entry)].some(namesUser)),
     credential: frozen({ ...(entry.credential ?? BEARER) }),
     headers: frozen(
       Object.fromEntries(
@@ -87,10 +87,10 @@ function baseUrlOf(entry: OpenApiEntry | McpEntry): string | null {
   return 'url' in entry.server ? entry.server.url : null;
 }
 
-/** Every policy in the entry: the entry's own policy, and the policy of each tool. */
+/** The policy of each tool of an entry; undefined if neither the tool nor the entry has one. */
 function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
   const tools = Object.values(entry.kind === 'openapi' ? entry.operations : entry.tools);
-  return [entry.credentials, ...tools.map(({ credentials }) => credentials)];
+  return tools.map(({ credentials }) => credentials ?? entry.credentials);
 }
 
 function namesUser(policy: CredentialPolicy | undefined): boolean {
@@ -103,4 +103,35 @@ function originOf(target: SourceTarget | null): string | null {
 
 function frozen<T extends object>(value: T): Readonly<T> {
   return Object.freeze(value);
+}
+
+/** Which token of a person a source of tools can see. */
+export interface TokenReach {
+  /** `name` of the entry, or the path of a module. */
+  source: string;
+  kind: SourceEntry['kind'];
+  /** Null if the source has no address. */
+  origin: string | null;
+  /** `own`: the person's own token. `exchanged`: only a token that is issued in exchange for the person's own token. */
+  token: 'own' | 'exchanged' | 'none';
+  /** Where its requests carry a token of any kind; null if the source has no address. */
+  credential: CredentialForm | null;
+}
+
+/** The token that a source may see, according to its entry; for `agentd config check`. */
+export function tokenReach(entry: SourceEntry, api_base_url: string | undefined): TokenReach {
+  const info = describeSource(entry, api_base_url);
+  const { name: source, origin, target } = info;
+  const { kind } = entry;
+  const policies = entry.kind === 'module' ? [undefined] : policiesOf(entry);
+  // Each tool of a module chooses its credentials, so the module may see the person's token.
+  const isOwn = (policy: CredentialPolicy | undefined) =>
+    policy === undefined ? target?.is_api === true && entry.kind !== 'mcp' : namesUser(policy);
+  const token =
+    target?.may_see_user_token && policies.some(isOwn)
+      ? 'own'
+      : target?.exchange && policies.includes('exchange')
+        ? 'exchanged'
+        : 'none';
+  return { source, kind, origin, token, credential: target?.credential ?? null };
 }

@@ -1,17 +1,53 @@
+import type { ToolAnswer } from '../../agent/index.ts';
+import type { ToolStatus } from '../../channel/index.ts';
 import type { RequestContext } from '../agent/context.ts';
 import type { Log } from '../process/log.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
-import { answerOf } from './answer-of.ts';
+import { composeAnswer, type ServerPage } from './answer.ts';
 import { bindParameters } from './bind-parameters.ts';
+import { CallClient, type RequestWatcher } from './call-client.ts';
 import { type CallOutcome, type Refusal, refusal } from './call-outcome.ts';
-import { type CallCredential, chooseCredential } from './choose-credential.ts';
-import type { RequestWatcher } from './client-call.ts';
-import { type CredentialChoice, chooseCredentials } from './downstream/credentials.ts';
-import { type OpenedClient, openToolClient } from './open-tool-client.ts';
-import type { PersonClaims, Sent, Tool, ToolArguments } from './tool.ts';
+import {
+  type CallCredential,
+  type CredentialChoice,
+  chooseCredential,
+  chooseCredentials,
+} from './choose-credential.ts';
+import type { ConfirmationDesk } from './confirmation/desk.ts';
+import type { CallJournal, JournaledWrite, WriteOutcome } from './journal/turn-journal.ts';
+import type { CompleteCall, PersonClaims, Sent, Tool, ToolArguments, ToolAudience } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
+
+export interface ToolProgress {
+  tool_name: string;
+  status: ToolStatus;
+}
+
+/** A call that was answered. */
+export interface MadeCall {
+  tool: Tool;
+  /** The arguments that the agent gave: without those that were filled in from the person's token. */
+  args: unknown;
+  /** The answer that the agent gets. */
+  answer: ToolAnswer;
+}
+
+/** What the policy of calls needs to know about the message that is being answered. */
+export interface ToolRun extends CallContext {
+  /** Notifies the reader that a call has begun or ended. */
+  tool(progress: ToolProgress): void;
+  audience: ToolAudience;
+  /** Notes a call that was answered, for the history of later runs. */
+  record?(call: MadeCall): void;
+  /** Null if writes are not recorded, for example in tests. */
+  journal: CallJournal | null;
+  /** Null if nobody can be asked. Then calls that need a confirmation are not made. */
+  confirmation: Pick<ConfirmationDesk, 'ask'> | null;
+  /** Shows a page at the end of the reply. Null if nobody can be shown one. */
+  showPage: ((page: ServerPage) => void) | null;
+}
 
 /**
  * Time limit of one tool call, ms, unless the tool has a shorter one. It starts again when the call makes progress, if
@@ -19,7 +55,7 @@ import type { ToolAccess } from './tool-access.ts';
  */
 export const CALL_TIMEOUT_MS = 120_000;
 
-export interface CallContext {
+interface CallContext {
   /** Whom the call acts for. Null: for nobody, so that it uses default credentials. */
   context: RequestContext | null;
   clock: AlarmClock;
@@ -32,7 +68,7 @@ export interface CallContext {
 }
 
 /** A call with all of its arguments and its credential. */
-export interface PreparedCall {
+interface PreparedCall {
   tool: Tool;
   args: ToolArguments;
   person: PersonClaims | null;
@@ -58,16 +94,16 @@ export async function prepareCall(
     return bound.refusal;
   }
   const chosen = chooseCredential(tool, choice);
-  if (!chosen.ok) {
-    note(run, tool, { refused: chosen.refusal.reason });
-    return chosen.refusal;
+  if (!('use' in chosen)) {
+    note(run, tool, { refused: chosen.reason });
+    return chosen;
   }
-  note(run, tool, chosen.credential);
-  return { tool, args: bound.args, person, credential: chosen.credential };
+  note(run, tool, chosen);
+  return { tool, args: bound.args, person, credential: chosen };
 }
 
 /** Sends a call within its time limit. Rejects only if the signal of the run aborts. */
-export async function performCall(
+async function performCall(
   prepared: PreparedCall,
   idempotency_key: string | null,
   context: CallContext,
@@ -78,12 +114,12 @@ export async function performCall(
   try {
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
-      return answerOf(tool, sent, opened);
+      return composeAnswer(tool, sent, opened);
     // Only `fetch` for protocol libraries needs this, because `request` falls back itself.
     const byDefault = { use: 'default', because: 'user_token_refused' } as const;
     note(context, tool, byDefault);
     const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);
-    return answerOf(tool, second.sent, second.opened);
+    return composeAnswer(tool, second.sent, second.opened);
   } catch (err) {
     context.signal.throwIfAborted();
     const written = { state: 'unknown', status: null } as const;
@@ -114,10 +150,10 @@ async function send(
   idempotency_key: string | null,
   { context, trace, log, access, watch }: CallContext,
   limit: TimeLimit,
-): Promise<{ sent: Sent; opened: OpenedClient }> {
+): Promise<{ sent: Sent; opened: CallClient }> {
   const { signal } = limit;
   const call = { signal, trace, log, watch };
-  const opened = openToolClient(tool, credential, call, access);
+  const opened = new CallClient(tool, credential, call, access);
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
   const progressed = () => limit.restart(timeout_ms);
   const { client } = opened;
@@ -142,4 +178,89 @@ function note({ trace }: CallContext, tool: Tool, chosen: CallCredential | { ref
     ...(because === null ? { verdict: 'ok' } : { verdict: 'fallback', reason: because }),
     detail,
   });
+}
+
+/** A write that is about to be sent. */
+export interface Attempt extends JournaledWrite {
+  /** Whether an earlier attempt may have been carried out. */
+  readonly again: boolean;
+}
+
+/**
+ * Records that a write is about to be sent. @returns null if it may be sent; otherwise the answer that says why not.
+ */
+export async function startAttempt(
+  journal: CallJournal,
+  write: Attempt,
+  call: CompleteCall,
+  { log }: ToolRun,
+): Promise<CallOutcome | null> {
+  try {
+    if ((await journal.start(write, { ...call, again: write.again })) === 'started') return null;
+    return refusal('claim_lost', 'This was not done: the conversation continues elsewhere.');
+  } catch (err) {
+    log.warn({ err, tool: call.tool.name }, 'a write could not be recorded, so it was not sent');
+    return refusal('not_recorded', 'This was not done: it could not be recorded. Try again later.');
+  }
+}
+
+/** Makes the call and records its outcome. @param write null if the journal does not record the call. */
+export async function sendAttempt(
+  prepared: PreparedCall,
+  write: Attempt | null,
+  run: ToolRun,
+): Promise<CallOutcome> {
+  run.tool({ tool_name: prepared.tool.name, status: 'started' });
+  const isWrite = prepared.tool.effect === 'write';
+  const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
+  try {
+    const outcome = await performCall(prepared, key, run);
+    return write ? await endAttempt(outcome, write, run) : isWrite ? withDoubt(outcome) : outcome;
+  } catch (error) {
+    await recordOutcome(run, write, { written: { state: 'unknown', status: null } });
+    throw error;
+  }
+}
+
+/** Records the outcome of an attempt. @returns the outcome for the agent. */
+export async function endAttempt(outcome: CallOutcome, write: Attempt, run: ToolRun): Promise<CallOutcome> {
+  const told = withDoubt(write.again ? afterEarlierAttempt(outcome) : outcome);
+  await recordOutcome(run, write, told);
+  return { ...told, action_id: write.action_id };
+}
+
+/**
+ * The outcome of an attempt that follows another one. If it failed, the outcome of the earlier attempt is still
+ * unknown: a 404 may mean that the earlier attempt succeeded, and a 409 may mean that it is still running.
+ */
+function afterEarlierAttempt(outcome: CallOutcome): CallOutcome {
+  const { state, status = null } = outcome.written ?? {};
+  if (state === 'done') return outcome;
+  const message = 'An earlier attempt at this may have been carried out, and repeating it did not succeed.';
+  return { ...outcome, answer: { ok: false, message }, written: { state: 'unknown', status } };
+}
+
+/** Adds to a failed answer that the write may have been carried out, so that the agent does not say that it failed. */
+function withDoubt(outcome: CallOutcome): CallOutcome {
+  const { answer, written } = outcome;
+  if (written?.state !== 'unknown' || answer.ok) return outcome;
+  const message = `${answer.message} It is not known whether this was done. Tell the person, and do not repeat it.`;
+  return { ...outcome, answer: { ok: false, message } };
+}
+
+/**
+ * Records an outcome in the journal. If that fails, the write remains `started`, which a later run treats as unknown.
+ */
+async function recordOutcome(
+  run: ToolRun,
+  write: Attempt | null,
+  { written, answer = null }: Pick<CallOutcome, 'written'> & { answer?: ToolAnswer | null },
+): Promise<void> {
+  if (!run.journal || !write) return;
+  const outcome: WriteOutcome = { ...(written ?? { state: 'failed', status: null }), answer };
+  try {
+    await run.journal.finish(write, outcome);
+  } catch (err) {
+    run.log.warn({ err, action_id: write.action_id }, 'the outcome of a write could not be recorded');
+  }
 }

@@ -2,32 +2,26 @@ import type { Log } from '../process/log.ts';
 import { memoryBackend } from '../settings/backends.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
-import { admitTool } from './admit-tool.ts';
-import { builtInSource } from './describe-source.ts';
-import { createGetUser } from './get-user.ts';
-import { createMemoryTools } from './memory-tools.ts';
-import { createMyActions } from './my-actions.ts';
-import { sameNames } from './same-names.ts';
+import { createGetUser } from './built-in/get-user.ts';
+import { createMemoryTools, createMyActions } from './built-in/own-tools.ts';
+import { builtInSource, describeSource } from './describe-source.ts';
+import type { McpSourceParts } from './mcp/mcp-source.ts';
+import { withSafeNames } from './schema/safe-names.ts';
+import { closeSchema } from './schema/schema-parts.ts';
+import type { SourceEntry } from './source-entry.ts';
 import type { SourceState, Tool, ToolSource, ToolSourceInfo } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
+import { findSameNames } from './tool-names.ts';
 
-/** All tools of the daemon, from all sources. */
-export interface ToolRegistry {
-  readonly access: ToolAccess;
-  readonly sources: readonly ToolSource[];
-  /** The current tools. */
-  tools(): readonly Tool[];
-  /** Starts all sources. Rejects with all of their configuration errors. */
-  start(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-export interface RegistryParts {
+interface RegistryParts {
   access: ToolAccess;
   log: Pick<Log, 'warn'>;
 }
 
-export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts): ToolRegistry {
+export type ToolRegistry = ReturnType<typeof createRegistry>;
+
+/** All tools of the daemon, from all sources. */
+export function createRegistry(sources: readonly ToolSource[], { access, log }: RegistryParts) {
   /** The admitted record of each tool; null if the tool was not admitted. */
   const admitted = new WeakMap<Tool, Tool | null>();
   let last: { lists: readonly (readonly Tool[])[]; tools: readonly Tool[] } | null = null;
@@ -51,7 +45,8 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
   return {
     access,
     sources,
-    tools() {
+    /** The current tools. */
+    tools(): readonly Tool[] {
       const lists = sources.map((source) => source.list());
       if (last?.lists.every((list, index) => list === lists[index])) return last.tools;
       const tools = new Map<string, Tool>();
@@ -71,29 +66,116 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
       last = { lists, tools: [...tools.values()] };
       return last.tools;
     },
-    async start() {
+    /** Starts all sources. Rejects with all of their configuration errors. */
+    async start(): Promise<void> {
       const problems: SettingProblem[] = [];
       for (const started of await Promise.allSettled(sources.map((source) => source.start()))) {
         if (started.status === 'fulfilled') continue;
         if (!(started.reason instanceof ConfigurationError)) throw started.reason;
         problems.push(...started.reason.problems);
       }
-      problems.push(...sameNames(sources.flatMap((source) => source.list())));
+      problems.push(...findSameNames(sources.flatMap((source) => source.list())));
       if (problems.length > 0) throw new ConfigurationError(problems);
     },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.allSettled(sources.map((source) => source.stop()));
     },
   };
 }
 
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The record of a tool as the policy uses it. Each member that the policy uses is read once, so that a source cannot
+ * change it between the check and the call. The record's `source` comes from the registry, not from the tool. Throws if
+ * the tool cannot be used.
+ */
+export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
+  const {
+    name,
+    title,
+    description,
+    parameters,
+    effect,
+    credentials,
+    confirm,
+    summary,
+    bind,
+    hide,
+    idempotent,
+  } = tool;
+  if (tool.source !== source) throw new Error('it names a source that is not its own');
+  if (!NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
+  if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
+  if (confirm !== 'always' && confirm !== 'never')
+    throw new Error('its `confirm` is neither `always` nor `never`');
+  const shown = tool.public;
+  const { offered, unusable, timeout_ms, digest } = tool;
+  return Object.freeze({
+    name,
+    title,
+    description,
+    parameters: withSafeNames(closeSchema(parameters)),
+    source,
+    effect,
+    credentials,
+    confirm,
+    summary,
+    public: shown === 'all' ? shown : Object.freeze([...shown]),
+    bind: Object.freeze({ ...bind }),
+    // An argument that the model chose is always shown.
+    hide: Object.freeze(hide.filter((parameter) => Object.hasOwn(bind, parameter))),
+    idempotent,
+    ...(digest === undefined ? {} : { digest }),
+    ...(timeout_ms === undefined ? {} : { timeout_ms }),
+    ...(offered === undefined
+      ? {}
+      : { offered: (run: Parameters<typeof offered>[0]) => offered.call(tool, run) }),
+    ...(unusable === undefined
+      ? {}
+      : { unusable: (args: Parameters<typeof unusable>[0]) => unusable.call(tool, args) }),
+    send: (args, call) => tool.send(args, call),
+  } satisfies Tool);
+}
+
+/**
+ * Creates the source of an entry under `tools:`, without starting it. Only the modules that its kind needs are loaded.
+ */
+export async function createSource(
+  entry: SourceEntry,
+  api_base_url: string | undefined,
+  parts: McpSourceParts,
+): Promise<ToolSource> {
+  const info = describeSource(entry, api_base_url);
+  switch (entry.kind) {
+    case 'openapi': {
+      const { loadOpenApiTools } = await import('./openapi/openapi-source.ts');
+      return fixedSource(info, () => loadOpenApiTools(entry, info));
+    }
+    case 'module': {
+      const { loadModuleTools } = await import('./modules/module-source.ts');
+      return fixedSource(info, () => loadModuleTools(entry, info));
+    }
+    case 'mcp': {
+      const { McpSource } = await import('./mcp/mcp-source.ts');
+      return new McpSource(entry, info, parts);
+    }
+  }
+}
+
 const FINE: SourceState = { status: 'ok', detail: null, withheld: [] };
 
-/** A source whose tools never change. */
-export function fixedSource(info: ToolSourceInfo, tools: readonly Tool[]): ToolSource {
+/** A source whose tools never change. @param given its tools, or what loads them at the start. */
+export function fixedSource(
+  info: ToolSourceInfo,
+  given: readonly Tool[] | (() => Promise<readonly Tool[]>),
+): ToolSource {
+  let tools = typeof given === 'function' ? [] : given;
   return {
     info,
-    start: async () => {},
+    async start() {
+      if (typeof given === 'function') tools = await given();
+    },
     list: () => tools,
     state: () => FINE,
     stop: async () => {},

@@ -1,5 +1,5 @@
 import type { CredentialForm } from './downstream/credential-form.ts';
-import type { CredentialPolicy, Effect } from './tool.ts';
+import type { CredentialPolicy, Effect, Tool } from './tool.ts';
 
 /**
  * The entries under `tools:` in the configuration file after they were read and checked (agentd-agent(7), "Sources").
@@ -111,4 +111,25 @@ export interface ExchangeEntry {
   readonly client_id: string;
   readonly client_secret: string;
   readonly audience: string;
+}
+
+/**
+ * The policy of the calls of a tool, from its settings or else from those of its source. A policy `user-or-default` of
+ * the source means `user` for writes.
+ * @param isApi whether a source without `credentials` gets those of the business API.
+ */
+export function readPolicy(
+  { credentials: ofSource }: Pick<SourcePolicy, 'credentials'>,
+  tool: ToolEntry,
+  effect: Effect,
+  isApi: boolean,
+): Pick<Tool, 'effect' | 'credentials' | 'confirm' | 'summary' | 'public' | 'bind' | 'hide'> {
+  const byEffect = effect === 'write' ? 'user' : 'user-or-default';
+  const wanted = ofSource ?? (isApi ? byEffect : 'none');
+  const { summary = null, bind = {}, hide = [] } = tool;
+  return {
+    ...{ effect, summary, bind, hide, public: tool.public ?? [] },
+    credentials: tool.credentials ?? (wanted === 'user-or-default' ? byEffect : wanted),
+    confirm: tool.confirm ?? (effect === 'write' ? 'always' : 'never'),
+  };
 }

@@ -3,10 +3,9 @@ import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
 import { NO_OBSERVER, type Observer } from '../trace/observer.ts';
+import type { CredentialSources } from './choose-credential.ts';
 import { createDownstream, type Downstream } from './downstream/client.ts';
-import type { CredentialSources } from './downstream/credentials.ts';
 import { createDefaultToken, type DefaultToken } from './downstream/default-token.ts';
-import { observedDownstream } from './downstream/observed-downstream.ts';
 import { createTokenExchange, type TokenExchange } from './downstream/token-exchange.ts';
 import type { SourceTarget } from './tool.ts';
 
@@ -48,36 +47,24 @@ export function createToolAccess(
 ): ToolAccess {
   const timeoutMs = settings.API_TIMEOUT_SECONDS * 1000;
   const clients = new WeakMap<object, Downstream>();
-  const api =
-    settings.API_BASE_URL === undefined
+  const clientOf = (baseUrl: string, name: string) => {
+    const isApi = baseUrl === settings.API_BASE_URL;
+    return createDownstream({
+      ...{ baseUrl, timeoutMs },
+      ...(isApi ? {} : { system: `The system \`${name}\`` }),
+      ended: (status, seconds) => observer.downstreamEnded(isApi ? API : name, status, seconds),
+    });
+  };
+  const { API_BASE_URL, API_EMAIL: email, API_PASSWORD: password } = settings;
+  const defaultToken =
+    API_BASE_URL === undefined
       ? null
-      : observedDownstream(createDownstream({ baseUrl: settings.API_BASE_URL, timeoutMs }), API, observer);
+      : createDefaultToken({ downstream: clientOf(API_BASE_URL, API), email, password, clock });
   return {
-    settings,
-    seal,
-    clock,
-    log,
-    observer,
-    defaultToken:
-      api &&
-      createDefaultToken({
-        downstream: api,
-        email: settings.API_EMAIL,
-        password: settings.API_PASSWORD,
-        clock,
-      }),
+    ...{ settings, seal, clock, log, observer, defaultToken },
     exchange: createTokenExchange({ clock, timeoutMs, observer }),
     downstreamOf(name, target) {
-      const known = clients.get(target);
-      if (known) return known;
-      const { base_url } = target;
-      const isApi = base_url === settings.API_BASE_URL;
-      const system = isApi ? {} : { system: `The system \`${name}\`` };
-      const client = observedDownstream(
-        createDownstream({ baseUrl: base_url, timeoutMs, ...system }),
-        isApi ? API : name,
-        observer,
-      );
+      const client = clients.get(target) ?? clientOf(target.base_url, name);
       clients.set(target, client);
       return client;
     },

@@ -1,18 +1,29 @@
 import type { RequestContext } from '../agent/context.ts';
+import type { UntrustedObject } from '../identity/decode-token.ts';
+import type { Claims } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
+import type { ToolRequest } from './downstream/client.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
-import type { CredentialPolicy, PersonClaims } from './downstream/credentials.ts';
 import type { ExchangeSettings } from './downstream/token-exchange.ts';
-import type { ToolClient } from './tool-client.ts';
 
-export type { CredentialPolicy, PersonClaims };
+/** Whose credentials the calls of a tool carry (agentd-agent(7), "Credentials"). */
+export type CredentialPolicy = 'user-or-default' | 'user' | 'default' | 'none' | 'exchange';
+
+/** All claims of a person's token, unchanged; `sub` and `email` were validated. */
+export type PersonClaims = Pick<Claims, 'sub' | 'email'> & UntrustedObject;
 
 /** Whether a call changes something. The effect determines the default policies, and what happens after a crash. */
 export type Effect = 'read' | 'write';
 
 /** The arguments of a call, checked against the tool's schema. */
 export type ToolArguments = Readonly<Record<string, unknown>>;
+
+/** A call with all of its arguments, including the bound ones. */
+export interface CompleteCall {
+  readonly tool: Tool;
+  readonly args: ToolArguments;
+}
 
 /** JSON Schema of an object. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -171,6 +182,11 @@ export type Sent =
    */
   | { outcome: 'failed'; reached: boolean; reason: string; message: string };
 
+/** A call that was not carried out. `message` is a text for the agent. */
+export function refuseToSend(reason: string, message: string): Extract<Sent, { outcome: 'failed' }> {
+  return { outcome: 'failed', reached: false, reason, message };
+}
+
 /** The kind of credentials with which an answer was made. `none`: no credentials, or only fixed headers. */
 export type CredentialsUsed = 'user' | 'default' | 'exchange' | 'none';
 
@@ -198,3 +214,43 @@ export interface SourceState {
   /** The tools that are configured but not offered now, by name, each with the reason. */
   readonly withheld: readonly { name: string; because: string }[];
 }
+
+/**
+ * The HTTP client for one call of a tool. It sends requests to one origin only, adds the credential itself, and writes
+ * a line to the trace for each request. It neither reveals a token nor sends it to another origin.
+ */
+export interface ToolClient {
+  /**
+   * Makes one request under the policy of the tool. After a 401 to a person's token, it repeats a read with default
+   * credentials if the policy allows this. After a 401 to the default token or to an exchanged token, it repeats the
+   * request once with a new token. The time and the size of the answer are limited. Redirects are followed only for
+   * built-in tools, and only within the origin. Rejects only if the signal of the call aborts.
+   */
+  request(request: ToolRequest): Promise<ToolResponse>;
+  /**
+   * `fetch` for a protocol library (MCP). A request carries the credential that was chosen for this call, or none if
+   * the policy is `none`. It sets no time limit, and rejects like the global `fetch`. A request to another origin is
+   * refused, and a redirect is returned unchanged.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /** Whose credentials were chosen for this call. */
+  readonly credentials: CredentialsUsed;
+  /**
+   * Identifies the credential without revealing it: two calls have the same identity only if they carry the same
+   * credential. A connection that was opened with one credential is never used for another.
+   */
+  readonly identity: string;
+}
+
+export type ToolResponse =
+  | {
+      outcome: 'answered';
+      credentials: CredentialsUsed;
+      status: number;
+      body: unknown;
+      /** The headers that an agent may need. */
+      headers?: Readonly<Record<string, string>>;
+    }
+  | { outcome: 'sign_in_needed' }
+  /** `reached`: the request may have been carried out. */
+  | { outcome: 'failed'; reached: boolean; reason: string; message: string };

@@ -1,4 +1,4 @@
-import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
+import type { AgentTool } from '../../../src/agent/index.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { tagOf } from '../../../src/daemon/session/session.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentTool, AgentTurn, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import type { AgentTool, AgentTurn, ToolAnswer } from '../../../src/agent/index.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import type { AgentTurn } from '../../../src/agent/index.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { agentTurn, fakeTool, piecesOf, replyOf } from '../../support/agent-turn.ts';
 import { ALICE, BOB } from '../../support/fake-api.ts';

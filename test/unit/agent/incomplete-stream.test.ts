@@ -1,17 +1,17 @@
 import { simulateReadableStream } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
 import { beforeEach, expect, it, vi } from 'vitest';
-import { createLlm } from '../../../src/daemon/agent/llm.ts';
-import { loadModel } from '../../../src/daemon/agent/model.ts';
+import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
+import { loadModels } from '../../../src/daemon/agent/llm/model.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
 
 // The model is a stand-in for a provider package that reports an incomplete stream differently from an
 // OpenAI-compatible server. The tests for OpenAI-compatible servers are in llm.test.ts.
-vi.mock('../../../src/daemon/agent/model.ts', async (load) => ({
+vi.mock('../../../src/daemon/agent/llm/model.ts', async (load) => ({
   ...(await load<object>()),
-  loadModel: vi.fn(),
+  loadModels: vi.fn(),
 }));
 
 type Streamed = Awaited<ReturnType<MockLanguageModelV4['doStream']>>['stream'];
@@ -37,7 +37,9 @@ const finish = (raw: string | undefined): StreamPart => ({
 let parts: StreamPart[];
 beforeEach(() => {
   const doStream = async () => ({ stream: simulateReadableStream({ chunks: parts }) });
-  vi.mocked(loadModel).mockResolvedValue(new MockLanguageModelV4({ doStream }));
+  vi.mocked(loadModels).mockResolvedValue({
+    ...{ first: new MockLanguageModelV4({ doStream }), fallback: null, keys: [] },
+  });
 });
 
 async function reply(): Promise<string> {

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { RunTaint } from '../../../src/daemon/agent/context.ts';
 import {
   GIVEN_WAIT_MS,
   LongTermMemory,
   type RunMemory,
   TOOL_WAIT_MS,
 } from '../../../src/daemon/agent/long-term-memory.ts';
-import { RunTaint } from '../../../src/daemon/agent/run-taint.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';

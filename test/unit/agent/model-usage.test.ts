@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { AgentTurn, ModelMeter } from '../../../src/daemon/agent/agent.ts';
-import { budgetKey } from '../../../src/daemon/agent/budget-key.ts';
-import { budgetNotice } from '../../../src/daemon/agent/budget-notice.ts';
-import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm.ts';
+import type { AgentTurn, ModelMeter } from '../../../src/agent/index.ts';
+import { createLlm, type LlmSettings } from '../../../src/daemon/agent/llm/llm.ts';
+import { budgetKey, budgetNotice } from '../../../src/daemon/agent/model-meter.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';

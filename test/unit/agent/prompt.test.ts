@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PastCall, ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import type { PastCall, ToolAnswer } from '../../../src/agent/index.ts';
 import { conversation, systemPrompt } from '../../../src/daemon/agent/prompt.ts';
 import { agentTurn, fakeTool } from '../../support/agent-turn.ts';
 

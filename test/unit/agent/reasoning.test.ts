@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLlm } from '../../../src/daemon/agent/llm.ts';
+import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel, type ModelAnswer } from '../../support/fake-model.ts';
 import { llmSettings } from '../../support/llm-settings.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { AgentTurn } from '../../../src/agent/index.ts';
 import { adviceFor } from '../../../src/cli/advice.ts';
 import { traceInWords } from '../../../src/cli/message-traces.ts';
-import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
-import { createLlm } from '../../../src/daemon/agent/llm.ts';
+import { createLlm } from '../../../src/daemon/agent/llm/llm.ts';
 import type { Trace } from '../../../src/daemon/trace/trace.ts';
 import { agentTurn, fakeTool, replyOf } from '../../support/agent-turn.ts';
 import { FakeModel, type ModelAnswer } from '../../support/fake-model.ts';

@@ -10,7 +10,7 @@ import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import type { ActionOutcome, NewAction } from '../../../src/daemon/store/actions.ts';
 import { openStore } from '../../../src/daemon/store/open.ts';
 import { type AlarmClock, systemClock } from '../../../src/daemon/time/clock.ts';
-import { closeActionText } from '../../../src/daemon/tools/action-texts.ts';
+import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { anAction } from '../../contract/fixtures.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { capture } from './captured-output.ts';

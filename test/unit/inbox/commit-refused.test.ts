@@ -1,7 +1,7 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { ChannelPlugin } from '../../../src/channel/index.ts';
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';

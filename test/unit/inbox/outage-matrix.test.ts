@@ -1,9 +1,9 @@
 import { APICallError } from 'ai';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
-import { modelFailure } from '../../../src/daemon/agent/model-failure.ts';
+import { modelFailure } from '../../../src/daemon/agent/llm/model-failure.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { SECRET } from '../../support/daemon.ts';

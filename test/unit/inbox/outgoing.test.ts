@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { IncomingMessage, JsonObject, OutgoingReply } from '../../../src/channel/index.ts';
 import { command as inboxShow } from '../../../src/cli/commands/inbox-show.ts';
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { enqueue } from '../../../src/daemon/inbox/enqueue.ts';
 import { notify, Throttle } from '../../../src/daemon/inbox/notify.ts';

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../../plugins/msgbot/index.ts';
+import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
-import { AgentFailure, type AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { InboxProcess } from '../../support/inbox-process.ts';

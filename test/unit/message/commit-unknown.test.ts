@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import webchat from '../../../plugins/webchat/index.ts';
+import type { AgentRuntime } from '../../../src/agent/index.ts';
 import type { ConversationEvent } from '../../../src/channel/index.ts';
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { converse } from '../../../src/daemon/message/converse.ts';
 import type { Services } from '../../../src/daemon/message/services.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { AgentTurn, SummaryRequest } from '../../../src/daemon/agent/agent.ts';
+import type { AgentTurn, SummaryRequest } from '../../../src/agent/index.ts';
 import { KeptCalls, SESSION_CALLS_BYTES } from '../../../src/daemon/message/run/record.ts';
 import { generateSessionId } from '../../../src/daemon/session/ids.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { AgentTurn } from '../../../src/agent/index.ts';
 import type { ChannelLinking } from '../../../src/channel/index.ts';
-import { AgentFailure, type AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import { AgentFailure } from '../../../src/daemon/agent/agent.ts';
 import type { RequestContext } from '../../../src/daemon/agent/context.ts';
 import type { Principal } from '../../../src/daemon/identity/identity.ts';
 import {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { AgentRuntime } from '../../../src/daemon/agent/agent.ts';
+import type { AgentRuntime } from '../../../src/agent/index.ts';
 import { runTurn } from '../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../src/daemon/message/steps.ts';
 import { traceOf } from '../../../src/daemon/message/turn-trace.ts';

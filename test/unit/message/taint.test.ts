@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { AgentTurn } from '../../../src/daemon/agent/agent.ts';
+import type { AgentTurn } from '../../../src/agent/index.ts';
 import { ownerOfPerson } from '../../../src/daemon/identity/memory-owner.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import { aSession } from '../../contract/fixtures.ts';

@@ -7,7 +7,7 @@ import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
 import { sampleTools } from '../../../src/daemon/dev/sample.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
 import { describeSource } from '../../../src/daemon/tools/describe-source.ts';
-import { OpenApiSource } from '../../../src/daemon/tools/openapi/openapi-source.ts';
+import { loadOpenApiTools } from '../../../src/daemon/tools/openapi/openapi-source.ts';
 import { baseEnv } from '../../support/daemon.ts';
 import { personVerdict } from '../../support/step.ts';
 
@@ -127,18 +127,20 @@ describe('the tools that use the sample API', () => {
     const { tools } = await configured();
     const [entry] = tools;
     if (entry?.kind !== 'openapi') throw new Error('the entry is not an OpenAPI source');
-    const source = new OpenApiSource(entry, describeSource(entry, 'http://127.0.0.1:1'));
-    await source.start();
-    const policies = source
-      .list()
-      .map(({ name, title, effect, credentials, confirm }) => [name, title, effect, credentials, confirm]);
+    const made = await loadOpenApiTools(entry, describeSource(entry, 'http://127.0.0.1:1'));
+    const policies = made.map(({ name, title, effect, credentials, confirm }) => [
+      name,
+      title,
+      effect,
+      credentials,
+      confirm,
+    ]);
     expect(policies).toEqual([
       ['shop_listProducts', 'Products', 'read', 'user-or-default', 'never'],
       ['shop_listOrders', 'My orders', 'read', 'user', 'never'],
       ['shop_cancelOrder', 'Cancel order', 'write', 'user', 'always'],
       ['shop_changeAddress', 'Change address to', 'write', 'user', 'always'],
     ]);
-    await source.stop();
   });
 
   it('are absent if the configuration file lists other tools', async () => {

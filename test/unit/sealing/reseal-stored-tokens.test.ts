@@ -7,7 +7,7 @@ import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
-import { closeActionText, openActionText } from '../../../src/daemon/tools/action-texts.ts';
+import { closeActionText, openActionText } from '../../../src/daemon/tools/journal/action-record.ts';
 import { ada, anAction, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

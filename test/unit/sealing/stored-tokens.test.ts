@@ -12,7 +12,7 @@ import type { NewAction } from '../../../src/daemon/store/actions.ts';
 import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
-import { actionTextRecord } from '../../../src/daemon/tools/action-texts.ts';
+import { actionTextRecord } from '../../../src/daemon/tools/journal/action-record.ts';
 import { ada, anAction, aSession, aStream } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { executeConfirmed } from '../../../src/daemon/tools/bind-tools.ts';
+import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation/desk.ts';
 import type {
   CallJournal,
   JournaledWrite,
   KnownWrite,
   WriteOutcome,
-} from '../../../src/daemon/tools/call-journal.ts';
-import type { Asked, ConfirmationDesk } from '../../../src/daemon/tools/confirmation-desk.ts';
+} from '../../../src/daemon/tools/journal/turn-journal.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
@@ -56,7 +56,7 @@ function scene({
       if (finish) throw finish;
     },
   };
-  const confirmation: ConfirmationDesk = {
+  const confirmation: Pick<ConfirmationDesk, 'ask'> = {
     async ask({ args }) {
       events.push(['ask', args]);
       return asked ?? { outcome: 'waits' };

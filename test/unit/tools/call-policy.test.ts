@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ToolAnswer } from '../../../src/daemon/agent/agent.ts';
+import type { ToolAnswer } from '../../../src/agent/index.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
-import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';
+import { CallClient } from '../../../src/daemon/tools/call-client.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
@@ -24,7 +24,7 @@ async function counted(signal: AbortSignal): Promise<unknown[]> {
     downstreamEnded: (name: string, status: number | string) => void ends.push([name, status]),
   };
   const access = { ...accessTo(undefined), observer };
-  const { client } = openToolClient(toolOf({ source, credentials: 'none' }), { use: 'none' }, call, access);
+  const { client } = new CallClient(toolOf({ source, credentials: 'none' }), { use: 'none' }, call, access);
   api.misbehave('/tools', 'hang');
   await client.fetch(`${api.url}/tools`, { signal }).catch(() => undefined);
   return ends.map((end) => (end as unknown[])[1]);

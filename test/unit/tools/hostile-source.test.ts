@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { AgentTool } from '../../../src/daemon/agent/agent.ts';
+import type { AgentTool } from '../../../src/agent/index.ts';
+import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/answer.ts';
 import { bindTools } from '../../../src/daemon/tools/bind-tools.ts';
-import { MAX_RESULT_BYTES } from '../../../src/daemon/tools/fit-result.ts';
 import { CALL_TIMEOUT_MS } from '../../../src/daemon/tools/perform-call.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';

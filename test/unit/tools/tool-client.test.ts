@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
-import type { Tool } from '../../../src/daemon/tools/tool.ts';
-import type { ToolClient, ToolRequest, ToolResponse } from '../../../src/daemon/tools/tool-client.ts';
+import type { ToolRequest } from '../../../src/daemon/tools/downstream/client.ts';
+import type { Tool, ToolClient, ToolResponse } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
 import { accessTo, bindOne, sourceOf, toolOf } from '../../support/tools.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
+import { CallClient } from '../../../src/daemon/tools/call-client.ts';
 import type { CallCredential } from '../../../src/daemon/tools/choose-credential.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
-import { openToolClient } from '../../../src/daemon/tools/open-tool-client.ts';
 import type { ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
 import type { Span, SpanScope } from '../../../src/daemon/trace/span.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
@@ -41,7 +41,7 @@ function clientOf(
   const trace = new Trace(systemClock, [], scope).begin('tool');
   const call = { signal: new AbortController().signal, trace, request_id: 'r1', log };
   const access = accessTo(source.target?.is_api ? api.url : undefined);
-  return openToolClient(
+  return new CallClient(
     toolOf({ source, credentials: credential.use === 'default' ? 'default' : 'none' }),
     credential,
     call,

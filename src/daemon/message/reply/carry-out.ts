@@ -1,11 +1,11 @@
-import type { ConfirmedAction, ToolAnswer } from '../../agent/agent.ts';
+import type { ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
 import type { Action } from '../../store/actions.ts';
 import { ClaimLost } from '../../store/claim-lost.ts';
-import { openActionText, recordedSummary } from '../../tools/action-texts.ts';
 import { type ConfirmedCall, type Executed, executeConfirmed } from '../../tools/bind-tools.ts';
+import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
 import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
+import type { ToolRun } from '../../tools/perform-call.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
-import type { ToolRun } from '../../tools/tool-run.ts';
 import { turnKey } from '../keys.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Deduplicated, Locked, Resolved, Settlement } from '../turn.ts';

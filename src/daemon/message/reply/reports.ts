@@ -1,7 +1,7 @@
 import type { ActionStore } from '../../store/actions.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
-import { escapeMarkdown } from '../../tools/confirmation/escape-markdown.ts';
 import { visible } from '../../tools/confirmation/plain-value.ts';
+import { escapeMarkdown } from '../../tools/confirmation/question.ts';
 import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { Run } from '../run/run.ts';
 import type { CarriedOut } from './carry-out.ts';

@@ -1,4 +1,4 @@
-import type { AgentTurn } from '../../agent/agent.ts';
+import type { AgentTurn } from '../../../agent/index.ts';
 import type { Claims } from '../../identity/identity.ts';
 import { bindTools } from '../../tools/bind-tools.ts';
 import type { Services } from '../services.ts';

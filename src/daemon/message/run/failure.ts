@@ -1,5 +1,4 @@
-import { AgentFailure } from '../../agent/agent.ts';
-import { requestedWait } from '../../agent/requested-wait.ts';
+import { AgentFailure, requestedWait } from '../../agent/agent.ts';
 import { AgentdError } from '../../errors.ts';
 import { ClaimLost } from '../../store/claim-lost.ts';
 import { sourceLocation } from '../../syntax/source-location.ts';

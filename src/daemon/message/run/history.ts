@@ -1,4 +1,4 @@
-import type { PastCall, PastExchange } from '../../agent/agent.ts';
+import type { PastCall, PastExchange } from '../../../agent/index.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { isTainted, openTurnText, type StoredTurn, tagOf } from '../../session/session.ts';
 import type { HistoryReader } from '../../store/sessions.ts';

@@ -1,10 +1,10 @@
-import type { AgentTurn, PastCall, ToolAnswer } from '../../agent/agent.ts';
+import type { AgentTurn, PastCall, ToolAnswer } from '../../../agent/index.ts';
 import { closeTurnText, type StoredTurn } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
-import { fitResult } from '../../tools/fit-result.ts';
+import { fitResult } from '../../tools/answer.ts';
+import type { MadeCall } from '../../tools/perform-call.ts';
 import type { Tool } from '../../tools/tool.ts';
-import type { MadeCall } from '../../tools/tool-run.ts';
 import type { Services } from '../services.ts';
 import type { Answering, Resolved } from '../turn.ts';
 import type { RunHistory } from './history.ts';

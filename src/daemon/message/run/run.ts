@@ -1,19 +1,18 @@
-import { budgetKey } from '../../agent/budget-key.ts';
 import type { RequestContext } from '../../agent/context.ts';
-import { type MeterParts, RunMeter } from '../../agent/model-meter.ts';
-import { RunTaint } from '../../agent/run-taint.ts';
+import { RunTaint } from '../../agent/context.ts';
+import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts';
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
 import { writingsOf } from '../../linking/link-ids.ts';
 import type { OwnActions } from '../../store/actions.ts';
 import { idBeside } from '../../store/id-beside.ts';
 import { randomSuffix } from '../../time/clock.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
-import { confirmerOf } from '../../tools/confirmation/confirmer.ts';
-import { Desk } from '../../tools/confirmation/desk.ts';
+import type { ServerPage } from '../../tools/answer.ts';
+import { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
+import { confirmerOf } from '../../tools/confirmation/judge-answer.ts';
 import { ownJournal } from '../../tools/journal/own-journal.ts';
 import { TurnJournal } from '../../tools/journal/turn-journal.ts';
-import type { ServerPage } from '../../tools/show-pages.ts';
-import type { ToolRun } from '../../tools/tool-run.ts';
+import type { ToolRun } from '../../tools/perform-call.ts';
 import type { Trace } from '../../trace/trace.ts';
 import { turnKey } from '../keys.ts';
 import type { RunServices } from '../services.ts';
@@ -36,7 +35,7 @@ export interface Run {
   /** The writes of the message, including those of its earlier runs. */
   journal: TurnJournal;
   /** Keeps the call that the person must confirm. */
-  desk: Desk;
+  desk: ConfirmationDesk;
   /** The pages that servers ask the person to open, by address. */
   pages: ReadonlyMap<string, ServerPage>;
   /** What the policy of tool calls gets. */
@@ -73,7 +72,7 @@ export async function beginRun(
   );
   const { session_tag, still_waits } = turn;
   const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
-  const desk = new Desk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
+  const desk = new ConfirmationDesk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
   const pages = new Map<string, ServerPage>();
   const { signal } = limit;
   return {

@@ -1,6 +1,6 @@
-import type { AgentRuntime } from '../../agent/agent.ts';
-import { estimateTokens } from '../../agent/estimate-tokens.ts';
-import { fittingExchanges } from '../../agent/fitting-exchanges.ts';
+import type { AgentRuntime } from '../../../agent/index.ts';
+import { estimateTokens } from '../../agent/model-meter.ts';
+import { fittingExchanges } from '../../agent/prompt.ts';
 import { type StoredTurn, tagOf } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { Summary } from '../../store/summaries.ts';

@@ -2,13 +2,17 @@ import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { NewPendingAction } from '../../store/actions.ts';
-import { closeActionText } from '../action-texts.ts';
-import type { Asked, CallToConfirm, ConfirmationDesk } from '../confirmation-desk.ts';
-import type { Tool, ToolArguments } from '../tool.ts';
+import { closeActionText } from '../journal/action-record.ts';
+import type { CompleteCall, Tool, ToolArguments } from '../tool.ts';
 import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } from './question.ts';
 
+export type Asked =
+  | { outcome: 'waits' }
+  /** `message` is a text for the agent, `reason` a stable word for the trace. */
+  | { outcome: 'refused'; reason: string; message: string };
+
 /** The turn that asks. */
-export interface AskingTurn {
+interface AskingTurn {
   /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
   /** Whether another action of this principal is already waiting in the session. */
@@ -23,7 +27,7 @@ export interface AskingTurn {
 }
 
 /** An action that the reply of the turn asks the person to confirm. */
-export interface KeptCall {
+interface KeptCall {
   action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
   question: Question;
 }
@@ -32,7 +36,7 @@ export interface KeptCall {
  * Keeps the tool call of a turn that the person must confirm. There is at most one (agentd-agent(7), "Confirmation").
  * Nothing is stored here: the action is stored together with the reply that asks about it.
  */
-export class Desk implements ConfirmationDesk {
+export class ConfirmationDesk {
   readonly #turn: AskingTurn;
   readonly #seal: Seal;
   readonly #makeId: () => string;
@@ -50,7 +54,11 @@ export class Desk implements ConfirmationDesk {
     return this.#kept;
   }
 
-  async ask({ tool, args }: CallToConfirm): Promise<Asked> {
+  /**
+   * Makes this call the pending action of the session and principal. The action is stored with the turn, whose reply
+   * asks the person to confirm it.
+   */
+  async ask({ tool, args }: CompleteCall): Promise<Asked> {
     const { confirmer, still_waits } = this.#turn;
     if (confirmer === null)
       return refused(

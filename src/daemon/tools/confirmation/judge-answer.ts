@@ -1,4 +1,5 @@
-import type { PersonKey } from '../../identity/identity.ts';
+import { AgentdError } from '../../errors.ts';
+import type { PersonKey, Principal } from '../../identity/identity.ts';
 import type { Action } from '../../store/actions.ts';
 
 /** The properties of a message that matter for an action that is waiting in its session. */
@@ -61,4 +62,25 @@ export function judgeAnswer(
   if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
   if (facts.says !== 'confirm') return 'declined';
   return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';
+}
+
+/** The parts of a turn that determine whom it acts for. */
+interface Acting {
+  principal: Principal;
+  channel: { name: string; has_platform: boolean };
+  message: { user_id: string };
+}
+
+/**
+ * Who must confirm the actions of a message: the person whom it acts for, or else the platform's verified user. Null
+ * for an anonymous web client. The two kinds of ids are never equal: the key of a person begins with `[`.
+ */
+export function confirmerOf({ principal, channel, message }: Acting): string | null {
+  if (principal.person !== null) return principal.person;
+  return channel.has_platform ? `${channel.name}:${message.user_id}` : null;
+}
+
+/** The error if a web client answers a question, but no action waits for an answer from this client. */
+export function confirmationGone(): AgentdError {
+  return new AgentdError('confirmation_gone', 'This action is not waiting for an answer from you.');
 }

@@ -1,5 +1,5 @@
+import type { LocalTexts } from '../../texts/texts.ts';
 import { boundPath } from '../bind-parameters.ts';
-import { escapeMarkdown } from './escape-markdown.ts';
 import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
@@ -149,4 +149,30 @@ function leavesOf(
     const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
     return leavesOf(member, [...path, name], how, `${label}${part}`);
   });
+}
+
+/** The question as the end of a reply, in CommonMark: the action, its arguments, and how to answer. */
+export function questionText(question: Question, texts: LocalTexts): string {
+  const { action: written, list } = markdownQuestion(question);
+  const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
+  const [confirm] = texts.words('confirm');
+  const [decline] = texts.words('decline');
+  return [texts.say('confirm_question', { action }), list, texts.say('confirm_how', { confirm, decline })]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+/** `_` is markup only at the edge of a word, `&` only in a character reference, `:` only in an address. */
+const INLINE =
+  /[\\`*~[\]<]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|&(?=#?[A-Za-z0-9]+;)|:(?=\/\/)|(?<=\bwww)\./giu;
+/** A heading, a quotation, a list or the line below a heading. */
+const LINE_START = /^(\s*)([#>+=-]|\d{1,9}(?=[.)]))/;
+
+/** Escapes a line of text, so that nothing in it is markup in CommonMark with GitHub's extensions. */
+export function escapeMarkdown(line: string): string {
+  return line
+    .replace(INLINE, '\\$&')
+    .replace(LINE_START, (_, space: string, sign: string) =>
+      /\d/.test(sign) ? `${space}${sign}\\` : `${space}\\${sign}`,
+    );
 }

@@ -3,10 +3,10 @@ import { parseExactly } from '../../syntax/json.ts';
 import { systemClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import { BEARER, type CredentialForm, credentialHeader, credentialValue } from './credential-form.ts';
-import type { EncodedBody } from './encoded-body.ts';
+import type { EncodedBody } from './form-body.ts';
+import { shownHeaders } from './headers.ts';
 import { BodyTooLong, type HttpResponse, httpRequest } from './http-request.ts';
-import { pathProblem } from './path-problem.ts';
-import { shownHeaders } from './shown-headers.ts';
+import { findPathProblem } from './safe-path.ts';
 
 /** Maximum size of an answer, in bytes after decompression. */
 export const MAX_RESPONSE_BYTES = 1_048_576;
@@ -30,22 +30,30 @@ export interface Downstream {
   send(request: DownstreamRequest): Promise<DownstreamResponse>;
 }
 
-export interface DownstreamRequest {
+export interface ToolRequest {
   method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
-  /** Below the base URL, with a leading slash. */
+  /**
+   * The percent-encoded path below the base URL of the source, with a leading slash. A segment that is empty, `.` or
+   * `..` is refused, even if a server reads it so only after decoding it again.
+   */
   path: string;
   /** Whether a segment of the path may contain an encoded slash or backslash. Default: it is refused. */
   allow_slash?: boolean;
-  query?: Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[];
+  /** The query parameters in order. The client percent-encodes them. */
+  query?: readonly (readonly [name: string, value: string])[];
   /** The whole query instead of `query`, already percent-encoded, without the question mark. */
   search?: string;
+  /** Headers of the daemon and of the connection (headers.ts) and fixed headers of the source are refused. */
   headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. If absent, there is no body. */
   body?: unknown;
-  /** Media type of the body. Default: `application/json`. */
+  /** Media type of the body, which must be a JSON format. Default: `application/json`. */
   content_type?: string;
   /** A body of another format, instead of `body`. */
   encoded?: EncodedBody;
+}
+
+interface DownstreamRequest extends ToolRequest {
   /** The credential; null to send none. */
   token: Secret | null;
   /** Where the credential is sent. Default: as a bearer token. */
@@ -67,11 +75,11 @@ export interface DownstreamResponse {
   status: number;
   /** The parsed JSON. Null if the body is empty, or if the body of a failure is not JSON and no text is expected. */
   body: unknown;
-  /** The headers that an agent may need (shown-headers.ts), not masked. Absent if there is none. */
+  /** The headers that an agent may need (headers.ts), not masked. Absent if there is none. */
   headers?: Readonly<Record<string, string>>;
 }
 
-export type DownstreamReason =
+type DownstreamReason =
   | 'timeout'
   | 'unreachable'
   | 'redirect_refused'
@@ -105,46 +113,41 @@ export class DownstreamFailure extends Error {
   }
 }
 
-export interface DownstreamOptions {
+interface DownstreamOptions {
   /** May have a path prefix, which is added to all paths. */
   baseUrl: string;
   /** Timeout of one request, including redirects and reading the answer. */
   timeoutMs: number;
   /** The name of the system in messages to the agent. Default: `The business API`. */
   system?: string;
+  /** Called with the status of each answer, or the failure. Not called for a request that the caller aborted. */
+  ended?: (status: number | string, seconds: number) => void;
 }
 
+/** Failures of requests that are refused before they are made. They are not reported as ended. */
+const NEVER_MADE: readonly DownstreamReason[] = ['path_refused', 'credential_refused'];
+
 /** Created once for each system. Its connections are kept alive (http-request.ts). */
-export function createDownstream({
-  baseUrl,
-  timeoutMs,
-  system = 'The business API',
-}: DownstreamOptions): Downstream {
-  const base = baseOf(baseUrl);
+export function createDownstream(options: DownstreamOptions): Downstream {
+  const { baseUrl, timeoutMs, system = 'The business API', ended } = options;
   return {
     async send(request) {
-      const url = addressBelow(base, request);
+      const began = performance.now();
+      const end = (status: number | string) => ended?.(status, (performance.now() - began) / 1000);
       // The signals are not combined, because that would be a large part of the cost of a request.
       const limit = new TimeLimit(systemClock, timeoutMs, request.signal ? [request.signal] : []);
       try {
-        const response = await follow(url, request, system, limit);
+        const response = await follow(addressOf(baseUrl, request), request, system, limit);
         const { status, text } = response;
         const headers = shownHeaders(response.headers);
         const body = parse(text, status, request, system);
+        end(status);
         return { status, body, ...(headers === undefined ? {} : { headers }) };
       } catch (error) {
         request.signal?.throwIfAborted();
-        if (error instanceof DownstreamFailure) throw error;
-        if (error instanceof BodyTooLong)
-          throw new DownstreamFailure('too_large', `${system} answered with more data than can be used.`, {
-            status: error.status,
-          });
-        if (limit.passed)
-          throw new DownstreamFailure('timeout', `${system} did not answer in time.`, { cause: error });
-        throw new DownstreamFailure('unreachable', `${system} cannot be reached.`, {
-          reached: !wasNotConnected(error),
-          cause: error,
-        });
+        const failure = asFailure(error, system, limit.passed);
+        if (!NEVER_MADE.includes(failure.reason)) end(failure.status ?? failure.reason);
+        throw failure;
       } finally {
         limit.lift();
       }
@@ -152,39 +155,42 @@ export function createDownstream({
   };
 }
 
-type Address = Pick<DownstreamRequest, 'path' | 'allow_slash' | 'search' | 'query'>;
-
-/** @throws DownstreamFailure if the path could lead out of the base URL. */
-export function addressOf(baseUrl: string, address: Address): URL {
-  return addressBelow(baseOf(baseUrl), address);
+function asFailure(error: unknown, system: string, isLate: boolean): DownstreamFailure {
+  if (error instanceof DownstreamFailure) return error;
+  if (error instanceof BodyTooLong)
+    return new DownstreamFailure('too_large', `${system} answered with more data than can be used.`, {
+      status: error.status,
+    });
+  if (isLate) return new DownstreamFailure('timeout', `${system} did not answer in time.`, { cause: error });
+  return new DownstreamFailure('unreachable', `${system} cannot be reached.`, {
+    reached: !wasNotConnected(error),
+    cause: error,
+  });
 }
 
-interface Base {
-  origin: string;
-  /** Prefix of all paths, without a slash at its end. */
-  prefix: string;
-}
-
-function baseOf(baseUrl: string): Base {
-  const { origin, pathname } = new URL(baseUrl);
-  return { origin, prefix: pathname.replace(/\/+$/, '') };
-}
-
-function addressBelow(
-  { origin, prefix }: Base,
-  { path, allow_slash = false, search, query: given }: Address,
+/**
+ * The address of a request below the base URL of its system.
+ * @throws DownstreamFailure if the path could lead out of the base URL.
+ */
+export function addressOf(
+  baseUrl: string,
+  {
+    path,
+    allow_slash = false,
+    search,
+    query,
+  }: Pick<ToolRequest, 'path' | 'allow_slash' | 'search' | 'query'>,
 ): URL {
-  const problem = pathProblem(path, allow_slash);
+  const problem = findPathProblem(path, allow_slash);
   if (problem !== null)
     throw new DownstreamFailure('path_refused', `The request was not sent, because its path ${problem}.`, {
       reached: false,
     });
-  const url = new URL(origin);
-  url.pathname = `${prefix}${path}`;
+  const base = new URL(baseUrl);
+  const url = new URL(base.origin);
+  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
   if (search !== undefined) url.search = search;
-  if (given === undefined) return url;
-  const query = Array.isArray(given) ? given : Object.entries(given);
-  for (const [name, value] of query) url.searchParams.append(name, value);
+  for (const [name, value] of query ?? []) url.searchParams.append(name, value);
   return url;
 }
 

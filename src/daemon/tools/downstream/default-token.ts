@@ -1,8 +1,8 @@
 import { Secret } from '../../settings/secret.ts';
 import type { Clock } from '../../time/clock.ts';
-import { unlessAborted } from '../../time/time-limit.ts';
 import type { Downstream } from './client.ts';
-import { isHeaderToken } from './header-token.ts';
+import { isHeaderToken } from './headers.ts';
+import { TokenCache } from './token-cache.ts';
 
 /** The path from which the API issues the default token (agentd-api(7), "Requests to the API"). */
 export const TOKEN_PATH = '/authentication_token';
@@ -29,7 +29,7 @@ export interface DefaultToken {
   refused(token: Secret): void;
 }
 
-export type DefaultTokenReason =
+type DefaultTokenReason =
   | 'default_credentials_missing'
   | 'default_credentials_refused'
   | 'default_token_failed';
@@ -45,16 +45,11 @@ export class DefaultTokenFailure extends Error {
   }
 }
 
-export interface DefaultTokenOptions {
+interface DefaultTokenOptions {
   downstream: Downstream;
   email: string | undefined;
   password: Secret | undefined;
   clock: Clock;
-}
-
-interface Cached {
-  token: Secret;
-  use_until: number;
 }
 
 export function createDefaultToken({
@@ -63,39 +58,27 @@ export function createDefaultToken({
   password,
   clock,
 }: DefaultTokenOptions): DefaultToken {
-  let cached: Cached | null = null;
-  let pending: Promise<Secret> | null = null;
-
-  async function fetchToken(): Promise<Secret> {
+  const cache = new TokenCache(clock, 1);
+  const obtain = async () => {
     try {
       const token = await requestToken(downstream, email, password);
-      cached = { token, use_until: useUntil(token, clock.now()) };
-      return token;
+      return { token, use_until: useUntil(token, clock.now()) };
     } catch (error) {
-      if (error instanceof DefaultTokenFailure) throw error;
-      throw new DefaultTokenFailure(
-        'default_token_failed',
-        'Signing in to the business API is not possible at the moment.',
-        { cause: error },
-      );
-    } finally {
-      pending = null;
+      throw error instanceof DefaultTokenFailure ? error : failed(error);
     }
-  }
-
-  return {
-    async get(signal) {
-      signal?.throwIfAborted();
-      if (cached && clock.now() < cached.use_until) return cached.token;
-      pending ??= fetchToken();
-      return signal ? await unlessAborted(pending, signal) : await pending;
-    },
-    refused(token) {
-      // Several calls may report the same token. When a later call reports it, another token may already be cached.
-      // That token is kept.
-      if (cached?.token === token) cached = null;
-    },
   };
+  return {
+    get: (signal) => cache.get('', signal, obtain),
+    refused: (token) => cache.drop(token),
+  };
+}
+
+function failed(cause: unknown): DefaultTokenFailure {
+  return new DefaultTokenFailure(
+    'default_token_failed',
+    'Signing in to the business API is not possible at the moment.',
+    { cause },
+  );
 }
 
 async function requestToken(downstream: Downstream, email?: string, password?: Secret): Promise<Secret> {
@@ -121,13 +104,7 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
   const { token, access_token } = (body ?? {}) as { token?: unknown; access_token?: unknown };
   const found = isHeaderToken(token) ? token : access_token;
   if (status >= 300 || !isHeaderToken(found)) {
-    throw new DefaultTokenFailure(
-      'default_token_failed',
-      'Signing in to the business API is not possible at the moment.',
-      {
-        cause: new Error(`${TOKEN_PATH} answered ${status}${status < 300 ? ' without a token' : ''}`),
-      },
-    );
+    throw failed(new Error(`${TOKEN_PATH} answered ${status}${status < 300 ? ' without a token' : ''}`));
   }
   return new Secret(found);
 }

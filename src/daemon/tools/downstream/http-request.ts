@@ -26,7 +26,7 @@ function createClients() {
   };
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   method: string;
   headers: Readonly<Record<string, string>>;
   /** Undefined if there is none. */

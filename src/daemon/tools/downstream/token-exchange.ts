@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { claimedExpiry, decodeToken } from '../../identity/decode-token.ts';
 import { Secret } from '../../settings/secret.ts';
 import { type Clock, systemClock } from '../../time/clock.ts';
-import { TimeLimit, unlessAborted } from '../../time/time-limit.ts';
+import { TimeLimit } from '../../time/time-limit.ts';
 import { NO_OBSERVER, type Observer } from '../../trace/observer.ts';
 import { MAX_RESPONSE_BYTES } from './client.ts';
-import { isHeaderToken } from './header-token.ts';
+import { isHeaderToken } from './headers.ts';
 import { BodyTooLong, httpRequest } from './http-request.ts';
+import { TokenCache } from './token-cache.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
 const MAX_KEPT = 1_000;
@@ -57,12 +58,7 @@ export class TokenExchangeFailure extends Error {
   }
 }
 
-interface Kept {
-  token: Secret;
-  use_until: number;
-}
-
-export interface TokenExchangeOptions {
+interface TokenExchangeOptions {
   clock: Clock;
   timeoutMs: number;
   observer?: Pick<Observer, 'downstreamEnded'>;
@@ -76,57 +72,21 @@ export function createTokenExchange({
   observer = NO_OBSERVER,
   maxKept = MAX_KEPT,
 }: TokenExchangeOptions): TokenExchange {
-  /** Exchanged tokens, in the order of their last use. */
-  const kept = new Map<string, Kept>();
-  const pending = new Map<string, Promise<Secret>>();
+  const cache = new TokenCache(clock, maxKept);
 
-  async function obtain(
-    key: string,
-    source: string,
-    settings: ExchangeSettings,
-    subject: Secret | null,
-  ): Promise<Secret> {
-    try {
+  function obtain(source: string, settings: ExchangeSettings, subject: Secret | null, signal?: AbortSignal) {
+    return cache.get(keyOf(source, settings.audience, subject), signal, async () => {
       const asked_at = clock.now();
       const { token, expires_in } = await requestExchange(settings, subject, timeoutMs, (status, seconds) =>
         observer.downstreamEnded(source, status, seconds),
       );
-      const ownEnds = [
+      const ends = [
         claimedExpiry(decodeToken(token.reveal())),
         expires_in === null ? null : asked_at + expires_in * 1000,
       ].filter((end) => end !== null);
-      if (ownEnds.length === 0) ownEnds.push(asked_at + ASSUMED_LIFE_MS);
-      const use_until = Math.min(...ownEnds) - MARGIN_MS;
-      if (use_until > clock.now()) {
-        kept.set(key, { token, use_until });
-        const oldest = kept.size > maxKept ? kept.keys().next() : null;
-        if (oldest && !oldest.done) kept.delete(oldest.value);
-      }
-      return token;
-    } finally {
-      pending.delete(key);
-    }
-  }
-
-  function keptOrNew(
-    source: string,
-    settings: ExchangeSettings,
-    subject: Secret | null,
-    signal: AbortSignal | undefined,
-  ): Secret | Promise<Secret> {
-    const key = keyOf(source, settings.audience, subject);
-    const found = kept.get(key);
-    kept.delete(key);
-    if (found && clock.now() < found.use_until) {
-      kept.set(key, found);
-      return found.token;
-    }
-    let work = pending.get(key);
-    if (!work) {
-      work = obtain(key, source, settings, subject);
-      pending.set(key, work);
-    }
-    return signal ? unlessAborted(work, signal) : work;
+      if (ends.length === 0) ends.push(asked_at + ASSUMED_LIFE_MS);
+      return { token, use_until: Math.min(...ends) - MARGIN_MS };
+    });
   }
 
   return {
@@ -136,15 +96,10 @@ export function createTokenExchange({
       const subjectEnd = claimedExpiry(decodeToken(subject.reveal()));
       if (subjectEnd !== null && subjectEnd <= clock.now())
         throw new TokenExchangeFailure('subject_expired', 'The sign-in of the person has expired.');
-      return keptOrNew(source, settings, subject, signal);
+      return obtain(source, settings, subject, signal);
     },
-    async ownToken(source, settings, signal) {
-      signal?.throwIfAborted();
-      return keptOrNew(source, settings, null, signal);
-    },
-    refused(token) {
-      for (const [key, entry] of kept) if (entry.token === token) kept.delete(key);
-    },
+    ownToken: (source, settings, signal) => obtain(source, settings, null, signal),
+    refused: (token) => cache.drop(token),
   };
 }
 

@@ -1,16 +1,15 @@
-import type { OwnJournal } from '../../agent/own-journal.ts';
+import type { OwnJournal } from '../../agent/agent.ts';
 import type { Seal } from '../../identity/seal.ts';
 import type { ActionStore, OwnActions } from '../../store/actions.ts';
 import type { Clock } from '../../time/clock.ts';
-import { recordedSummary } from '../action-texts.ts';
-import { outcomeOf } from './outcome-of.ts';
+import { outcomeOf, recordedSummary } from './action-record.ts';
 
 /** How far back the list goes, ms. */
 const LISTED_MS = 90 * 24 * 60 * 60 * 1000;
 /** Maximum number of actions in the list. */
 const LISTED_MAX = 100;
 
-export interface OwnJournalParts {
+interface OwnJournalParts {
   store: { actions: Pick<ActionStore, 'list'> };
   seal: Seal;
   clock: Clock;

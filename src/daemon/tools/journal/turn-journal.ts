@@ -1,22 +1,64 @@
 import { createHash } from 'node:crypto';
-import type { AlreadyDone } from '../../agent/agent.ts';
+import type { AlreadyDone, ToolAnswer } from '../../../agent/index.ts';
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { Action, ActionOutcome, ActionStore, NewAction, RunClaims } from '../../store/actions.ts';
+import type {
+  Action,
+  ActionOutcome,
+  ActionState,
+  ActionStore,
+  NewAction,
+  RunClaims,
+} from '../../store/actions.ts';
 import { idBeside } from '../../store/id-beside.ts';
 import type { Store } from '../../store/store.ts';
-import { closeActionText } from '../action-texts.ts';
-import type {
-  CallJournal,
-  JournaledCall,
-  JournaledWrite,
-  KnownWrite,
-  WriteOutcome,
-} from '../call-journal.ts';
-import { canonicalJson } from '../canonical-json.ts';
-import { summaryOf } from './summary-of.ts';
-import { isUnknown, knownAnswer, recordedWrite, type TurnWrite } from './turn-write.ts';
+import { visible } from '../confirmation/plain-value.ts';
+import { questionLine, questionOf } from '../confirmation/question.ts';
+import { canonicalJson } from '../schema/read-arguments.ts';
+import type { CompleteCall } from '../tool.ts';
+import { closeActionText, openActionText, recordedSummary } from './action-record.ts';
+
+/** A write, as it is identified in the journal. */
+export interface JournaledWrite {
+  readonly action_id: string;
+  /** Sent as the idempotency key; each attempt has the same key. */
+  readonly key: string;
+}
+
+/** What the journal knows about a write before it is made (agentd-agent(7), "Journal"). */
+export type KnownWrite =
+  /**
+   * This turn has not made the write yet. `further`: an earlier run of the turn made another write with this tool, so
+   * the person must confirm this write.
+   */
+  | { state: 'new'; write: JournaledWrite; further: boolean }
+  /** An earlier run made the write, with this result. The write is not made again. */
+  | { state: 'ended'; answer: ToolAnswer }
+  /** An earlier run sent the write, which may have been carried out. */
+  | { state: 'unknown'; write: JournaledWrite };
+
+export interface WriteOutcome {
+  /** `failed`: the answer was a 4xx, or nothing was sent. `unknown`: the write may have been carried out. */
+  state: 'done' | 'failed' | 'unknown';
+  /** Status of the HTTP answer; null if there is none. */
+  status: number | null;
+  /** The answer for the agent. A repeated run gets the same answer. */
+  answer: ToolAnswer | null;
+}
+
+/** The journal of one run, as the policy of calls uses it. */
+export interface CallJournal {
+  /** Called once for each write of a run, in the order of the calls, because equal calls are numbered in this order. */
+  known(call: CompleteCall): Promise<KnownWrite>;
+  /**
+   * Records that a write is about to be sent. The record is durable when this resolves. `again`: the outcome was
+   * unknown, and the write is sent once more. `lost`: another run of the message has begun, so nothing may be sent.
+   */
+  start(write: JournaledWrite, call: CompleteCall & { again: boolean }): Promise<'started' | 'lost'>;
+  /** Records the outcome of a write. The record is durable when this resolves. */
+  finish(write: JournaledWrite, outcome: WriteOutcome): Promise<void>;
+}
 
 const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
 const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
@@ -35,7 +77,7 @@ export interface JournaledRun {
   person: PersonKey | null;
 }
 
-export interface JournalParts {
+interface JournalParts {
   actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
   lieTogether: Store['lieTogether'];
   seal: Seal;
@@ -100,7 +142,7 @@ export class TurnJournal implements CallJournal {
     return this.written.filter(isUnknown);
   }
 
-  async known(call: JournaledCall): Promise<KnownWrite> {
+  async known(call: CompleteCall): Promise<KnownWrite> {
     const action_id = this.#numbered(call);
     const write = { action_id, key: action_id };
     const found = this.#known.writes.get(action_id);
@@ -112,7 +154,7 @@ export class TurnJournal implements CallJournal {
 
   async start(
     { action_id }: JournaledWrite,
-    { again, ...call }: JournaledCall & { again: boolean },
+    { again, ...call }: CompleteCall & { again: boolean },
   ): Promise<'started' | 'lost'> {
     const found = this.#known.writes.get(action_id);
     if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
@@ -210,7 +252,7 @@ export class TurnJournal implements CallJournal {
    * The key of a call: a hash of its turn, tool and arguments, and of its number among identical calls. If the last
    * identical call has an unknown outcome, this call counts as a repeat of that call, and gets the same key.
    */
-  #numbered({ tool, args }: JournaledCall): string {
+  #numbered({ tool, args }: CompleteCall): string {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);
     const last = this.#known.numbers.get(call);
     if (last !== undefined) {
@@ -229,7 +271,7 @@ export class TurnJournal implements CallJournal {
     );
   }
 
-  #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {
+  #newAction(action_id: string, { tool, args }: CompleteCall, summary: string): NewAction {
     const { turn_key, claims, session_id, platform, user_id, alias_id, person } = this.#run;
     const { seal } = this.#parts;
     return {
@@ -251,4 +293,71 @@ export class TurnJournal implements CallJournal {
 
 function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
+}
+
+/** A write of a turn, as a run of the turn knows it. */
+interface TurnWrite {
+  readonly action_id: string;
+  readonly tool: string;
+  /** The summary, on one line of plain text. */
+  readonly summary: string;
+  /**
+   * Whether its outcome may be shown: the write was made for the person of this run, or for a sender who was not signed
+   * in.
+   */
+  readonly is_shown: boolean;
+  /** Whether the person has confirmed it. The agent then gets it as `confirmed`. */
+  readonly is_confirmed: boolean;
+  state: ActionState;
+  attempt: number;
+  status: number | null;
+  answer: ToolAnswer | null;
+  /** Whether this run is sending it now. */
+  is_being_sent: boolean;
+}
+
+/** A write that an earlier run of the turn recorded. */
+function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): TurnWrite {
+  const answer = openActionText(seal, action, 'answer');
+  return {
+    action_id: action.action_id,
+    tool: action.tool,
+    summary: recordedSummary(seal, action),
+    is_confirmed: action.principal !== null,
+    is_shown: action.person === null || action.person === person,
+    state: action.state,
+    attempt: action.attempt,
+    status: action.status,
+    answer: answer === null ? null : (JSON.parse(answer) as ToolAnswer),
+    is_being_sent: false,
+  };
+}
+
+/**
+ * Whether the write may have been carried out, but its outcome is not known. If the process that started the write
+ * died, the write stays `started`.
+ */
+export function isUnknown({ state }: Pick<TurnWrite, 'state'>): boolean {
+  return state === 'started' || state === 'unknown';
+}
+
+/** The answer for an agent that makes the same write again. */
+function knownAnswer({ is_shown, state, answer }: TurnWrite): ToolAnswer {
+  if (!is_shown)
+    return failure('An earlier run of this message made this call for somebody else. It was not made again.');
+  if (answer) return answer;
+  return state === 'done'
+    ? { ok: true, result: { message: 'This was done already. Its answer is no longer known.' } }
+    : failure('This has failed already, and it was not tried again.');
+}
+
+function failure(message: string): ToolAnswer {
+  return { ok: false, message };
+}
+
+/** A description of a write on one line of plain text, as in the question that asks for its confirmation. */
+export function summaryOf({ tool, args }: CompleteCall): string {
+  const question = questionOf(tool, args);
+  // Arguments that are too long for a question are left out here. The record of the action contains them.
+  return maskTokens(question ? questionLine(question) : visible(tool.title ?? tool.name));
 }

@@ -1,7 +1,7 @@
 import type { AlarmClock } from '../../time/clock.ts';
 import { onAbort } from '../../time/time-limit.ts';
-import type { McpConnection } from './mcp-connection.ts';
-import { McpFailure } from './mcp-failure.ts';
+import type { McpConnection } from './connection.ts';
+import { McpFailure } from './failure.ts';
 
 /** Maximum number of connections of one source; `MAX_OF_ONE` is the maximum for one credential. */
 export const MAX_CONNECTIONS = 64;
@@ -10,13 +10,13 @@ const MAX_OF_ONE = 4;
 export const IDLE_MS = 60_000;
 
 /** The credential that a connection carries, and the `fetch` that sends it. */
-export interface Carrier {
+interface Carrier {
   readonly identity: string;
   readonly fetch: typeof globalThis.fetch;
 }
 
 /** A connection whose requests carry one credential. */
-export interface CarryingConnection extends McpConnection {
+interface CarryingConnection extends McpConnection {
   /** Uses this `fetch` for the requests of the next call. */
   carry(fetch: Carrier['fetch']): void;
 }
@@ -29,7 +29,7 @@ interface Pooled {
   cancelIdle: () => void;
 }
 
-export interface ConnectionPoolOptions {
+interface ConnectionPoolOptions {
   open(fetch: Carrier['fetch'], signal: AbortSignal): Promise<CarryingConnection>;
   clock: AlarmClock;
 }

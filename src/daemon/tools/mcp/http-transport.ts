@@ -1,20 +1,20 @@
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { TokenExchangeFailure } from '../downstream/token-exchange.ts';
-import { InboundMeter } from './inbound-meter.ts';
-import { McpFailure, McpSessionGone, McpStatus } from './mcp-failure.ts';
+import { McpFailure, McpSessionGone, McpStatus, protocolError } from './failure.ts';
 import {
+  InboundMeter,
   isAnswer,
   isNotification,
   isStateless,
+  LineSplitter,
+  MAX_MESSAGE_BYTES,
   type McpTransport,
   type Notification,
+  parseMessage,
+  requestHeaders,
   requestId,
-} from './mcp-transport.ts';
-import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
-import { protocolError } from './protocol-error.ts';
-import { type Cursor, readEvents } from './read-events.ts';
-import { requestHeaders } from './request-headers.ts';
+} from './transport.ts';
 
 /** Maximum size of one answer, including the notifications before it, bytes. */
 const MAX_ANSWER_BYTES = 4_194_304;
@@ -29,7 +29,7 @@ const MAX_RESUMES = 100;
 const SHORTEST_RETRY_MS = 100;
 const SESSION_ID = /^[\x21-\x7e]{1,1024}$/;
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   url: string;
   /** Sends the requests and adds the headers of the connection. A call can replace it (`HttpTransport.fetch`). */
   fetch: typeof globalThis.fetch;
@@ -351,10 +351,57 @@ function isUnsent(error: unknown): boolean {
 }
 
 function asFailure(error: unknown): Error {
-  if (error instanceof McpFailure || error instanceof McpStatus || error instanceof McpSessionGone)
-    return error;
+  if (error instanceof McpFailure) return error;
   if (error instanceof TokenExchangeFailure)
     return new McpFailure(error.reason, error.message, { cause: error, reached: false });
   const reached = !isUnsent(error);
   return new McpFailure('mcp_unreachable', 'The server cannot be reached.', { cause: error, reached });
 }
+
+/** How a stream that has ended can be resumed. */
+interface Cursor {
+  /** Id of the last event; null if no event had one. */
+  id: string | null;
+  /** How long to wait before, ms, as the server says; null if it says nothing. */
+  retry_ms: number | null;
+}
+
+/**
+ * The data of the `message` events of an event stream (text/event-stream), as they arrive. Other events are skipped, and
+ * so are events without data: a server sends one with an id at the beginning of a stream that can be resumed. Ends when the stream ends. If the caller leaves the loop, the stream is canceled.
+ * @param cursor is kept up to date
+ * @throws McpFailure if an event is too large.
+ */
+export async function* readEvents(
+  body: AsyncIterable<Uint8Array>,
+  cursor: Cursor = { id: null, retry_ms: null },
+): AsyncGenerator<string> {
+  const lines = new LineSplitter();
+  let data: string[] = [];
+  let size = 0;
+  let type = '';
+  for await (const piece of body) {
+    for (const line of lines.push(piece)) {
+      if (line === '') {
+        const text = data.join('\n');
+        if (text !== '' && (type === '' || type === 'message')) yield text;
+        data = [];
+        size = 0;
+        type = '';
+        continue;
+      }
+      const [, field = '', value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+      if (field === 'event') type = value;
+      if (field === 'id' && EVENT_ID.test(value)) cursor.id = value;
+      if (field === 'retry' && /^\d{1,9}$/.test(value)) cursor.retry_ms = Number(value);
+      if (field !== 'data') continue;
+      data.push(value);
+      size += line.length;
+      if (size > MAX_MESSAGE_BYTES)
+        throw new McpFailure('mcp_too_large', 'The server answered with more data than can be used.');
+    }
+  }
+}
+
+/** An id that a header can contain. */
+const EVENT_ID = /^[\x21-\x7e]{1,1024}$/;

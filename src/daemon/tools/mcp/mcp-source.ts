@@ -5,31 +5,25 @@ import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
 import { maskSecrets } from '../downstream/client.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
-import type { McpEntry, ToolEntry } from '../source-entry.ts';
-import type {
-  CredentialPolicy,
-  Effect,
-  Sent,
-  SourceState,
-  Tool,
-  ToolCall,
-  ToolSource,
-  ToolSourceInfo,
+import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
+import {
+  refuseToSend,
+  type Sent,
+  type SourceState,
+  type Tool,
+  type ToolCall,
+  type ToolSource,
+  type ToolSourceInfo,
 } from '../tool.ts';
+import { toolNames } from '../tool-names.ts';
+import { type CalledTool, Connector, type ListedTool, type McpConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import { Connector } from './connector.ts';
-import { defineTool } from './define-tool.ts';
-import { failureAdvice } from './failure-advice.ts';
+import { defineTool, toolParameters } from './define-tool.ts';
+import { failureAdvice, McpSessionGone, McpStatus, sentFailure } from './failure.ts';
 import { HttpTransport } from './http-transport.ts';
-import { listingFetch } from './listing-fetch.ts';
-import type { CalledTool, ListedTool, McpConnection } from './mcp-connection.ts';
-import { McpSessionGone, McpStatus } from './mcp-failure.ts';
 import { readResult } from './read-result.ts';
-import { sentFailure } from './sent-failure.ts';
 import { ServerLink } from './server-link.ts';
 import { StdioTransport } from './stdio-transport.ts';
-import { toolNames } from './tool-names.ts';
-import { toolParameters } from './tool-parameters.ts';
 
 /** How often the daemon checks whether an administrator trusts a changed tool, ms. */
 const LOOK_FOR_TRUST_MS = 2_000;
@@ -249,7 +243,6 @@ export class McpSource implements ToolSource {
     const { name, entry } = configured;
     const made = toolParameters(definition.schema, entry.bind ?? {});
     if ('unusable' in made) return { because: made.unusable };
-    const effect = entry.effect ?? 'write';
     const { title, description, digest } = definition;
     const { timeout_seconds } = this.#entry;
     return {
@@ -258,13 +251,7 @@ export class McpSource implements ToolSource {
       description: description === '' ? (title ?? name) : description,
       parameters: made.parameters,
       source: this.info,
-      effect,
-      credentials: policyOf(this.#entry, entry, effect),
-      confirm: entry.confirm ?? (effect === 'write' ? 'always' : 'never'),
-      summary: entry.summary ?? null,
-      public: entry.public ?? [],
-      bind: entry.bind ?? {},
-      hide: entry.hide ?? [],
+      ...readPolicy(this.#entry, entry, entry.effect ?? 'write', false),
       idempotent: entry.idempotent ?? false,
       digest,
       ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),
@@ -292,9 +279,12 @@ export class McpSource implements ToolSource {
       // Checked only after the call has its connection, because the tools may have been listed again while the call
       // waited for that connection.
       if (!(await this.#link.isCurrent([call.signal, connection.ended])))
-        return failed('tool_changing', 'The server has changed its tools, and has not described them yet.');
+        return refuseToSend(
+          'tool_changing',
+          'The server has changed its tools, and has not described them yet.',
+        );
       if (configured.tool === null || configured.definition?.digest !== digest)
-        return failed('tool_withdrawn', 'The tool is no longer available.');
+        return refuseToSend('tool_withdrawn', 'The tool is no longer available.');
       progress.begun = true;
       try {
         return sentOf(
@@ -356,16 +346,32 @@ function sentOf({ result, needs }: CalledTool): Sent {
   };
 }
 
-function failed(reason: string, message: string): Sent {
-  return { outcome: 'failed', reached: false, reason, message };
-}
-
 /**
- * The policy of a tool: the tool's own policy or, if it has none, the policy of the source. If the source has
- * `user-or-default`, writes use `user`.
+ * A `fetch` for the connection on which the tools of a server are listed. It adds the fixed headers of the entry and the
+ * listing credential, which is never that of a person. After a 401 to a token of this service, it repeats the request
+ * once with a new token.
  */
-function policyOf(source: McpEntry, tool: ToolEntry, effect: Effect): CredentialPolicy {
-  if (tool.credentials !== undefined) return tool.credentials;
-  if (source.credentials === 'user-or-default' && effect === 'write') return 'user';
-  return source.credentials ?? 'none';
+function listingFetch(
+  { name, headers: fixed, list_credentials }: McpEntry,
+  { target }: ToolSourceInfo,
+  exchange: Pick<TokenExchange, 'ownToken' | 'refused'>,
+): typeof globalThis.fetch {
+  const settings = list_credentials === 'exchange' ? (target?.exchange ?? null) : null;
+  const send = (request: Request, token: string | null) => {
+    const headers = new Headers(request.headers);
+    for (const [header, value] of Object.entries(fixed)) headers.set(header, value);
+    if (token !== null) headers.set('authorization', `Bearer ${token}`);
+    return fetch(new Request(request, { headers }));
+  };
+  return async (input, init) => {
+    const request = new Request(input, init);
+    if (settings === null) return send(request, null);
+    const again = request.clone();
+    const token = await exchange.ownToken(name, settings, request.signal);
+    const response = await send(request, token.reveal());
+    if (response.status !== 401) return response;
+    exchange.refused(token);
+    await response.body?.cancel();
+    return send(again, (await exchange.ownToken(name, settings, request.signal)).reveal());
+  };
 }

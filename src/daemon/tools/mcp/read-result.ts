@@ -1,5 +1,8 @@
 import type { CallToolResult } from '@ai-sdk/mcp';
 import { isObject } from '../../../channel/json-object.ts';
+import { isLoopback } from '../../settings/addresses.ts';
+import { printable } from '../../texts/printable.ts';
+import type { Need } from '../tool.ts';
 
 /**
  * The content of a result: its structured content if there is any, otherwise its texts. A note names the types of parts
@@ -38,4 +41,68 @@ function textOf(part: Part): string | null {
     default:
       return null;
   }
+}
+
+/** The code of the error with which a server says that the person must open a page first. */
+export const INPUT_REQUIRED = -32042;
+/** The code of the error with which a server says that the client lacks a capability. */
+const CAPABILITY_MISSING = -32021;
+export const MAX_NEEDS = 5;
+const MAX_CHARACTERS = 500;
+const MAX_FIELDS = 20;
+const MAX_URL_CHARACTERS = 2_000;
+
+/**
+ * What a server needs according to an error; null if the error says nothing about it.
+ * @param data `data` of the error, unchecked
+ */
+export function needsOfError(code: number | undefined, data: unknown): Need[] | null {
+  if (code === INPUT_REQUIRED) {
+    const { elicitations } = record(data);
+    const asked: unknown[] = Array.isArray(elicitations) ? elicitations.slice(0, MAX_NEEDS) : [];
+    return asked.map((params) => needOf('elicitation/create', params));
+  }
+  if (code !== CAPABILITY_MISSING) return null;
+  const missing = Object.entries(record(record(data).requiredCapabilities)).map(([name, parts]) =>
+    [name, ...Object.keys(record(parts))].join(' '),
+  );
+  return [{ message: shown(`something that this service cannot do: ${missing.join(', ')}`), url: null }];
+}
+
+/** What a server needs according to the `inputRequests` of a result, unchecked. */
+export function needsIn(requests: unknown): Need[] {
+  return Object.values(record(requests))
+    .slice(0, MAX_NEEDS)
+    .map((request) => needOf(record(request).method, record(request).params));
+}
+
+/** What a server needs according to one of its requests, unchecked. */
+export function needOf(method: unknown, params: unknown): Need {
+  if (method !== 'elicitation/create')
+    return { message: shown(`something that this service cannot do: ${String(method)}`), url: null };
+  const { mode, url, message, requestedSchema } = record(params);
+  const text = typeof message === 'string' ? shown(message) : '';
+  if (mode === 'url') return { message: text, url: typeof url === 'string' ? safeUrl(url) : null };
+  const fields = Object.keys(record(record(requestedSchema).properties)).slice(0, MAX_FIELDS);
+  return { message: shown(`${text}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`), url: null };
+}
+
+/**
+ * An address that a person may be asked to open, with its host in ASCII form; null if it is neither https nor loopback,
+ * or contains credentials.
+ */
+function safeUrl(text: string): string | null {
+  const url = text.length > MAX_URL_CHARACTERS ? null : URL.parse(text);
+  if (url === null || url.username !== '' || url.password !== '') return null;
+  const isSafe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url));
+  return isSafe && url.href.length <= MAX_URL_CHARACTERS ? url.href : null;
+}
+
+function shown(text: string): string {
+  const line = printable(text).trim();
+  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS).toWellFormed()}…` : line;
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

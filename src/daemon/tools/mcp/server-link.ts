@@ -2,8 +2,8 @@ import type { Log } from '../../process/log.ts';
 import { type AlarmClock, every, wait } from '../../time/clock.ts';
 import { backOff } from '../../time/retry.ts';
 import { onAbort, TimeLimit } from '../../time/time-limit.ts';
-import type { ListedTool, McpConnection } from './mcp-connection.ts';
-import { McpFailure } from './mcp-failure.ts';
+import type { ListedTool, McpConnection } from './connection.ts';
+import { McpFailure } from './failure.ts';
 
 /** How long the start of the daemon waits for a server, ms. */
 const FIRST_ATTEMPT_MS = 5_000;
@@ -20,7 +20,7 @@ const LOOK_AGAIN_MS = 300_000;
 /** The shortest time between two listings, ms. */
 const LOOK_PAUSE_MS = 1_000;
 
-export interface ServerLinkOptions {
+interface ServerLinkOptions {
   open(hooks: { signal: AbortSignal; toolsChanged: () => void }): Promise<McpConnection>;
   /** Called with the current tools. When it has resolved, the connection is used for calls. */
   listed(tools: readonly ListedTool[]): Promise<void>;

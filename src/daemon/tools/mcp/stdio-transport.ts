@@ -1,20 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import type { JSONRPCMessage, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { Log } from '../../process/log.ts';
-import { type AlarmClock, wait } from '../../time/clock.ts';
+import { printable } from '../../texts/printable.ts';
+import { type AlarmClock, type Clock, wait } from '../../time/clock.ts';
 import { onAbort } from '../../time/time-limit.ts';
-import { InboundMeter } from './inbound-meter.ts';
-import { logStderr } from './log-stderr.ts';
-import { McpFailure } from './mcp-failure.ts';
+import { McpFailure } from './failure.ts';
 import {
+  InboundMeter,
   isAnswer,
   isNotification,
+  LineSplitter,
+  MAX_MESSAGE_BYTES,
   type McpTransport,
   type Notification,
+  parseMessage,
   requestId,
-} from './mcp-transport.ts';
-import { MAX_MESSAGE_BYTES, parseMessage } from './parse-message.ts';
-import { LineSplitter } from './split-lines.ts';
+} from './transport.ts';
 
 /** How long a program may take to end, ms: first after its input was closed, then after SIGTERM. */
 const END_MS = { input: 1_000, SIGTERM: 2_000 } as const;
@@ -26,7 +28,7 @@ const LAST_WORDS_MS = 500;
 /** Maximum size of the data that was written to the program and that it has not read yet, bytes. */
 const MAX_UNREAD_BYTES = 4 * MAX_MESSAGE_BYTES;
 
-export interface StdioTransportOptions {
+interface StdioTransportOptions {
   command: readonly [string, ...string[]];
   env: Readonly<Record<string, string>>;
   clock: AlarmClock;
@@ -217,5 +219,48 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   } catch (error) {
     // No process of the group exists anymore.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+const WINDOW_MS = 60_000;
+/** Maximum number of lines that are logged per minute. */
+const MAX_LINES = 100;
+const MAX_CHARACTERS = 1_000;
+
+/**
+ * Logs at `debug` what a program writes to its standard error. Long lines are cut, and lines beyond `MAX_LINES` are
+ * left out.
+ */
+function logStderr(stderr: Readable, { clock, log }: { clock: Clock; log: Pick<Log, 'debug'> }): void {
+  let since = clock.now();
+  let lines = 0;
+  let left_out = 0;
+  let rest = '';
+  stderr.setEncoding('utf8');
+  stderr.on('data', (piece: string) => {
+    const all = `${rest}${piece}`.split('\n');
+    // Of an incomplete line, only the part that can be logged is kept.
+    rest = (all.pop() ?? '').slice(0, MAX_CHARACTERS + 1);
+    for (const line of all) write(line);
+  });
+  stderr.on('end', () => {
+    if (rest !== '') write(rest);
+  });
+
+  function write(line: string): void {
+    const now = clock.now();
+    if (Math.abs(now - since) >= WINDOW_MS) {
+      if (left_out > 0) log.debug({ left_out }, 'lines of the program were left out');
+      since = now;
+      lines = 0;
+      left_out = 0;
+    }
+    if (lines === MAX_LINES) {
+      left_out++;
+      return;
+    }
+    lines++;
+    const shown = printable(line.slice(0, MAX_CHARACTERS));
+    log.debug({ line: line.length > MAX_CHARACTERS ? `${shown}…` : shown }, 'a line of the program');
   }
 }

@@ -1,6 +1,7 @@
 import type { JSONRPCMessage, MCPTransport, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { AlarmClock } from '../../time/clock.ts';
 import type { Need } from '../tool.ts';
+import { INPUT_REQUIRED, MAX_NEEDS, needOf, needsIn } from './read-result.ts';
 import {
   type Answer,
   isAnswer,
@@ -9,15 +10,14 @@ import {
   type McpTransport,
   type Notification,
   type Request,
-} from './mcp-transport.ts';
-import { INPUT_REQUIRED, MAX_NEEDS, needOf, needsIn } from './read-needs.ts';
+} from './transport.ts';
 
 /** How long a program may take until it answers the question for versions, its start included, ms. */
 const SILENCE_MS = 5_000;
 const METHOD_UNKNOWN = -32601;
 
 /** A call of a tool while it is in progress. */
-export interface WatchedCall {
+interface WatchedCall {
   /** Called when the server reports progress of the call. */
   progressed(): void;
   /** What the server needs from the person, as far as it has said so. */

@@ -1,10 +1,9 @@
 import { isObject } from '../../../channel/json-object.ts';
 import { nearest } from '../../settings/nearest.ts';
 import type { JsonSchema } from '../tool.ts';
-import { fileSchema, withFiles } from './file-schema.ts';
-import type { OpenApiDocument } from './openapi-document.ts';
-import { propertiesOf } from './properties-of.ts';
-import { BODY, type RequestBody } from './read-body.ts';
+import type { OpenApiDocument } from './document.ts';
+import { fileSchema, withFiles } from './media-type.ts';
+import { BODY, propertiesOf, type RequestBody } from './read-body.ts';
 import type { Operation } from './read-operation.ts';
 import { SchemaConverter } from './schema-converter.ts';
 

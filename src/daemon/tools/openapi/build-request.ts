@@ -1,19 +1,16 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/path-segment.ts';
+import type { ToolRequest } from '../downstream/client.ts';
+import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/safe-path.ts';
 import type { ToolArguments } from '../tool.ts';
-import type { ToolRequest } from '../tool-client.ts';
-import { encodeFields } from './encode-fields.ts';
-import { encodeFile, encodeText } from './encode-whole.ts';
+import { encodeFields, encodeFile, encodeText } from './encode-body.ts';
+import { nameOf } from './find-operation.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
-import { encode, headerText, pathText, queryPairs } from './parameter-styles.ts';
+import { encode, headerText, pathText, queryPairs, UnusableArgument } from './parameter-styles.ts';
 import { BODY, type RequestBody } from './read-body.ts';
 import type { Operation, Parameter } from './read-operation.ts';
-import { nameOf } from './split-path.ts';
-import { unsendable } from './unsendable.ts';
-import { UnusableArgument } from './unusable-argument.ts';
 
 /** A request with the arguments, or a text that tells the model why there is none. */
-export type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
+type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: string };
 
 /**
  * Builds the request for the arguments of a call (agentd-agent(7), "OpenAPI"). The arguments were checked against the
@@ -153,4 +150,23 @@ function headerOf(parameter: Parameter, value: unknown): string {
       `The argument \`${parameter.property}\` can contain only printable ASCII characters.`,
     );
   return text;
+}
+
+/**
+ * Why a part of a parameter's value would be left out of the request; null if nothing is. The styles of parameters have
+ * no form for null, for an empty list and for an empty object. An API could take a filter that is missing for all
+ * records.
+ */
+function unsendable({ property, style }: Parameter, value: unknown): string | null {
+  if (style === 'json') return null;
+  const kind = emptyPart(value);
+  return kind === null ? null : `The argument \`${property}\` cannot ${kind}. Leave that out.`;
+}
+
+function emptyPart(value: unknown, verb = 'be'): string | null {
+  if (value === null) return `${verb} null`;
+  if (typeof value !== 'object') return null;
+  const parts = Object.values(value);
+  if (parts.length === 0) return `${verb} an empty ${Array.isArray(value) ? 'list' : 'object'}`;
+  return parts.map((part) => emptyPart(part, 'contain')).find((kind) => kind !== null) ?? null;
 }

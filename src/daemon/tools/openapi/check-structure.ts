@@ -1,7 +1,7 @@
 import type { Validator } from '@seriousme/openapi-schema-validator';
 import type { ErrorObject } from 'ajv';
+import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } from './document.ts';
 import type { FoundOperation } from './find-operation.ts';
-import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } from './openapi-document.ts';
 
 /** Members of an operation that describe its request. */
 const OF_REQUEST = ['operationId', 'summary', 'description', 'parameters', 'requestBody', 'deprecated'];

@@ -1,35 +1,259 @@
-import { ConfigurationError } from '../../settings/problem.ts';
-import type { OpenApiEntry } from '../source-entry.ts';
-import type { SourceState, Tool, ToolSource, ToolSourceInfo } from '../tool.ts';
-import { readOpenApiTools } from './read-tools.ts';
+import { relative } from 'node:path';
+import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
+import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
+import { checkSchema } from '../schema/compile-schema.ts';
+import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
+import type { Tool, ToolSourceInfo } from '../tool.ts';
+import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
+import { checkStructure } from './check-structure.ts';
+import {
+  DocumentProblem,
+  type OpenApiDocument,
+  OutsideReference,
+  pointerOf,
+  readDocument,
+  UnreadableDocument,
+} from './document.ts';
+import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-operation.ts';
+import { createOpenApiTool } from './openapi-tool.ts';
+import { type Operation, readOperation } from './read-operation.ts';
 
 /**
  * The tools of an OpenAPI document: one for each of its operations that the entry lists (agentd-agent(7), "OpenAPI").
- * The document is read once.
+ * @throws ConfigurationError with all problems of the document.
  */
-export class OpenApiSource implements ToolSource {
-  readonly info: ToolSourceInfo;
-  readonly #entry: OpenApiEntry;
-  #tools: readonly Tool[] = [];
+export async function loadOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
+  const { tools, problems } = await readOpenApiTools(entry, info);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return tools;
+}
 
-  constructor(entry: OpenApiEntry, info: ToolSourceInfo) {
-    this.#entry = entry;
-    this.info = info;
+export interface ReadTools {
+  tools: readonly Tool[];
+  /** The problems. Each one names the entry or the operation and, if possible, the line of the document. */
+  problems: readonly SettingProblem[];
+}
+
+/** Reads the document of an entry, and makes a tool of each operation that the entry lists. Opens no other file. */
+export async function readOpenApiTools(entry: OpenApiEntry, info: ToolSourceInfo): Promise<ReadTools> {
+  try {
+    return await toolsOfDocument(await readDocument(entry.path), entry, info);
+  } catch (error) {
+    return { tools: [], problems: [describeUnreadable(error, entry)] };
   }
+}
 
-  async start(): Promise<void> {
-    const { tools, problems } = await readOpenApiTools(this.#entry, this.info);
-    if (problems.length > 0) throw new ConfigurationError(problems);
-    this.#tools = tools;
+/** Makes a tool of each operation of a document that the entry lists. */
+export async function toolsOfDocument(
+  document: OpenApiDocument,
+  entry: OpenApiEntry,
+  info: ToolSourceInfo,
+): Promise<ReadTools> {
+  const problems: SettingProblem[] = [];
+  const { places } = entry;
+  const listed = findListed(entry, document, problems);
+  const mistakes = await checkStructure(
+    document,
+    listed.map(({ found }) => found),
+  );
+  problems.push(...mistakes.map((problem) => describe(problem, places.document, document)));
+  // If an operation does not have the form of OpenAPI, it would be misread.
+  if (mistakes.length > 0) return { tools: [], problems };
+  const made = listed.flatMap(({ found, ...rest }) => {
+    const tool = readTool(entry, { found, ...rest }, document, info, problems);
+    return tool === undefined ? [] : [{ found, tool }];
+  });
+  refuseRepeatedNames(made, places.document, problems);
+  return { tools: problems.length > 0 ? [] : made.map(({ tool }) => tool), problems };
+}
+
+/** The problem of a document that could not be read. Throws any other error. */
+function describeUnreadable(error: unknown, { path, places }: OpenApiEntry): SettingProblem {
+  if (error instanceof DocumentProblem) return describe(error, places.document, { path, lineOf: () => null });
+  if (!(error instanceof UnreadableDocument)) throw error;
+  const line = error.line === null ? '' : `, line ${error.line},`;
+  const problem = `${shownPath(path)}${line} ${error.problem}`;
+  return { ...places.document, value: null, problem, right: error.right };
+}
+
+interface ListedOperation {
+  found: FoundOperation;
+  told: ToolEntry;
+  place: EntryPlace;
+}
+
+/** The operations that the entry lists. A name that is not in the document is a problem. */
+function findListed(
+  entry: OpenApiEntry,
+  document: OpenApiDocument,
+  problems: SettingProblem[],
+): ListedOperation[] {
+  const { operations, problems: unread } = operationsOf(document);
+  const outside = unread.filter((problem) => problem instanceof OutsideReference);
+  const missing: SettingProblem[] = [];
+  const listed = Object.entries(entry.operations).flatMap(([key, told]) => {
+    const place = entry.places.operations[key] ?? entry.places.document;
+    const found = findOperation(operations, key);
+    if ('method' in found) return [{ found, told, place }];
+    missing.push({
+      ...place,
+      value: null,
+      problem: `${found.problem} ${shownPath(document.path)}`,
+      right: found.right,
+    });
+    return [];
+  });
+  if (missing.length === 0) return listed;
+  // The missing operations may be in the unreadable paths. If these are in other files, nothing else needs to be said.
+  const [first] = outside;
+  if (first !== undefined) problems.push(leavesTheFile(first, outside.length, entry, document));
+  else
+    problems.push(...missing, ...unread.map((problem) => describe(problem, entry.places.document, document)));
+  return listed;
+}
+
+function leavesTheFile(
+  { at, reference }: OutsideReference,
+  count: number,
+  { places }: OpenApiEntry,
+  { path, lineOf }: OpenApiDocument,
+): SettingProblem {
+  const line = lineOf(at);
+  const where = line === null ? '' : `, line ${line},`;
+  const more = count === 1 ? '' : `, and ${count - 1} more of its paths refer to others`;
+  return {
+    ...places.document,
+    value: null,
+    problem: `${shownPath(path)}${where} refers to another file, \`${reference}\`${more}: only references within the document are followed`,
+    right: 'one document: bundle its files into one first',
+  };
+}
+
+function readTool(
+  entry: OpenApiEntry,
+  { found, told, place }: ListedOperation,
+  document: OpenApiDocument,
+  info: ToolSourceInfo,
+  problems: SettingProblem[],
+): Tool | undefined {
+  const form = entry.credential ?? BEARER;
+  const headers = [
+    credentialHeader(form),
+    ...Object.keys(entry.headers).map((name) => name.toLowerCase()),
+    (told.idempotency_header ?? '').toLowerCase(),
+  ];
+  try {
+    const with_slashes = Object.entries(told.parameters ?? {}).flatMap(([name, { allow_slash }]) =>
+      allow_slash ? [name] : [],
+    );
+    const operation = readOperation(found, {
+      headers,
+      cookie: 'cookie' in form ? form.cookie : null,
+      with_slashes,
+    });
+    problems.push(...unknownParameters(operation, told, place), ...changingReads(operation, told, place));
+    const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
+    const tool = createOpenApiTool(entry, told, operation, { info, parameters });
+    refuseInvalidSchema(tool, found);
+    const unknown = unknownInSummary(tool);
+    if (unknown !== undefined) {
+      const setting = `${place.setting}.summary`;
+      const problem = `names \`{${unknown}}\`, which is not a parameter of the operation`;
+      const known = Object.keys(tool.parameters.properties as object);
+      problems.push({
+        ...place,
+        setting,
+        value: null,
+        problem,
+        right: `one of ${known.join(', ')} in braces`,
+      });
+    }
+    return tool;
+  } catch (error) {
+    if (error instanceof UnknownBinding) {
+      const setting = `${place.setting}.bind`;
+      const problem = `binds \`${error.binding}\`, which is not a parameter of the operation`;
+      problems.push({ ...place, setting, value: null, problem, right: error.right });
+    } else if (error instanceof DocumentProblem) problems.push(describe(error, place, document));
+    else throw error;
+    return undefined;
   }
+}
 
-  list(): readonly Tool[] {
-    return this.#tools;
+/** The names under `parameters` of the entry that are not path parameters of the operation. */
+function unknownParameters({ parameters }: Operation, told: ToolEntry, place: EntryPlace): SettingProblem[] {
+  const known = parameters.flatMap(({ in: where, name }) => (where === 'path' ? [name] : []));
+  return Object.keys(told.parameters ?? {})
+    .filter((name) => !known.includes(name))
+    .map((name) => ({
+      ...place,
+      setting: `${place.setting}.parameters`,
+      value: null,
+      problem: `names \`${name}\`, which is not a path parameter of the operation`,
+      right: known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
+    }));
+}
+
+/** Only a POST may be declared to read: many APIs search with it, but the other methods always change something. */
+function changingReads({ found }: Operation, { effect }: ToolEntry, place: EntryPlace): SettingProblem[] {
+  const { method } = found;
+  if (effect !== 'read' || !['PUT', 'PATCH', 'DELETE'].includes(method)) return [];
+  return [
+    {
+      ...place,
+      setting: `${place.setting}.effect`,
+      value: null,
+      problem: `is \`read\`, but a ${method} request changes something`,
+      right: '`write`, or leave it out; only a POST can be a read',
+    },
+  ];
+}
+
+/**
+ * The first `{name}` in the summary that does not name an argument. Parts of an argument are written with dots:
+ * `{body.note}`.
+ */
+function unknownInSummary({ summary, parameters, bind }: Tool): string | undefined {
+  const known = [...Object.keys(parameters.properties as object), ...Object.keys(bind)];
+  const names = [...(summary ?? '').matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name);
+  return names.find((name) => !known.some((one) => name === one || name.startsWith(`${one}.`)));
+}
+
+/** Refuses an operation whose schema is invalid, because its calls could not be checked. */
+function refuseInvalidSchema({ parameters }: Tool, { node }: FoundOperation): void {
+  try {
+    checkSchema(parameters);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    node.refuse(`has a schema that cannot be used: ${reason.slice(0, 300)}`, 'a valid JSON Schema');
   }
+}
 
-  state(): SourceState {
-    return { status: 'ok', detail: null, withheld: [] };
+function refuseRepeatedNames(
+  made: readonly { found: FoundOperation; tool: Tool }[],
+  place: EntryPlace,
+  problems: SettingProblem[],
+): void {
+  for (const [name, same] of Map.groupBy(made, ({ tool }) => tool.name)) {
+    if (same.length === 1) continue;
+    const keys = same.map(({ found }) => keyOf(found)).join(', ');
+    const problem = `makes several tools with the name ${name}: ${keys}`;
+    problems.push({ ...place, value: null, problem, right: '`as` for all but one of them' });
   }
+}
 
-  async stop(): Promise<void> {}
+function describe(
+  { at, problem, right }: DocumentProblem,
+  place: EntryPlace,
+  { path, lineOf }: Pick<OpenApiDocument, 'path' | 'lineOf'>,
+): SettingProblem {
+  const line = lineOf(at);
+  const where = `${shownPath(path)}${line === null ? '' : `, line ${line}`}`;
+  return { ...place, value: null, problem: `${where}: ${pointerOf(at)} ${problem}`, right };
+}
+
+/** The path, relative to the working directory if it is below that directory. */
+function shownPath(path: string): string {
+  const seen = relative(process.cwd(), path);
+  return seen.startsWith('..') ? path : seen;
 }

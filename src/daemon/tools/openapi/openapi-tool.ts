@@ -1,15 +1,15 @@
-import type { OpenApiEntry, ToolEntry } from '../source-entry.ts';
-import type {
-  CredentialPolicy,
-  Effect,
-  JsonSchema,
-  Sent,
-  Tool,
-  ToolArguments,
-  ToolCall,
-  ToolSourceInfo,
+import { type OpenApiEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
+import {
+  type Effect,
+  type JsonSchema,
+  refuseToSend,
+  type Sent,
+  type Tool,
+  type ToolArguments,
+  type ToolCall,
+  type ToolSourceInfo,
 } from '../tool.ts';
-import { toolName } from '../tool-name.ts';
+import { toolName } from '../tool-names.ts';
 import { buildRequest } from './build-request.ts';
 import { type FoundOperation, keyOf } from './find-operation.ts';
 import type { Operation } from './read-operation.ts';
@@ -18,14 +18,14 @@ import type { Operation } from './read-operation.ts';
 const MAX_DESCRIPTION = 1_024;
 
 /** The tool of one operation that an entry lists. */
-export function openApiTool(
+export function createOpenApiTool(
   entry: OpenApiEntry,
   told: ToolEntry,
   operation: Operation,
   { info, parameters }: { info: ToolSourceInfo; parameters: JsonSchema },
 ): Tool {
   const { found } = operation;
-  const effect = told.effect ?? effectOf(found);
+  const effect = told.effect ?? chooseEffect(found);
   const header = told.idempotency_header ?? null;
   const title = found.node.text('summary');
   return {
@@ -34,13 +34,7 @@ export function openApiTool(
     description: describe(found, title),
     parameters,
     source: info,
-    effect,
-    credentials: told.credentials ?? credentialsOf(entry, effect, info),
-    confirm: told.confirm ?? (effect === 'write' ? 'always' : 'never'),
-    summary: told.summary ?? null,
-    public: told.public ?? [],
-    bind: told.bind ?? {},
-    hide: told.hide ?? [],
+    ...readPolicy(entry, told, effect, info.target?.is_api === true),
     idempotent: told.idempotent === true || header !== null,
     unusable(args) {
       const built = buildRequest(operation, args);
@@ -55,22 +49,8 @@ export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperati
 }
 
 /** The effect of an operation whose entry does not say it. */
-function effectOf({ method }: FoundOperation): Effect {
+function chooseEffect({ method }: FoundOperation): Effect {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
-}
-
-/**
- * The policy of the entry, in which `user-or-default` means `user` for writes. If the entry has no policy: the default
- * for the effect if the source has the origin of the API, otherwise `none`.
- */
-function credentialsOf(
-  { credentials }: OpenApiEntry,
-  effect: Effect,
-  info: ToolSourceInfo,
-): CredentialPolicy {
-  const byEffect = effect === 'write' ? 'user' : 'user-or-default';
-  if (credentials !== undefined) return credentials === 'user-or-default' ? byEffect : credentials;
-  return info.target?.is_api === true ? byEffect : 'none';
 }
 
 function describe(found: FoundOperation, title: string | null): string {
@@ -87,8 +67,7 @@ async function send(
   { client, idempotency_key }: ToolCall,
 ): Promise<Sent> {
   const built = buildRequest(operation, args);
-  if (!built.ok)
-    return { outcome: 'failed', reached: false, reason: 'invalid_arguments', message: built.message };
+  if (!built.ok) return refuseToSend('invalid_arguments', built.message);
   const { request } = built;
   const key =
     idempotency_header !== null && idempotency_key !== null ? { [idempotency_header]: idempotency_key } : {};

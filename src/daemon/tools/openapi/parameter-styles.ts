@@ -1,4 +1,5 @@
 import { isObject } from '../../../channel/json-object.ts';
+
 /** The style of a parameter (OpenAPI 3.0.4 and 3.1.1, "Style Values"), or `json` for a parameter with `content`. */
 export type ParameterStyle =
   | 'simple'
@@ -136,3 +137,6 @@ export function encode(text: string): string {
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 }
+
+/** A mistake in an argument that the model can correct. The message says what is wrong, and with which argument. */
+export class UnusableArgument extends Error {}

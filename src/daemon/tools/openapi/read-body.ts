@@ -1,10 +1,8 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { describesFile } from './file-schema.ts';
+import type { DocumentNode } from './document.ts';
 import type { FoundOperation } from './find-operation.ts';
-import { essenceOf, hasFields, isJson, isText } from './media-type.ts';
-import type { DocumentNode } from './openapi-document.ts';
+import { describesFile, essenceOf, hasFields, isJson, isText } from './media-type.ts';
 import type { ParameterStyle } from './parameter-styles.ts';
-import { propertiesOf } from './properties-of.ts';
 
 /** The argument that contains the body. */
 export const BODY = 'body';
@@ -162,4 +160,26 @@ function mayBeFile(node: DocumentNode, seen: Set<string>): boolean {
       .items()
       .some((branch) => mayBeFile(branch, seen)),
   );
+}
+
+/** Maximum number of schemas that together describe the fields of a body. */
+const MAX_FORMS = 2_000;
+
+/** The schemas of each property that an object can have in any of the forms that its schema allows, by name. */
+export function propertiesOf(schema: DocumentNode): ReadonlyMap<string, readonly DocumentNode[]> {
+  const found = new Map<string, DocumentNode[]>();
+  collect(schema, found, new Set());
+  return found;
+}
+
+function collect(node: DocumentNode, found: Map<string, DocumentNode[]>, seen: Set<string>): void {
+  const schema = node.resolved();
+  if (seen.has(schema.pointer)) return;
+  seen.add(schema.pointer);
+  if (seen.size > MAX_FORMS)
+    schema.refuse('is part of a body with too many forms', 'a body with fewer forms');
+  for (const [name, member] of schema.child('properties').members())
+    found.set(name, [...(found.get(name) ?? []), member]);
+  for (const list of ['allOf', 'anyOf', 'oneOf'])
+    for (const branch of schema.child(list).items()) collect(branch, found, seen);
 }

@@ -1,13 +1,12 @@
 import { isObject } from '../../../channel/json-object.ts';
-import { isAllowedHeader } from '../allowed-header.ts';
-import { isUnsafeSegment } from '../downstream/path-segment.ts';
-import type { FoundOperation } from './find-operation.ts';
+import { isAllowedHeader } from '../downstream/headers.ts';
+import { isUnsafeSegment } from '../downstream/safe-path.ts';
+import type { DocumentNode } from './document.ts';
+import { type FoundOperation, nameOf, splitPath } from './find-operation.ts';
 import { isJson } from './media-type.ts';
-import type { DocumentNode } from './openapi-document.ts';
 import { haveSameRoot } from './parameter-root.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
 import { BODY, type RequestBody, readBody } from './read-body.ts';
-import { nameOf, splitPath } from './split-path.ts';
 
 /** The parts of an operation that are needed to describe it as a tool and to send its requests. */
 export interface Operation {
@@ -22,7 +21,7 @@ export interface Operation {
 }
 
 /** What the entry says about the parameters of an operation. */
-export interface OperationSettings {
+interface OperationSettings {
   /** The headers that are sent without an argument, in lower case. */
   readonly headers: readonly string[];
   /** The cookie that carries the credential; null if none does. */

@@ -1,6 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
-import { type DocumentNode, type OpenApiDocument, pointerOf, segmentsOf } from './openapi-document.ts';
+import { type DocumentNode, type OpenApiDocument, pointerOf, segmentsOf } from './document.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 /** Maximum number of schemas of one operation, and their maximum nesting depth. Schemas in place can multiply. */

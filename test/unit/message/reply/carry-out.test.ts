@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { RunTaint } from '../../../../src/daemon/agent/run-taint.ts';
+import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
 import { carryOut } from '../../../../src/daemon/message/reply/carry-out.ts';
-import { actionTextRecord } from '../../../../src/daemon/tools/action-texts.ts';
+import { actionTextRecord } from '../../../../src/daemon/tools/journal/action-record.ts';
 import { TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
 import { createRegistry, fixedSource } from '../../../../src/daemon/tools/registry.ts';
 import type { Sent } from '../../../../src/daemon/tools/tool.ts';

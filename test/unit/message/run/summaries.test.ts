@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { AgentTurn, SummaryRequest } from '../../../../src/daemon/agent/agent.ts';
+import type { AgentTurn, SummaryRequest } from '../../../../src/agent/index.ts';
 import { runTurn } from '../../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../../src/daemon/message/steps.ts';
 import { generateSessionId } from '../../../../src/daemon/session/ids.ts';

@@ -5,7 +5,7 @@ import { FakeApi, signToken } from '../../../support/fake-api.ts';
 
 const secret = 'a secret of the tests that is long enough';
 const token = new Secret(signToken({ sub: 'user-1' }, secret));
-const look = { method: 'GET', path: '/users', query: { userEmail: 'alice@example.com' }, token } as const;
+const look = { method: 'GET', path: '/users', query: [['userEmail', 'alice@example.com']], token } as const;
 let api: FakeApi;
 let elsewhere: FakeApi;
 
@@ -36,7 +36,7 @@ async function failureOf(work: Promise<unknown>): Promise<{ reason: string; mess
 
 test('a call is sent to a path below the base URL, with the bearer token and an encoded query', async () => {
   const query = { userEmail: 'a+b&c=d#e@example.com' };
-  const response = await client().send({ ...look, query });
+  const response = await client().send({ ...look, query: Object.entries(query) });
   expect(response.status).toBe(404);
   expect(api.requests).toMatchObject([{ method: 'GET', path: '/users', query, sub: 'user-1' }]);
 });

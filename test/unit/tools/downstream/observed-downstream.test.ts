@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createDownstream } from '../../../../src/daemon/tools/downstream/client.ts';
-import { observedDownstream } from '../../../../src/daemon/tools/downstream/observed-downstream.ts';
 import { FakeApi, type Misbehaviour } from '../../../support/fake-api.ts';
 
 // agentd-metrics(7), `agentd_downstream_requests_total`.
@@ -14,14 +13,16 @@ beforeAll(async () => {
 afterEach(() => api.behave());
 afterAll(() => api.close());
 
-/** Sends a request. @returns what was counted: source and status */
+/** Sends a request. @returns what was counted: the status */
 async function counted(
   request: Parameters<ReturnType<typeof createDownstream>['send']>[0],
   { url = api.url, timeoutMs = 60_000 } = {},
 ) {
   const ends: unknown[] = [];
-  const client = observedDownstream(createDownstream({ baseUrl: url, timeoutMs }), 'api', {
-    downstreamEnded: (source, status) => void ends.push([source, status]),
+  const client = createDownstream({
+    baseUrl: url,
+    timeoutMs,
+    ended: (status) => void ends.push(status),
   });
   await client.send(request).catch(() => undefined);
   return ends;
@@ -36,11 +37,11 @@ test.each<[string, Misbehaviour, number | string]>([
 ])('an answer is counted under %s', async (_what, how, status) => {
   api.misbehave('/users', how);
   const timeoutMs = how === 'hang' ? 200 : undefined;
-  expect(await counted(look, { timeoutMs })).toEqual([['api', status]]);
+  expect(await counted(look, { timeoutMs })).toEqual([status]);
 });
 
 test('a system that cannot be reached is counted as unreachable', async () => {
-  expect(await counted(look, { url: 'http://127.0.0.1:1' })).toEqual([['api', 'unreachable']]);
+  expect(await counted(look, { url: 'http://127.0.0.1:1' })).toEqual(['unreachable']);
 });
 
 test('a request that was never sent is not counted', async () => {

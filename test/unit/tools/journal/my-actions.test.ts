@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { RunTaint } from '../../../../src/daemon/agent/run-taint.ts';
+import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
 import { ownActionsOf } from '../../../../src/daemon/message/run/run.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
@@ -7,10 +7,10 @@ import type { ActionOutcome, NewAction } from '../../../../src/daemon/store/acti
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../../src/daemon/store/store.ts';
-import { closeActionText } from '../../../../src/daemon/tools/action-texts.ts';
+import { createMyActions } from '../../../../src/daemon/tools/built-in/own-tools.ts';
 import { builtInSource } from '../../../../src/daemon/tools/describe-source.ts';
+import { closeActionText } from '../../../../src/daemon/tools/journal/action-record.ts';
 import { ownJournal } from '../../../../src/daemon/tools/journal/own-journal.ts';
-import { createMyActions } from '../../../../src/daemon/tools/my-actions.ts';
 import type { Tool, ToolAudience } from '../../../../src/daemon/tools/tool.ts';
 import { ada, anAction, bob } from '../../../contract/fixtures.ts';
 import { contextOf } from '../../../support/request-context.ts';

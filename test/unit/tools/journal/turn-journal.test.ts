@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { ToolAnswer } from '../../../../src/daemon/agent/agent.ts';
+import type { ToolAnswer } from '../../../../src/agent/index.ts';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
 import { createSeal, SEALED } from '../../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MAX_UNASKED } from '../../../../src/daemon/tools/mcp/inbound-meter.ts';
+import { MAX_UNASKED } from '../../../../src/daemon/tools/mcp/transport.ts';
 import { McpServer, SEARCH } from '../../../support/mcp-server.ts';
 import {
   clientWith,

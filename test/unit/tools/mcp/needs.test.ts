@@ -1,6 +1,6 @@
 import { type InputRequiredResult, inputRequired } from '@modelcontextprotocol/server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ServerPage } from '../../../../src/daemon/tools/show-pages.ts';
+import type { ServerPage } from '../../../../src/daemon/tools/answer.ts';
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import { signToken } from '../../../support/fake-api.ts';
 import { mcpSource, type SourceUnderTest } from '../../../support/mcp-source.ts';

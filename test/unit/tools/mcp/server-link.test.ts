@@ -1,7 +1,7 @@
 import { setImmediate as ioPhase } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { onAbort } from '../../../../src/daemon/time/time-limit.ts';
-import type { McpConnection } from '../../../../src/daemon/tools/mcp/mcp-connection.ts';
+import type { McpConnection } from '../../../../src/daemon/tools/mcp/connection.ts';
 import { ServerLink } from '../../../../src/daemon/tools/mcp/server-link.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { VirtualClock } from '../../../support/virtual-clock.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
 import { questionOf } from '../../../../src/daemon/tools/confirmation/question.ts';
+import type { ToolRequest } from '../../../../src/daemon/tools/downstream/client.ts';
+import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
 import type { JsonSchema, Tool } from '../../../../src/daemon/tools/tool.ts';
-import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
 import { documentOf, toolsOf } from '../../../support/openapi.ts';
 
 // Bodies in the style of real documents. Each schema is the body of one operation.

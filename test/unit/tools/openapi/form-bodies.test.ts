@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
-import type { EncodedBody } from '../../../../src/daemon/tools/downstream/encoded-body.ts';
+import type { ToolRequest } from '../../../../src/daemon/tools/downstream/client.ts';
+import type { EncodedBody } from '../../../../src/daemon/tools/downstream/form-body.ts';
+import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
 import type { ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Sent, Tool } from '../../../../src/daemon/tools/tool.ts';
-import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
 import { documentOf, problemsOf, toolsOf } from '../../../support/openapi.ts';
 
 const OK = { responses: { default: { description: '' } } };

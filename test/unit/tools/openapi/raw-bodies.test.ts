@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
-import type { EncodedBody } from '../../../../src/daemon/tools/downstream/encoded-body.ts';
+import type { ToolRequest } from '../../../../src/daemon/tools/downstream/client.ts';
+import type { EncodedBody } from '../../../../src/daemon/tools/downstream/form-body.ts';
+import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
 import type { JsonSchema, Tool } from '../../../../src/daemon/tools/tool.ts';
-import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
 import { documentOf, problemsOf, toolsOf } from '../../../support/openapi.ts';
 
 // Bodies that are one text or one file, in the style of real documents. Each is the body of one operation.

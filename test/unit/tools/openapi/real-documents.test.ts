@@ -6,18 +6,18 @@ import { gunzipSync } from 'node:zlib';
 import { createGeneratorSync } from 'json-schema-faker';
 import { type Document, OpenAPIBackend } from 'openapi-backend';
 import { afterAll, expect, test } from 'vitest';
-import { checkArguments } from '../../../../src/daemon/tools/check-arguments.ts';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
-import type { EncodedBody } from '../../../../src/daemon/tools/downstream/encoded-body.ts';
+import type { ToolRequest } from '../../../../src/daemon/tools/downstream/client.ts';
+import type { EncodedBody } from '../../../../src/daemon/tools/downstream/form-body.ts';
+import { readDocument } from '../../../../src/daemon/tools/openapi/document.ts';
 import {
   type FoundOperation,
   keyOf,
   operationsOf,
 } from '../../../../src/daemon/tools/openapi/find-operation.ts';
-import { readDocument } from '../../../../src/daemon/tools/openapi/read-document.ts';
-import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
+import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
+import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
 import type { Tool, ToolArguments } from '../../../../src/daemon/tools/tool.ts';
-import type { ToolRequest } from '../../../../src/daemon/tools/tool-client.ts';
 import { effort } from '../../../support/effort.ts';
 import { API } from '../../../support/openapi.ts';
 import { openApiEntry } from '../../../support/tools.ts';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { describeSource } from '../../../../src/daemon/tools/describe-source.ts';
-import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/read-tools.ts';
+import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
 import type { OpenApiEntry, ToolEntry } from '../../../../src/daemon/tools/source-entry.ts';
 import type { Tool } from '../../../../src/daemon/tools/tool.ts';
 import { signToken } from '../../../support/fake-api.ts';

@@ -1,5 +1,5 @@
-import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/allowed-header.ts';
 import { BEARER, type CredentialForm, credentialHeader } from '../../../tools/downstream/credential-form.ts';
+import { isAllowedFixedHeader, isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ExchangeEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import { isLoopback } from '../../addresses.ts';

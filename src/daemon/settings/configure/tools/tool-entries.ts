@@ -1,4 +1,4 @@
-import { isAllowedHeader } from '../../../tools/allowed-header.ts';
+import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
 import type { ConfigNode } from '../config-node.ts';

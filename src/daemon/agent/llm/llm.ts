@@ -1,0 +1,212 @@
+import { dynamicTool, isStepCount, jsonSchema, streamText, ToolChoiceViolationError, type ToolSet } from 'ai';
+import type { AgentRuntime, AgentTool, AgentTurn, ToolAnswer } from '../../../agent/index.ts';
+import type { Log } from '../../process/log.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { AgentFailure } from '../agent.ts';
+import { createBuiltin } from '../builtin.ts';
+import { loadInstructions } from '../instructions.ts';
+import { BUILTIN, type ModelSettings } from '../model-servers.ts';
+import { conversation, systemPrompt } from '../prompt.ts';
+import { BudgetExhausted, meteredModel } from './metered-model.ts';
+import { type ChosenModels, loadModels } from './model.ts';
+import { describeModelError, modelFailure } from './model-failure.ts';
+import { type Models, modelWithFallback, runWithFallback } from './model-fallback.ts';
+import { noteEnding, noteRefusedCall, type RunEnding, rewordRefusedCalls } from './refused-calls.ts';
+import { summarize } from './summarize.ts';
+
+const OUT_OF_STEPS =
+  'I could not finish this within the steps that I am allowed. Please ask again, for one thing at a time.';
+const FILTERED = 'I cannot answer that.';
+const NO_WORDS = 'I have no answer to that. Please put it in other words.';
+
+/** The SDK's reasons for which an answer of a model may be incomplete. */
+const ENDINGS: Readonly<Record<string, RunEnding>> = {
+  length: 'output_cut',
+  'content-filter': 'content_filtered',
+};
+
+export type LlmSettings = ModelSettings &
+  Pick<
+    Settings,
+    | 'AGENT_TEMPERATURE'
+    | 'AGENT_MAX_OUTPUT_TOKENS'
+    | 'AGENT_HISTORY_TOKENS'
+    | 'AGENT_MAX_STEPS'
+    | 'AGENT_INSTRUCTIONS'
+  >;
+
+/**
+ * The runtime that asks a language model, which may call tools before it answers. A run has at most `AGENT_MAX_STEPS`
+ * steps: in each step it calls the model once, apart from retries and the change to the fallback model. A run fails
+ * with a coded `AgentFailure` (see model-failure.ts), and its reply is never empty. The function rejects with a
+ * configuration error if the settings name no usable model.
+ */
+export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
+  const [models, instructions] = await Promise.all([
+    loadModels(settings),
+    loadInstructions(settings.AGENT_INSTRUCTIONS),
+  ]);
+  const { AGENT_MODEL: model, AGENT_FALLBACK_MODEL: fallback } = settings;
+  log.info({ model, ...(fallback === undefined ? {} : { fallback }) }, 'agent answers with a language model');
+  const run = (turn: AgentTurn) => converse(turn, { models, instructions, settings });
+  const builtin = { name: BUILTIN, runtime: createBuiltin() };
+  return {
+    apiVersion: 1,
+    run: fallback === BUILTIN ? (turn) => runWithFallback(turn, run, builtin) : run,
+    summarize: (request) =>
+      summarize(models.first, request, {
+        temperature: settings.AGENT_TEMPERATURE,
+        maxOutputTokens: settings.AGENT_MAX_OUTPUT_TOKENS,
+        // Twice the limit of the history. This leaves room for the exchanges that did not fit into the history, and for
+        // the message that made it exceed the limit.
+        tokens: 2 * settings.AGENT_HISTORY_TOKENS,
+      }),
+  };
+}
+
+/** Why a model call ended: the SDK's reason, and the reason in the server's own words. */
+interface StepEnd {
+  finishReason: string;
+  rawFinishReason: string | undefined;
+}
+
+interface Parts {
+  models: ChosenModels;
+  instructions: string | undefined;
+  settings: LlmSettings;
+}
+
+async function* converse(turn: AgentTurn, { models, instructions, settings }: Parts): AsyncGenerator<string> {
+  // Ends the model call if the reader of this generator stops early.
+  const left = new AbortController();
+  const abortSignal = AbortSignal.any([turn.signal, left.signal]);
+  const { AGENT_MAX_STEPS: maxSteps, AGENT_TEMPERATURE, AGENT_MAX_OUTPUT_TOKENS } = settings;
+  const { keys } = models;
+  let said = false;
+  const model = modelWithFallback(meteredModels(models, turn.meter), {
+    meter: turn.meter,
+    hasSpoken: () => said,
+    signal: abortSignal,
+    deadline: turn.deadline,
+  });
+  const result = streamText({
+    model,
+    instructions: systemPrompt(turn, instructions, new Date()),
+    messages: conversation(turn, settings.AGENT_HISTORY_TOKENS),
+    tools: toolSet(turn.tools),
+    ...(AGENT_TEMPERATURE === undefined ? {} : { temperature: AGENT_TEMPERATURE }),
+    ...(AGENT_MAX_OUTPUT_TOKENS === undefined ? {} : { maxOutputTokens: AGENT_MAX_OUTPUT_TOKENS }),
+    stopWhen: isStepCount(maxSteps),
+    // The last step must be text: a model that would continue to call tools is forced to answer.
+    prepareStep: ({ stepNumber, messages }) => ({
+      messages: rewordRefusedCalls(messages),
+      ...(stepNumber === maxSteps - 1 ? { toolChoice: 'none' } : {}),
+    }),
+    maxRetries: 0,
+    abortSignal,
+    // Without this, the SDK prints the error, which contains the whole prompt. The error is also a part of the stream.
+    onError: ({ error }) => {
+      if (!calledToolsAnyway(error) && !(error instanceof BudgetExhausted))
+        turn.log.warn(describeModelError(error, keys), 'model call failed');
+    },
+  });
+
+  let finishReason = 'other';
+  let outOfSteps = false;
+  let exhausted: string | null = null;
+  try {
+    // Steps are paragraphs, so that the text before a tool call does not run into the text after it.
+    let paragraphEnded = false;
+    for await (const part of result.stream) {
+      switch (part.type) {
+        case 'text-delta':
+          if (part.text === '') break;
+          yield said && paragraphEnded ? `\n\n${part.text}` : part.text;
+          said ||= part.text.trim() !== '';
+          paragraphEnded = false;
+          break;
+        case 'start-step':
+          paragraphEnded = true;
+          break;
+        case 'tool-call':
+          if (part.invalid) noteRefusedCall(turn.meter, part);
+          break;
+        case 'error':
+          if (part.error instanceof BudgetExhausted) exhausted = part.error.message;
+          else if (calledToolsAnyway(part.error)) outOfSteps = true;
+          else throw modelFailure(part.error, keys);
+          break;
+        case 'abort':
+          turn.signal.throwIfAborted();
+          break;
+        case 'finish-step':
+          if (isIncomplete(part) && !outOfSteps && exhausted === null)
+            throw modelFailure(new Error('no finish reason'));
+          break;
+        case 'finish':
+          finishReason = part.finishReason;
+          break;
+      }
+    }
+  } catch (error) {
+    turn.signal.throwIfAborted();
+    throw error instanceof AgentFailure ? error : modelFailure(error, keys);
+  } finally {
+    left.abort();
+  }
+  turn.signal.throwIfAborted();
+  if (finishReason === 'tool-calls') outOfSteps = true;
+  if (exhausted !== null || outOfSteps) turn.reportWrites();
+  // Text before a tool call, such as "Let me look that up", is not an answer, so the notice is added.
+  if (exhausted !== null) yield said ? `\n\n${exhausted}` : exhausted;
+  else if (outOfSteps) {
+    noteEnding(turn.meter, 'steps_exhausted', { steps: maxSteps });
+    yield said ? `\n\n${OUT_OF_STEPS}` : OUT_OF_STEPS;
+  } else if (finishReason === 'error') throw modelFailure(new Error('the model ended with an error'));
+  else {
+    const ending = ENDINGS[finishReason] ?? (said ? null : 'empty_answer');
+    if (ending !== null) noteEnding(turn.meter, ending);
+    if (!said) yield ending === 'content_filtered' ? FILTERED : NO_WORDS;
+  }
+}
+
+function meteredModels({ first, fallback }: ChosenModels, meter: AgentTurn['meter']): Models {
+  return {
+    first: meteredModel(first, meter),
+    fallback: fallback && meteredModel(fallback, meter),
+  };
+}
+
+/** The SDK treats a stream that ends without a reason as a complete answer if it contained any text. */
+function isIncomplete({ finishReason, rawFinishReason }: StepEnd): boolean {
+  return finishReason === 'other' && rawFinishReason === undefined;
+}
+
+/** The last step asks for text, but the model called a tool anyway. */
+function calledToolsAnyway(error: unknown): boolean {
+  return ToolChoiceViolationError.isInstance(error);
+}
+
+/** The bound tool itself checks the arguments. Its answer says what the model must correct. */
+function toolSet(tools: readonly AgentTool[]): ToolSet {
+  return Object.fromEntries(
+    tools.map((tool) => [
+      tool.name,
+      dynamicTool({
+        description: tool.description,
+        inputSchema: jsonSchema(tool.parameters),
+        execute: async (input) => {
+          const answer = await tool.call(input);
+          return toldToModel(answer);
+        },
+      }),
+    ]),
+  );
+}
+
+/** What the model is told: the result alone, or together with headers of the API that say how to go on. */
+function toldToModel(answer: ToolAnswer): unknown {
+  const headers = answer.headers === undefined ? {} : { response_headers: answer.headers };
+  if (!answer.ok) return { error: answer.message, ...headers };
+  return answer.headers === undefined ? answer.result : { result: answer.result, ...headers };
+}

@@ -1,0 +1,134 @@
+import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
+import type { ModelCallResult, ModelMeter } from '../../../agent/index.ts';
+import { onAbort } from '../../time/time-limit.ts';
+import { estimateTokens } from '../model-meter.ts';
+import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
+import { modelFailure } from './model-failure.ts';
+
+/**
+ * Thrown instead of calling the model if the request does not fit into what is left of the sender's AGENT_DAILY_TOKENS.
+ * Its message is for the sender.
+ */
+export class BudgetExhausted extends Error {}
+
+type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
+type Part = Awaited<ReturnType<WrapStream>>['stream'] extends ReadableStream<infer P> ? P : never;
+
+/** Wraps a model, so that the meter of the run counts each request. */
+export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
+  return wrapLanguageModel({
+    model,
+    middleware: {
+      async wrapStream({ doStream, params }) {
+        const prompt_tokens = estimateTokens(JSON.stringify([params.prompt, params.tools ?? []]));
+        const call = await meter.begin({
+          model: model.modelId,
+          provider: providerName(model),
+          prompt_tokens,
+          max_output_tokens: params.maxOutputTokens,
+        });
+        if (!call.ok) throw new BudgetExhausted(call.message);
+        let isOver = false;
+        const end = (result: ModelCallResult, output: string) => {
+          if (!isOver) call.content?.({ input: params.prompt, output });
+          isOver = true;
+          return call.end(result);
+        };
+        const heard = new Heard(end, prompt_tokens, params.abortSignal);
+        try {
+          const result = await doStream();
+          return { ...result, stream: ReadableStream.from(heard.listen(result.stream)) };
+        } catch (error) {
+          await heard.refused(modelFailure(error).reason);
+          throw error;
+        }
+      },
+    },
+  });
+}
+
+/**
+ * The provider's name in the semantic conventions of OpenTelemetry for generative AI. A server that is compatible with
+ * OpenAI counts as OpenAI.
+ */
+function providerName({ provider }: Model): string {
+  const [name = provider] = provider.split('.', 1);
+  return name === COMPATIBLE_SERVER ? 'openai' : name;
+}
+
+/**
+ * Collects the text of a model's answer as it arrives. Reports the end of the call, even if the call fails or is
+ * aborted. It may report the end more than once; only the first report counts.
+ */
+class Heard {
+  readonly #began = performance.now();
+  readonly #end: (result: ModelCallResult, output: string) => Promise<void>;
+  readonly #prompt_tokens: number;
+  readonly #ignoreAbort: () => void;
+  #first_token_ms: number | undefined;
+  #text = '';
+
+  constructor(
+    end: (result: ModelCallResult, output: string) => Promise<void>,
+    prompt_tokens: number,
+    abortSignal: AbortSignal | undefined,
+  ) {
+    this.#end = end;
+    this.#prompt_tokens = prompt_tokens;
+    this.#ignoreAbort = abortSignal ? onAbort(abortSignal, () => void this.#failed('aborted')) : () => {};
+  }
+
+  /** Ends a call to which the model gave no answer. No tokens were used. */
+  async refused(failure: string): Promise<void> {
+    this.#ignoreAbort();
+    await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');
+  }
+
+  /** Passes on the parts unchanged. The call ends with the last part. */
+  async *listen(stream: ReadableStream<Part>): AsyncGenerator<Part> {
+    try {
+      for await (const part of stream) {
+        if (
+          part.type === 'text-delta' ||
+          part.type === 'reasoning-delta' ||
+          part.type === 'tool-input-delta'
+        ) {
+          this.#first_token_ms ??= performance.now() - this.#began;
+          this.#text += part.delta;
+        }
+        if (part.type === 'error') await this.#failed(modelFailure(part.error).reason);
+        if (part.type === 'finish') await this.#finished(part.usage);
+        yield part;
+      }
+    } catch (error) {
+      await this.#failed(modelFailure(error).reason);
+      throw error;
+    } finally {
+      // The reader may stop early.
+      await this.#failed('aborted');
+      this.#ignoreAbort();
+    }
+  }
+
+  #finished({ inputTokens, outputTokens }: Extract<Part, { type: 'finish' }>['usage']): Promise<void> {
+    const estimated = this.#estimated();
+    if (inputTokens.total === undefined || outputTokens.total === undefined)
+      return this.#end(estimated, this.#text);
+    const { estimated: _, ...known } = estimated;
+    const usage = { input_tokens: inputTokens.total, output_tokens: outputTokens.total };
+    return this.#end({ ...known, ...usage }, this.#text);
+  }
+
+  #failed(failure: string): Promise<void> {
+    return this.#end({ failure, ...this.#estimated() }, this.#text);
+  }
+
+  #estimated(): ModelCallResult {
+    return {
+      input_tokens: this.#prompt_tokens,
+      output_tokens: estimateTokens(this.#text),
+      estimated: true,
+      ...(this.#first_token_ms === undefined ? {} : { first_token_ms: this.#first_token_ms }),
+    };
+  }
+}

@@ -1,0 +1,230 @@
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { extractReasoningMiddleware, type LanguageModel, wrapLanguageModel } from 'ai';
+import { ConfigurationError } from '../../settings/problem.ts';
+import type { Secret } from '../../settings/secret.ts';
+import { misconfigured } from '../agent.ts';
+import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
+import { isOnlyProvider, unmetNeeds } from './provider-needs.ts';
+
+/** A model object; never a bare name, which the SDK would look up at a hosted service. */
+export type Model = Exclude<LanguageModel, string>;
+
+/** A model in the version of the SDK's model interface to which the SDK converts models of all other versions. */
+export type CallableModel = ReturnType<typeof wrapLanguageModel>;
+
+/** The provider of models on the server at AGENT_BASE_URL. */
+export const COMPATIBLE_SERVER = 'server';
+
+export interface ChosenModels {
+  first: Model;
+  /** Null if there is no fallback, or if it is `builtin`. */
+  fallback: Model | null;
+  /** The API keys of the models. They are never shown, even if a server's answer contains them. */
+  keys: readonly Secret[];
+}
+
+/** The models that the settings name. Rejects with a configuration error that says what to set or install. */
+export async function loadModels(settings: ModelSettings): Promise<ChosenModels> {
+  const { first, fallback } = chooseModels(settings);
+  const loading = [loadModel(first), fallback && loadModel(fallback)] as const;
+  const loaded = await Promise.allSettled(loading);
+  const reasons = loaded.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+  const other = reasons.find((reason) => !(reason instanceof ConfigurationError));
+  if (other !== undefined) throw other;
+  // The problems of all models are reported together.
+  const problems = reasons.flatMap((reason) => (reason as ConfigurationError).problems);
+  if (problems.length > 0) throw new ConfigurationError(problems, { cause: reasons[0] });
+  const keys = [settings.AGENT_API_KEY, settings.AGENT_FALLBACK_API_KEY].filter((key) => key !== undefined);
+  return { first: await loading[0], fallback: await loading[1], keys };
+}
+
+/**
+ * The model that the settings name. If there is a `base_url`, it is a model of the OpenAI-compatible server at that
+ * address, and its name may contain a colon (`llama3:8b`). Otherwise the name is `provider:model`, and the package
+ * `@ai-sdk/<provider>` must be installed. Throws a configuration error that says what to set or install.
+ */
+async function loadModel(choice: ModelChoice): Promise<Model> {
+  const { model: name, base_url, names } = choice;
+  if (name === undefined)
+    throw misconfigured(names.model, 'is not set', 'the name of a model, or provider:model');
+  const [, provider, model] = /^([a-z][a-z0-9-]*):(.+)$/.exec(name) ?? [];
+  if (base_url !== undefined) {
+    if (provider !== undefined && isOnlyProvider(provider)) throw providerAtAddress(name, provider, choice);
+    return hideReasoning(await compatible(name, base_url, choice));
+  }
+  if (provider === undefined || model === undefined) {
+    throw misconfigured(
+      names.model,
+      `is \`${name}\`, which names no provider`,
+      `provider:model, or ${names.base_url} set as well`,
+    );
+  }
+  return hideReasoning(await fromPackage(provider, model, choice));
+}
+
+async function compatible(name: string, baseURL: string, { key }: ModelChoice): Promise<Model> {
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const server = createOpenAICompatible({
+    name: COMPATIBLE_SERVER,
+    baseURL: baseURL.replace(/\/+$/, ''),
+    // A redirect is an error, so that only the configured server gets the key.
+    fetch: async (input, init) =>
+      streamOfCompletion(await fetch(input, { ...init, redirect: 'error' }), init?.body),
+    // Without this, a streamed answer does not say how many tokens it used.
+    includeUsage: true,
+    ...(key ? { apiKey: key.reveal() } : {}),
+  });
+  return server.chatModel(name);
+}
+
+type CreateProvider = (options: { apiKey?: string }) => (model: string) => Model;
+
+/** The error for a model of a provider together with the address of a server, which would be asked instead. */
+function providerAtAddress(name: string, provider: string, { names, inherits_base_url }: ModelChoice): Error {
+  const address = inherits_base_url ? 'AGENT_BASE_URL' : names.base_url;
+  const instead = inherits_base_url
+    ? `set ${names.base_url} and ${names.key} to an OpenAI-compatible server of the provider`
+    : `unset ${names.base_url}`;
+  return misconfigured(
+    names.model,
+    `names the provider \`${provider}\`, but ${address} is set, so the server there would be asked for a model \`${name}\``,
+    `the name of a model of that server; or ${instead}`,
+  );
+}
+
+async function fromPackage(provider: string, model: string, { key, names }: ModelChoice): Promise<Model> {
+  const name = `@ai-sdk/${provider}`;
+  const unmet = unmetNeeds(provider, `${provider}:${model}`, {
+    setting: names.key,
+    isSet: key !== undefined,
+  });
+  const exports = await importInstalled(name, provider, names).catch((error: unknown) => {
+    if (!(error instanceof ConfigurationError)) throw error;
+    throw new ConfigurationError([...error.problems, ...unmet], { cause: error });
+  });
+  if (unmet.length > 0) throw new ConfigurationError(unmet);
+  // Every provider package exports one `create<Provider>`, each with its own casing (`createOpenAI`).
+  const wanted = `create${provider.replaceAll('-', '')}`.toLowerCase();
+  const create =
+    Object.entries(exports).find(([one]) => one.toLowerCase() === wanted)?.[1] ?? onlyCreate(exports);
+  if (typeof create !== 'function') {
+    throw misconfigured(
+      names.model,
+      `names the package ${name}, which offers no provider`,
+      'a provider package of the AI SDK',
+    );
+  }
+  try {
+    return (create as CreateProvider)(key ? { apiKey: key.reveal() } : {})(model);
+  } catch (cause) {
+    throw misconfigured(
+      names.model,
+      `names \`${model}\`, which ${name} does not accept`,
+      'a model that the provider has',
+      cause,
+    );
+  }
+}
+
+function onlyCreate(exports: Record<string, unknown>): unknown {
+  const creates = Object.keys(exports).filter((key) => /^create[A-Z]/.test(key));
+  return creates.length === 1 && creates[0] !== undefined ? exports[creates[0]] : undefined;
+}
+
+/**
+ * Imports a package that is installed next to the daemon, or else in the working directory, where an operator may have
+ * installed it.
+ */
+async function importInstalled(
+  name: string,
+  provider: string,
+  names: ModelChoice['names'],
+): Promise<Record<string, unknown>> {
+  for (const from of [import.meta.url, pathToFileURL(resolve('package.json')).href]) {
+    let path: string;
+    try {
+      path = createRequire(from).resolve(name);
+    } catch {
+      // The package is not installed there, so the next place is tried.
+      continue;
+    }
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
+  }
+  throw misconfigured(
+    names.model,
+    `names the provider \`${provider}\`, which is not installed`,
+    `run \`npm install ${name}\`, or set ${names.base_url} to an OpenAI-compatible server`,
+  );
+}
+
+/** The tags in which models write their reasoning if their server does not separate it from the answer. */
+const TAGS = ['think', 'thinking'];
+
+/**
+ * Separates the reasoning that a model writes into its text from its answer, so that it reaches neither people nor
+ * summaries. It ends with its tag or, if the tag is missing, with the text: a lost answer is better than one that shows
+ * the reasoning.
+ */
+function hideReasoning(model: Model): Model {
+  return wrapLanguageModel({
+    model,
+    middleware: TAGS.map((tagName) => extractReasoningMiddleware({ tagName })),
+  });
+}
+
+/**
+ * Some model servers ignore `stream` and answer with the whole completion as JSON. This function turns the completion
+ * into a stream of one chunk.
+ *
+ * @param asked the body of the request
+ * @returns a stream if the response is a whole completion as JSON, otherwise a response with the same content
+ */
+async function streamOfCompletion(response: Response, asked: unknown): Promise<Response> {
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  if (!response.ok || !isJson || !asksForStream(asked)) return response;
+  const text = await response.text();
+  const chunk = chunkOf(text);
+  const headers = new Headers(response.headers);
+  // These headers describe the original body.
+  for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name);
+  if (chunk === null) return new Response(text, { status: response.status, headers });
+  headers.set('content-type', 'text/event-stream');
+  return new Response(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`, {
+    status: response.status,
+    headers,
+  });
+}
+
+function asksForStream(body: unknown): boolean {
+  return typeof body === 'string' && (JSON.parse(body) as { stream?: unknown }).stream === true;
+}
+
+interface Choice {
+  message?: { tool_calls?: unknown; [member: string]: unknown };
+  [member: string]: unknown;
+}
+
+/** The completion as the chunk of a stream. Null if the text is not a completion. */
+function chunkOf(text: string): object | null {
+  const completion = parsed(text);
+  const choices = (completion as { choices?: unknown } | null)?.choices;
+  if (!Array.isArray(choices)) return null;
+  return { ...(completion as object), object: 'chat.completion.chunk', choices: choices.map(choiceOfChunk) };
+}
+
+function choiceOfChunk({ message = {}, ...choice }: Choice): object {
+  const { tool_calls: calls, ...delta } = message;
+  if (!Array.isArray(calls)) return { ...choice, delta };
+  // In a stream, each tool call has an index, which all pieces of the call repeat.
+  return { ...choice, delta: { ...delta, tool_calls: calls.map((call, index) => ({ index, ...call })) } };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,273 @@
+import type { AnswerHeaders } from '../../agent/index.ts';
+import { isObject } from '../../channel/json-object.ts';
+import { maskTokens } from '../settings/secret.ts';
+import type { CallClient } from './call-client.ts';
+import { type CallOutcome, refusal, signInNeeded } from './call-outcome.ts';
+import { maskSecrets } from './downstream/client.ts';
+import type { ToolRun } from './perform-call.ts';
+import type { Need, Sent, Tool, ToolSourceInfo } from './tool.ts';
+
+/** Maximum length of the body of a 4xx that is passed on to the agent, in characters. */
+const MAX_REFUSAL_CHARACTERS = 1_000;
+const MAX_MESSAGE_CHARACTERS = 1_000;
+/** Maximum size of the headers of an answer, in bytes of JSON. They are a part of the result. */
+const MAX_HEADERS_BYTES = 4_096;
+
+type Mask = (text: string) => string;
+
+/** The outcome of a call that was sent, for the agent, the trace and the journal. */
+export function composeAnswer(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
+  const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
+  const headers = sent.outcome === 'answered' ? headersOf(tool, sent, opened, mask) : undefined;
+  const outcome = readOutcome(tool, sent, opened, mask, MAX_RESULT_BYTES - sizeOf(headers));
+  return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };
+}
+
+function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max_bytes: number): CallOutcome {
+  switch (sent.outcome) {
+    case 'sign_in_needed':
+      return {
+        ...signInNeeded('user_token_refused'),
+        written: { state: opened.changed ? 'unknown' : 'failed', status: 401 },
+      };
+    case 'failed': {
+      // Requests before the call of an MCP tool, such as the handshake, have no effects.
+      const reached = sent.reached || (opened.changed && tool.source.kind !== 'mcp');
+      return {
+        ...refusal(
+          sent.reason,
+          mask(failureWords(tool, sent.message, opened)).slice(0, MAX_MESSAGE_CHARACTERS),
+        ),
+        written: { state: reached ? 'unknown' : 'failed', status: null },
+      };
+    }
+    case 'input_required':
+      return {
+        ...needed(tool, sent.needs, opened, mask),
+        written: { state: 'failed', status: null },
+      };
+    case 'answered': {
+      const { status, needs = [] } = sent;
+      if (status !== null && status >= 400) return refusedBy(status, sent.result, opened, mask);
+      if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
+      return {
+        answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask, max_bytes) },
+        // A module returns no status, but the client knows the status of the last answer.
+        written: { state: 'done', status: status ?? opened.status },
+        ...(needs.length === 0 ? {} : { pages: needed(tool, needs, opened, mask).pages }),
+      };
+    }
+  }
+}
+
+/** The refusal of a call for which the server needs something from the person first. */
+function needed(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Mask) {
+  const { usedDefault, client } = opened;
+  const isPersonal = client.credentials === 'user' || client.credentials === 'exchange';
+  const told = usedDefault && tool.public !== 'all' ? 'something else first' : mask(needsInWords(needs));
+  const pages = pagesOf(tool.source, needs, { isPersonal, mask });
+  const unshown =
+    needs.some(({ url }) => url !== null) && pages.length === 0
+      ? ' The person would have to open a page. It cannot be shown, because the other system does not know who the person is.'
+      : '';
+  return {
+    ...refusal('input_required', `Nothing was done: the other system needs ${told}.${unshown}`),
+    pages,
+  };
+}
+
+/**
+ * The headers of an answer that the agent may see: those of a result that is shown as a whole. Otherwise they could tell
+ * more than the public fields do, for example how many entries a list has.
+ */
+function headersOf(
+  tool: Tool,
+  { headers, status }: Extract<Sent, { outcome: 'answered' }>,
+  { usedDefault }: CallClient,
+  mask: Mask,
+): AnswerHeaders | undefined {
+  const isWhole = !usedDefault || (tool.public === 'all' && (status ?? 200) < 400);
+  if (headers === undefined || !isWhole) return undefined;
+  return fitResult(headers, mask, MAX_HEADERS_BYTES) as AnswerHeaders;
+}
+
+function sizeOf(headers: AnswerHeaders | undefined): number {
+  return headers === undefined ? 0 : Buffer.byteLength(JSON.stringify(headers));
+}
+
+/**
+ * The part of a result that the agent may see. Results of a module were reduced when they were fetched. The built-in
+ * tools choose their public fields themselves.
+ */
+function shownOf(tool: Tool, result: unknown, { usedDefault }: CallClient): unknown {
+  if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
+  if (tool.public.length > 0) return reduceResult(result, tool.public);
+  if (tool.effect === 'write') return { done: true, message: 'It was done. The answer may not be shown.' };
+  // Sign-in would make no difference for a tool that never uses the person's token.
+  return tool.credentials === 'default'
+    ? { message: 'The answer may not be shown.' }
+    : {
+        sign_in_needed: true,
+        message: 'Personal data needs sign-in. Without it, the answer is not shown.',
+      };
+}
+
+/**
+ * Under default credentials, an error message of a source may quote data that the source has read, so only the client's
+ * own message is passed on.
+ */
+function failureWords(tool: Tool, message: string, { usedDefault, failure }: CallClient): string {
+  if (!usedDefault || tool.source.kind === 'built-in' || tool.public === 'all') return message;
+  return failure ?? 'The tool failed.';
+}
+
+function refusedBy(status: number, body: unknown, { usedDefault }: CallClient, mask: Mask): CallOutcome {
+  const written = { state: status >= 500 ? 'unknown' : 'failed', status } as const;
+  const reason = `http_${status}`;
+  if (status >= 500)
+    return {
+      ...refusal(reason, `The other system cannot answer at the moment (status ${status}).`),
+      written,
+    };
+  if (status === 401)
+    return {
+      ...refusal(reason, 'The other system does not accept the credentials of this service.'),
+      written,
+    };
+  const told = usedDefault ? '' : textOf(body, mask);
+  const message = `The call was refused with the status ${status}.${told === '' ? '' : ` The answer was: ${told}`}`;
+  return { ...refusal(reason, message), written };
+}
+
+/** The answer if the tool ran and its result says that it failed. */
+function reportedError(tool: Tool, result: unknown, { usedDefault }: CallClient, mask: Mask): CallOutcome {
+  const told = usedDefault && tool.public !== 'all' ? '' : textOf(result, mask);
+  const message = `The tool reported an error${told === '' ? '.' : `: ${told}`}`;
+  return { ...refusal('tool_failed', message), written: { state: 'failed', status: null } };
+}
+
+function textOf(body: unknown, mask: Mask): string {
+  if (body === null || body === undefined) return '';
+  const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
+  return mask(text).slice(0, MAX_REFUSAL_CHARACTERS).toWellFormed();
+}
+
+/** A page that a server asks a person to open. The daemon shows it at the end of the reply, in its own words. */
+export interface ServerPage {
+  /** `name` of the entry of the server. */
+  readonly source: string;
+  readonly url: string;
+}
+
+/** What a server needs, in words for the agent. */
+function needsInWords(needs: readonly Need[]): string {
+  const words = needs
+    .map(({ message }) => message.replace(/[.\s]+$/, ''))
+    .filter((message) => message !== '');
+  return words.length === 0 ? 'something else first' : words.join('; ');
+}
+
+/**
+ * The pages that may be shown. What a person does on a page counts for whom the server takes the person to be. A server
+ * that does not get the person's credential would take all people for one.
+ */
+function pagesOf(
+  { name: source }: ToolSourceInfo,
+  needs: readonly Need[],
+  { isPersonal, mask }: { isPersonal: boolean; mask: (text: string) => string },
+): ServerPage[] {
+  if (!isPersonal) return [];
+  // A page whose address contains a token of the request is not shown.
+  return needs.flatMap(({ url }) => (url !== null && mask(url) === url ? [{ source, url }] : []));
+}
+
+/** Shows the pages of a call to the person, unless other people would see them, and tells the agent so. */
+export function showPages(outcome: CallOutcome, { audience, showPage }: ToolRun): CallOutcome {
+  const { pages = [], answer } = outcome;
+  if (pages.length === 0) return outcome;
+  const isShown = showPage !== null && !audience.shared;
+  if (isShown) for (const page of pages) showPage(page);
+  const words = isShown
+    ? 'The person must open a page. Its address is at the end of your reply: do not write it yourself. Tell the person to ask again afterward.'
+    : 'The person must open a page, whose address cannot be shown here. Tell the person to ask again in a private conversation.';
+  return {
+    ...outcome,
+    answer: answer.ok
+      ? { ok: true, result: { result: answer.result, note: words } }
+      : { ok: false, message: `${answer.message} ${words}` },
+  };
+}
+
+/** Maximum size of a tool's result for the agent, in bytes of JSON. */
+export const MAX_RESULT_BYTES = 16_384;
+
+interface Limits {
+  /** Maximum number of entries of an array, and of properties of an object. */
+  entries: number;
+  /** Maximum number of characters of a text. */
+  characters: number;
+  depth: number;
+}
+
+/** The limits, which are tried in this order until the result fits. */
+const LIMITS: readonly Limits[] = [
+  { entries: 200, characters: 4_000, depth: 12 },
+  { entries: 50, characters: 1_000, depth: 8 },
+  { entries: 20, characters: 300, depth: 6 },
+  { entries: 10, characters: 100, depth: 4 },
+  { entries: 5, characters: 60, depth: 3 },
+];
+
+/**
+ * A tool's result as the agent may see it: plain JSON without tokens, and at most `max_bytes`. If a result is too large,
+ * its long parts are shortened, so that its structure is kept. A mark says how much was left out.
+ *
+ * @param mask replaces the tokens in a text. Default: replaces everything that has the form of a JWT.
+ * @param max_bytes maximum size, if other parts of the answer need some of `MAX_RESULT_BYTES`.
+ */
+export function fitResult(result: unknown, mask: Mask = maskTokens, max_bytes = MAX_RESULT_BYTES): unknown {
+  for (const limits of LIMITS) {
+    const fitted = cut(result, limits, mask, 0);
+    if (Buffer.byteLength(JSON.stringify(fitted) ?? '') <= max_bytes) return fitted;
+  }
+  return '[too large to show]';
+}
+
+function cut(value: unknown, limits: Limits, mask: Mask, depth: number): unknown {
+  if (typeof value === 'string') return cutText(mask(value), limits.characters);
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth === limits.depth) return '[…]';
+  if (Array.isArray(value)) {
+    const kept = value.slice(0, limits.entries).map((entry) => cut(entry, limits, mask, depth + 1));
+    return value.length > kept.length ? [...kept, `[… ${value.length - kept.length} more]`] : kept;
+  }
+  const entries = Object.entries(value);
+  const kept = entries
+    .slice(0, limits.entries)
+    .map(([name, inner]) => [cutText(mask(name), 200), cut(inner, limits, mask, depth + 1)]);
+  if (entries.length > kept.length) kept.push(['…', `${entries.length - kept.length} more`]);
+  return Object.fromEntries(kept);
+}
+
+function cutText(text: string, characters: number): string {
+  // Half of a surrogate pair could not be encoded as UTF-8, so it is replaced.
+  return text.length > characters ? `${text.slice(0, characters).toWellFormed()}…` : text;
+}
+
+/**
+ * The part of a result that may be shown if it was fetched with default credentials: the public fields of an object, or
+ * of each element of an array. Any other result, such as a text, is shown only if `shown` is `all`.
+ */
+export function reduceResult(result: unknown, shown: readonly string[] | 'all'): unknown {
+  if (shown === 'all') return result;
+  if (Array.isArray(result))
+    return shown.length === 0 ? [] : result.filter(isObject).map((entry) => pick(entry, shown));
+  return isObject(result) ? pick(result, shown) : null;
+}
+
+function pick(value: Readonly<Record<string, unknown>>, fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.filter((name) => Object.hasOwn(value, name)).map((name) => [name, value[name]]),
+  );
+}

@@ -1,0 +1,62 @@
+import type { Seal } from '../../identity/seal.ts';
+import type { Action, ActionState } from '../../store/actions.ts';
+
+/** The texts of an action that are sealed. */
+type ActionText = 'args' | 'summary' | 'answer';
+
+/** The record that a sealed text of an action is bound to: the id of the action and the name of the field. */
+export function actionTextRecord(action_id: string, field: ActionText): string {
+  return `action:${JSON.stringify([action_id, field])}`;
+}
+
+/** Seals a text of an action, so that it can be stored. */
+export function closeActionText(seal: Seal, action_id: string, field: ActionText, text: string): string {
+  return seal.close(text, actionTextRecord(action_id, field));
+}
+
+/** Opens a stored text of an action. Null if there is none, or if no encryption key opens it. */
+export function openActionText(
+  seal: Pick<Seal, 'open'>,
+  action: Pick<Action, 'action_id'> & Partial<Pick<Action, ActionText>>,
+  field: ActionText,
+): string | null {
+  const stored = action[field] ?? null;
+  return stored === null ? null : seal.open(stored, actionTextRecord(action.action_id, field));
+}
+
+/** Returns the summary of an action, on one line of plain text, or the tool's name if no encryption key opens it. */
+export function recordedSummary(seal: Seal, action: Pick<Action, 'action_id' | 'summary' | 'tool'>): string {
+  return openActionText(seal, action, 'summary') ?? action.tool;
+}
+
+/**
+ * How long a call that was sent may have no outcome, ms. After that, the process that sent it must have died, because
+ * calls end within two minutes.
+ */
+const STILL_RUNNING_MS = 150_000;
+
+/** The outcome of a write that was sent, as people see it. `unknown` if the process that sent the write died. */
+export type ActionOutcomeNow = 'running' | 'done' | 'failed' | 'unknown';
+
+export function outcomeOf(
+  { state, started_at }: Pick<Action, 'state' | 'started_at'>,
+  now: number,
+): ActionOutcomeNow {
+  if (state === 'done' || state === 'failed') return state;
+  const is_running = state === 'started' && (started_at ?? 0) > now - STILL_RUNNING_MS;
+  return is_running ? 'running' : 'unknown';
+}
+
+/** The states of an action that was not sent: the person was asked to confirm it, and has not confirmed it. */
+const NOT_SENT = ['pending', 'declined', 'withdrawn', 'expired'] as const satisfies readonly ActionState[];
+export type NotSent = (typeof NOT_SENT)[number];
+
+/** Why an action was not sent; null if it was sent. */
+export function whyNotSent(
+  { state, expires_at }: Pick<Action, 'state' | 'expires_at'>,
+  now: number,
+): NotSent | null {
+  // A store may return all data of a person without checking expiry, so a pending action may have expired.
+  if (state === 'pending') return (expires_at ?? 0) <= now ? 'expired' : 'pending';
+  return NOT_SENT.find((one) => one === state) ?? null;
+}

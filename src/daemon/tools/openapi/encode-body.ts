@@ -1,0 +1,161 @@
+import { isObject } from '../../../channel/json-object.ts';
+import {
+  type EncodedBody,
+  type FormPart,
+  findFormProblem,
+  formBody,
+  multipartBody,
+} from '../downstream/form-body.ts';
+import { type FormFile, isFileLike, readFormFile } from '../downstream/form-file.ts';
+import { concreteTypes, essenceOf, hasFields, MAX_FILE_BYTES } from './media-type.ts';
+import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
+import { type ParameterForm, queryPairs, UnusableArgument } from './parameter-styles.ts';
+import { BODY, type FormField, type RequestBody } from './read-body.ts';
+
+/** A field that the document does not declare, which a schema may allow. */
+const UNDECLARED: FormField = { style: null, explode: true, content_types: [], is_file: false };
+
+/**
+ * Writes the argument `body` as a form. Every value that the model wrote is in the form, or the call is refused: a form
+ * has no null, and no empty list or object.
+ * @throws UnusableArgument
+ */
+export function encodeFields({ format, fields }: RequestBody, value: unknown): EncodedBody {
+  if (!isObject(value)) throw new UnusableArgument(`The argument \`${BODY}\` must be an object.`);
+  checkNames(fields, Object.keys(value));
+  const members = Object.entries(value).map(([name, member]) => {
+    const field = fields.get(name) ?? UNDECLARED;
+    return { name, member, field, form: formOf(name, field, member) };
+  });
+  for (const { form, member } of members)
+    checkSpread(form, member, [...fields.keys(), ...Object.keys(value)]);
+  if (format === 'multipart') return multipartBody(members.flatMap(partsOf));
+  for (const { name, member, form } of members)
+    if (form.style !== 'json') checkComplete(`${BODY}.${name}`, member);
+  return formBody(members.flatMap(({ form, member }) => queryPairs(form, member)));
+}
+
+interface Member {
+  name: string;
+  member: unknown;
+  field: FormField;
+  form: ParameterForm;
+}
+
+/** The style of a field. Without one in the document, an object is written as JSON, and a list repeats the name. */
+function formOf(name: string, { style, explode }: FormField, value: unknown): ParameterForm {
+  return { name, style: style ?? (isObject(value) ? 'json' : 'form'), explode, allowReserved: false };
+}
+
+/** A field that the document does not declare must not replace one that it declares, which may be bound. */
+function checkNames(fields: RequestBody['fields'], given: readonly string[]): void {
+  const declared = [...fields.keys()];
+  const other = given.find(
+    (name) => !fields.has(name) && declared.some((known) => haveSameRoot(known, name)),
+  );
+  if (other !== undefined)
+    throw new UnusableArgument(`The argument \`${BODY}\` cannot contain \`${other.slice(0, 64)}\`.`);
+}
+
+/** Each member of an object with the style `form` becomes a separate field, which must not replace another one. */
+function checkSpread({ name, style, explode }: ParameterForm, value: unknown, all: readonly string[]): void {
+  if (!explode || style === 'deepObject' || style === 'json' || !isObject(value)) return;
+  const other = Object.keys(value).find(
+    (key) => isMethodOverride(key) || all.some((one) => one !== name && haveSameRoot(one, key)),
+  );
+  if (other !== undefined)
+    throw new UnusableArgument(`The argument \`${BODY}.${name}\` cannot contain \`${other.slice(0, 64)}\`.`);
+}
+
+function checkComplete(place: string, value: unknown): void {
+  const problem = findFormProblem(place, value);
+  if (problem !== null) throw new UnusableArgument(`The argument ${problem}.`);
+}
+
+function partsOf(one: Member): FormPart[] {
+  const { name, member, field, form } = one;
+  if (field.is_file && isFileLike(member)) return [filePart(name, `${BODY}.${name}`, member, field)];
+  if (field.is_file && Array.isArray(member) && member.length > 0 && member.every(isFileLike))
+    return member.map((file, index) => filePart(name, `${BODY}.${name}.${index}`, file, field));
+  if (form.style === 'json')
+    return [
+      { name, content: JSON.stringify(member), content_type: field.content_types[0] ?? 'application/json' },
+    ];
+  checkComplete(`${BODY}.${name}`, member);
+  // The encoded pairs are decoded again, since a part has no encoding.
+  const type = concreteTypes(field.content_types)[0];
+  return queryPairs(form, member).map((pair) => {
+    const [key = '', text = ''] = pair.split('=').map(decodeURIComponent);
+    return { name: key, content: text, ...(type === undefined ? {} : { content_type: type }) };
+  });
+}
+
+function filePart(
+  name: string,
+  place: string,
+  value: Readonly<Record<string, unknown>>,
+  { content_types }: FormField,
+): FormPart {
+  return { name, ...readFileArgument(place, value, content_types) };
+}
+
+/**
+ * Reads a file that a model gives.
+ * @param place the name of the argument, for messages.
+ * @param content_types the media types that the document allows; any if there are none.
+ * @throws UnusableArgument
+ */
+function readFileArgument(
+  place: string,
+  value: Readonly<Record<string, unknown>>,
+  content_types: readonly string[],
+): FormFile {
+  const file = readFormFile(value, MAX_FILE_BYTES, concreteTypes(content_types)[0]);
+  if (typeof file === 'string') throw new UnusableArgument(`The argument \`${place}\` ${file}.`);
+  if (!isAllowed(file.content_type, content_types))
+    throw new UnusableArgument(
+      `The argument \`${place}.content_type\` must be one of ${content_types.join(', ')}.`,
+    );
+  return file;
+}
+
+function isAllowed(type: string, allowed: readonly string[]): boolean {
+  const essence = essenceOf(type);
+  return (
+    allowed.length === 0 ||
+    allowed.some((one) => {
+      const known = essenceOf(one);
+      return (
+        known === '*/*' ||
+        known === essence ||
+        (known.endsWith('/*') && essence.startsWith(known.slice(0, -1)))
+      );
+    })
+  );
+}
+
+/**
+ * Writes the argument `body` as a body that is one text.
+ * @throws UnusableArgument
+ */
+export function encodeText({ media_type }: RequestBody, value: unknown): EncodedBody {
+  if (!['string', 'number', 'boolean'].includes(typeof value))
+    throw new UnusableArgument(`The argument \`${BODY}\` must be a text, a number or a boolean.`);
+  const content = String(value).toWellFormed();
+  const needsCharset = essenceOf(media_type).startsWith('text/') && !/;\s*charset=/i.test(media_type);
+  const content_type = needsCharset ? `${media_type}; charset=utf-8` : media_type;
+  return { content_type, content, shown: content };
+}
+
+/**
+ * Writes the argument `body` as a body that is one file. The model cannot choose a type in which servers look for fields:
+ * one of them could change the method, or be a field that only another operation has.
+ * @throws UnusableArgument
+ */
+export function encodeFile({ content_types }: RequestBody, value: unknown): EncodedBody {
+  if (!isObject(value)) throw new UnusableArgument(`The argument \`${BODY}\` must be an object.`);
+  const { content, content_type } = readFileArgument(BODY, value, content_types);
+  if (hasFields(content_type))
+    throw new UnusableArgument(`The argument \`${BODY}.content_type\` cannot be a form or JSON.`);
+  return { content_type, content, shown: { content_type, bytes: content.byteLength } };
+}

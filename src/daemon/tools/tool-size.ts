@@ -1,0 +1,99 @@
+import { isObject } from '../../channel/json-object.ts';
+import { estimateTokens } from '../agent/model-meter.ts';
+import { partsOf, SchemaReferences } from './schema/schema-parts.ts';
+import type { JsonSchema, Tool } from './tool.ts';
+
+/** Above these numbers, models refuse the tools or choose among them badly, and each call of the model costs more. */
+const MAX_TOOLS = 128;
+const MAX_TOKENS = 16_000;
+const MAX_TOKENS_OF_ONE = 4_000;
+
+const LIST = new Intl.ListFormat('en-US');
+
+type Defined = Pick<Tool, 'name' | 'description' | 'parameters'>;
+
+/** The approximate number of tokens of the definition of a tool, which is part of every call of the model. */
+export function toolTokens({ name, description, parameters }: Defined): number {
+  return estimateTokens(JSON.stringify({ name, description, parameters }));
+}
+
+/** Warnings for administrators about tools that are too many or too large for many models. */
+export function toolWarnings(tools: readonly Defined[]): string[] {
+  const warnings: string[] = [];
+  const all = tools.reduce((sum, tool) => sum + toolTokens(tool), 0);
+  if (tools.length > MAX_TOOLS)
+    warnings.push(
+      `the agent has ${tools.length} tools; many models accept at most ${MAX_TOOLS}, so list fewer under \`tools\``,
+    );
+  if (all > MAX_TOKENS)
+    warnings.push(
+      `the definitions of all tools have about ${all} tokens, which are part of every call of the model; list fewer under \`tools\`, so that there are at most ${MAX_TOKENS}`,
+    );
+  for (const tool of tools) {
+    const tokens = toolTokens(tool);
+    if (tokens > MAX_TOKENS_OF_ONE)
+      warnings.push(
+        `the definition of the tool ${tool.name} has about ${tokens} tokens; more than ${MAX_TOKENS_OF_ONE} are too many for one tool; ${whatIsLarge(tool)}list an operation with fewer arguments, bind those that come from the token, or write a module that takes only what the agent needs`,
+      );
+  }
+  return warnings;
+}
+
+function whatIsLarge({ parameters }: Defined): string {
+  const named = largestArguments(parameters).map(({ name, tokens }) => `\`${name}\` (about ${tokens})`);
+  return named.length === 0 ? '' : `the largest arguments are ${LIST.format(named)}; `;
+}
+
+const MAX_NAMED = 3;
+/** The argument whose members are told one by one: the body of an operation. */
+const BODY = 'body';
+
+interface ArgumentSize {
+  /** For example `id` or `body.note`. */
+  readonly name: string;
+  /** About how many tokens its schema has, with all definitions that it uses. Other arguments may use them, too. */
+  readonly tokens: number;
+}
+
+/** The arguments of a tool that take the most tokens of its definition. */
+export function largestArguments(parameters: JsonSchema): readonly ArgumentSize[] {
+  const references = new SchemaReferences(parameters);
+  const named = Object.entries(propertiesOf(parameters, references)).flatMap(([name, schema]) => {
+    const inner = name === BODY ? Object.entries(propertiesOf(schema, references)) : [];
+    return inner.length === 0
+      ? [[name, schema] as const]
+      : inner.map(([field, member]) => [`${BODY}.${field}`, member] as const);
+  });
+  return named
+    .map(([name, schema]) => ({ name, tokens: tokensOf(schema, references) }))
+    .toSorted((one, other) => other.tokens - one.tokens)
+    .slice(0, MAX_NAMED);
+}
+
+/** The properties of an object, also those of the schemas that apply to the same object. */
+function propertiesOf(root: JsonSchema, references: SchemaReferences): Record<string, JsonSchema> {
+  const applied = new Set([root]);
+  const found: [string, JsonSchema][] = [];
+  // A set also visits what is added meanwhile.
+  for (const schema of applied) {
+    if (isObject(schema.properties))
+      for (const [name, member] of Object.entries(schema.properties))
+        if (isObject(member)) found.push([name, member]);
+    const same = partsOf(schema).filter((part) => part.applies === 'same');
+    for (const one of [...same.map((part) => part.schema), ...references.of(schema)]) applied.add(one);
+  }
+  return Object.fromEntries(found);
+}
+
+function tokensOf(root: JsonSchema, references: SchemaReferences): number {
+  const targets = new Set<JsonSchema>();
+  const seen = new Set([root]);
+  for (const schema of seen) {
+    for (const target of references.of(schema)) {
+      targets.add(target);
+      seen.add(target);
+    }
+    for (const { schema: part } of partsOf(schema)) seen.add(part);
+  }
+  return [root, ...targets].reduce((sum, schema) => sum + estimateTokens(JSON.stringify(schema)), 0);
+}

@@ -1,0 +1,239 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import type { CredentialPolicy, ToolResponse } from '../../../src/daemon/tools/tool.ts';
+import type { ToolAccess } from '../../../src/daemon/tools/tool-access.ts';
+import { FakeApi, signToken } from '../../support/fake-api.ts';
+import { collectLog } from '../../support/log-lines.ts';
+import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
+import { accessTo, bindOne, toolOf } from '../../support/tools.ts';
+
+const secret = 'a secret of the tests that is long enough';
+const token = signToken({ sub: 'user-1', email: 'alice@example.com' }, secret);
+const alice = { sub: 'user-1', email: 'alice@example.com', token };
+let api: FakeApi;
+let logged: ReturnType<typeof collectLog>;
+
+beforeEach(async () => {
+  api = await FakeApi.start({ secret });
+  logged = collectLog();
+});
+afterEach(() => api.close());
+
+/** The answer of the client to one request. Null if the tool was not called. */
+async function call(
+  context: TestContext,
+  credentials: CredentialPolicy,
+  access: ToolAccess = accessTo(api.url, logged.log),
+  email = 'alice@example.com',
+): Promise<ToolResponse | null> {
+  let response: ToolResponse | null = null;
+  const tool = toolOf({
+    source: builtInSource(api.url),
+    credentials,
+    async send(_args, { client }) {
+      response = await client.request({ method: 'GET', path: '/users', query: [['userEmail', email]] });
+      return { outcome: 'answered', status: null, result: null };
+    },
+  });
+  const { trace, signal } = context;
+  await bindOne(tool, { context, access, trace, signal, log: logged.log }).bound.call({});
+  return response;
+}
+
+const signedIn = () => contextOf(sessionOf('s', 'u', alice));
+const anonymous = () => contextOf(sessionOf('s', 'u', null));
+const subs = () => api.seen('/users').map((request) => request.sub);
+const trace = (context: TestContext) =>
+  context.trace.lines
+    .filter(({ step }) => step !== 'tool')
+    .map(({ step, verdict, reason, detail }) => ({ step, verdict, reason, ...detail }));
+const users = { method: 'GET', path: '/users', source: 'api' };
+
+describe('the policy user-or-default', () => {
+  test("uses the user's token", async () => {
+    const context = signedIn();
+    expect(await call(context, 'user-or-default')).toMatchObject({
+      outcome: 'answered',
+      credentials: 'user',
+      status: 200,
+    });
+    expect(subs()).toEqual(['user-1']);
+    expect(api.seen('/authentication_token')).toEqual([]);
+    expect(trace(context)).toEqual([
+      {
+        step: 'credentials',
+        verdict: 'ok',
+        reason: undefined,
+        credentials: 'user',
+        policy: 'user-or-default',
+      },
+      { step: 'downstream', verdict: 'ok', reason: undefined, credentials: 'user', ...users, status: 200 },
+    ]);
+  });
+
+  test('falls back to the default token without a user, and gives the reason', async () => {
+    const context = anonymous();
+    expect(await call(context, 'user-or-default')).toMatchObject({
+      outcome: 'answered',
+      credentials: 'default',
+      status: 200,
+    });
+    expect(subs()).toEqual(['service']);
+    const because = { reason: 'no_jwt_context', credentials: 'default' };
+    expect(trace(context)).toEqual([
+      { step: 'credentials', verdict: 'fallback', ...because, policy: 'user-or-default' },
+      {
+        step: 'downstream',
+        verdict: 'fallback',
+        ...because,
+        ...users,
+        default_because: 'no_jwt_context',
+        status: 200,
+      },
+    ]);
+  });
+
+  test("falls back once, with a warning, if the API refuses the user's token", async () => {
+    api.revoke(token);
+    const context = signedIn();
+    expect(await call(context, 'user-or-default')).toMatchObject({ credentials: 'default', status: 200 });
+    expect(api.seen('/users').map((request) => request.bearer === token)).toEqual([true, false]);
+    expect(trace(context).map(({ verdict, reason }) => [verdict, reason])).toEqual([
+      ['ok', undefined],
+      ['failed', 'user_token_refused'],
+      ['fallback', 'user_token_refused'],
+    ]);
+    expect(logged.lines).toMatchObject([
+      { level: 'warn', msg: "the business API refused the user's token: default credentials for this call" },
+    ]);
+  });
+});
+
+describe('the policy user', () => {
+  test('makes no call without a user, and says that sign-in is needed', async () => {
+    const context = anonymous();
+    expect(await call(context, 'user')).toBeNull();
+    expect(api.requests).toEqual([]);
+    expect(trace(context).at(-1)).toMatchObject({
+      step: 'credentials',
+      verdict: 'refused',
+      reason: 'no_jwt_context',
+    });
+  });
+
+  test("does not fall back if the API refuses the user's token", async () => {
+    api.revoke(token);
+    expect(await call(signedIn(), 'user')).toEqual({ outcome: 'sign_in_needed' });
+    expect(api.requests).toHaveLength(1);
+  });
+});
+
+test('the policy default uses the default token, even if there is a user', async () => {
+  const context = signedIn();
+  expect(await call(context, 'default')).toMatchObject({ credentials: 'default', status: 200 });
+  expect(subs()).toEqual(['service']);
+  expect(trace(context).at(-1)).toMatchObject({ verdict: 'ok', credentials: 'default' });
+});
+
+test('with the policy none, a 401 is traced as a refused call, not as a refused token', async () => {
+  api.misbehave('/users', { status: 401 }, 1);
+  const context = signedIn();
+  await call(context, 'none');
+  expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_401', credentials: 'none' });
+});
+
+describe('the default token', () => {
+  test('is fetched again once after a 401', async () => {
+    const access = accessTo(api.url, logged.log);
+    await call(anonymous(), 'user-or-default', access);
+    api.revokeDefaultTokens();
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
+    expect(subs()).toEqual(['service', null, 'service']);
+    expect(api.seen('/authentication_token')).toHaveLength(2);
+  });
+
+  test('is fetched again once per call as long as the API refuses every token', async () => {
+    api.misbehave('/users', { status: 401 }, 4);
+    const access = accessTo(api.url, logged.log);
+    for (const fetched of [2, 3]) {
+      expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 401 });
+      expect(api.seen('/authentication_token')).toHaveLength(fetched);
+    }
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
+    expect(api.seen('/authentication_token')).toHaveLength(3);
+  });
+
+  test('that could not be obtained is requested again by the next call', async () => {
+    api.misbehave('/authentication_token', { status: 500 }, 1);
+    const access = accessTo(api.url, logged.log);
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ outcome: 'failed' });
+    expect(await call(anonymous(), 'user-or-default', access)).toMatchObject({ status: 200 });
+  });
+
+  test('that cannot be obtained makes the call fail with a message, and is in the trace', async () => {
+    api.misbehave('/authentication_token', { status: 500 });
+    const context = anonymous();
+    expect(await call(context, 'user-or-default')).toEqual({
+      outcome: 'failed',
+      reached: false,
+      reason: 'default_token_failed',
+      message: 'Signing in to the business API is not possible at the moment.',
+    });
+    expect(trace(context).at(-1)).toMatchObject({
+      verdict: 'failed',
+      reason: 'default_token_failed',
+      path: '/authentication_token',
+    });
+  });
+});
+
+test('a failure of the API is in the trace with its status', async () => {
+  api.misbehave('/users', { status: 500 });
+  const context = signedIn();
+  expect(await call(context, 'user-or-default')).toMatchObject({ outcome: 'answered', status: 500 });
+  expect(trace(context).at(-1)).toMatchObject({ verdict: 'failed', reason: 'http_500', status: 500 });
+});
+
+test('a call rejects with the reason of the signal when the message is aborted', async () => {
+  api.misbehave('/users', 'hang');
+  const controller = new AbortController();
+  const context = contextOf(sessionOf('s', 'u', alice), { signal: controller.signal });
+  const work = call(context, 'user-or-default');
+  setImmediate(() => controller.abort(new Error('deadline')));
+  await expect(work).rejects.toThrow('deadline');
+});
+
+test('no token is in the log or in a trace, even after failures', async () => {
+  const access = accessTo(api.url, logged.log);
+  const contexts = [signedIn(), anonymous(), signedIn(), anonymous()];
+  await call(contexts[0] as TestContext, 'user-or-default', access);
+  await call(contexts[1] as TestContext, 'user-or-default', access);
+  api.revoke(token);
+  await call(contexts[2] as TestContext, 'user-or-default', access);
+  api.misbehave('/users', { status: 200, body: 'not json' });
+  await call(contexts[3] as TestContext, 'user-or-default', access);
+  const told = JSON.stringify([contexts.map((context) => context.trace.finished()), logged.lines]);
+  for (const { bearer } of api.seen('/users')) expect(told).not.toContain(bearer);
+  expect(told).not.toContain('service-password');
+  expect(told).not.toContain('alice@example.com');
+});
+
+test("two hundred simultaneous messages each act with their own person's token", async () => {
+  const access = accessTo(api.url, logged.log);
+  const people = Array.from({ length: 200 }, (_, index) => `person-${index}`);
+  await Promise.all(
+    people.map((sub) => {
+      const email = `${sub}@example.com`;
+      const context = contextOf(
+        sessionOf(`session-${sub}`, sub, { sub, email, token: signToken({ sub, email }, secret) }),
+      );
+      return call(context, 'user-or-default', access, email);
+    }),
+  );
+  expect(
+    api
+      .seen('/users')
+      .map(({ sub, query }) => [sub, query.userEmail])
+      .sort(),
+  ).toEqual(people.map((sub) => [sub, `${sub}@example.com`]).sort());
+});
