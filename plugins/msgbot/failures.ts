@@ -47,7 +47,7 @@ interface Parameters {
 /** A failed call. Its message is for operators and contains no secrets. */
 export class PlatformFailure extends Error {
   readonly refusal: Refusal;
-  readonly retryAfterSeconds: number | undefined;
+  readonly retry_after_seconds: number | undefined;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   readonly platform: 'unreachable' | 'credentials' | undefined;
   /** The new chat id. */
@@ -62,7 +62,7 @@ export class PlatformFailure extends Error {
     this.name = 'PlatformFailure';
     const { migrate_to_chat_id, retry_after } = parameters;
     this.movedTo = Number.isSafeInteger(migrate_to_chat_id) ? migrate_to_chat_id : undefined;
-    this.retryAfterSeconds = typeof retry_after === 'number' && retry_after > 0 ? retry_after : undefined;
+    this.retry_after_seconds = typeof retry_after === 'number' && retry_after > 0 ? retry_after : undefined;
     this.refusal = this.movedTo === undefined ? refusalOf(code, words) : 'migrated';
     this.platform = platformOf(this.refusal, code);
   }

@@ -1,4 +1,10 @@
-import type { Channel, ChannelPlugin, ChannelScope, SecretValue } from '../../src/channel/index.ts';
+import type {
+  ChannelScope,
+  PushChannel,
+  PushPlugin,
+  PushScope,
+  SecretValue,
+} from '../../src/channel/index.ts';
 import { loadLibrary, PlatformApi } from './api.ts';
 import { Bot, idOf } from './bot.ts';
 import { checkToken } from './check.ts';
@@ -14,7 +20,7 @@ const SECRET_MIN = 16;
 const BODY_LIMIT = 4 * 1024 * 1024;
 
 /** Telegram bots. The platform posts updates to a webhook, and replies are sent with methods of the Bot API. */
-const msgbot: ChannelPlugin = {
+const msgbot: PushPlugin = {
   name: 'msgbot',
   apiVersion: 1,
   summary: 'People who write to a Telegram bot, in private chats and groups.',
@@ -45,8 +51,8 @@ const msgbot: ChannelPlugin = {
   ],
   detect: (settings) =>
     settings.MSGBOT_BOT_TOKEN !== undefined && settings.MSGBOT_WEBHOOK_SECRET !== undefined,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: 4096,
     markdown: 'platform',
     typing: true,
@@ -67,7 +73,7 @@ const msgbot: ChannelPlugin = {
   create: (scope) => createMsgbot(scope),
 };
 
-function createMsgbot(scope: ChannelScope): Channel {
+function createMsgbot(scope: PushScope): PushChannel {
   const token = secretOf(scope, 'MSGBOT_BOT_TOKEN');
   const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
   const api = apiOf(scope);
@@ -120,4 +126,4 @@ function secretOf({ settings }: ChannelScope, name: string): string {
   return (settings[name] as SecretValue).reveal();
 }
 
-export default msgbot satisfies ChannelPlugin;
+export default msgbot satisfies PushPlugin;

@@ -1,4 +1,4 @@
-import type { ChannelRequest, ChannelScope, JsonObject } from '../../src/channel/index.ts';
+import type { ChannelRequest, JsonObject, PushScope } from '../../src/channel/index.ts';
 import { answerCommand } from './answer-command.ts';
 import type { PlatformApi } from './api.ts';
 import type { Bot } from './bot.ts';
@@ -24,13 +24,13 @@ const HINTS = {
  * the update again.
  */
 export class Receiver {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #bot: Bot;
   readonly #api: PlatformApi;
   readonly #secret: string;
   readonly #albumsWithWords = new Set<string>();
 
-  constructor(scope: ChannelScope, bot: Bot, api: PlatformApi, secret: string) {
+  constructor(scope: PushScope, bot: Bot, api: PlatformApi, secret: string) {
     this.#scope = scope;
     this.#api = api;
     this.#bot = bot;

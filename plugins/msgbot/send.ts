@@ -1,5 +1,5 @@
 import type { Api } from 'grammy';
-import type { ChannelScope, ChannelText, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
+import type { ChannelText, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
 import type { PlatformApi } from './api.ts';
 import { PlatformFailure } from './failures.ts';
 import { plainText } from './plain-text.ts';
@@ -40,12 +40,12 @@ export function loadRenderer(): Promise<typeof import('./question.ts')> {
 
 /** Sends replies and notices. */
 export class Sender {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #api: PlatformApi;
   readonly #moved = new Map<number, number>();
   readonly #undeleted = new Set<string>();
 
-  constructor(scope: ChannelScope, api: PlatformApi) {
+  constructor(scope: PushScope, api: PlatformApi) {
     this.#scope = scope;
     this.#api = api;
   }
@@ -165,10 +165,10 @@ export class Sender {
     }
   }
 
-  #deliveryFailed({ message, isFinal, retryAfterSeconds, platform }: PlatformFailure): Error {
+  #deliveryFailed({ message, isFinal, retry_after_seconds, platform }: PlatformFailure): Error {
     return this.#scope.deliveryFailed(message, {
       final: isFinal,
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
       ...(platform === undefined ? {} : { platform }),
     });
   }

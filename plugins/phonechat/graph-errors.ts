@@ -3,7 +3,7 @@ export interface GraphError {
   /** Whether the same text would be refused again. */
   final: boolean;
   /** Minimum wait, in seconds. Undefined if the platform does not name one. */
-  retryAfterSeconds?: number;
+  retry_after_seconds?: number;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
   platform?: 'unreachable' | 'credentials';
   /** The problem with the account or its credentials. Undefined if the failure concerns only this message. */
@@ -27,8 +27,8 @@ export const LACKS_PERMISSION = `${REFUSED}: it lacks a permission`;
 const MEANINGS: readonly Meaning[] = [
   // Rate limits. Some have status 400, and none of them has a header that says how long to wait.
   { codes: [130429], final: false },
-  { codes: [131056], final: false, retryAfterSeconds: 6 },
-  { codes: [4, 80007], final: false, retryAfterSeconds: 60 },
+  { codes: [131056], final: false, retry_after_seconds: 6 },
+  { codes: [4, 80007], final: false, retry_after_seconds: 60 },
   // Failures of the platform. According to its documentation, the code matters and not the status. For example, 131000
   // is an error of unknown cause. It is documented with status 500, but also arrives with 400, and the same message is
   // accepted later.

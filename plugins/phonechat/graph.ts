@@ -201,7 +201,7 @@ function failureOf({ status, headers }: Response, error: ErrorWords | null): Fai
   const words = meaning.account ?? error?.words ?? '';
   return {
     ...meaning,
-    ...(asked === undefined ? {} : { retryAfterSeconds: asked }),
+    ...(asked === undefined ? {} : { retry_after_seconds: asked }),
     reason: `status ${status}${code}${words === '' ? '' : `: ${words}`}`,
   };
 }

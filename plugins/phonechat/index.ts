@@ -1,4 +1,4 @@
-import type { Channel, ChannelPlugin, ChannelScope, SettingRecord } from '../../src/channel/index.ts';
+import type { PushChannel, PushPlugin, PushScope, SettingRecord } from '../../src/channel/index.ts';
 import { checkNumbers } from './check.ts';
 import { isConfigured, readSettings } from './configured.ts';
 import { Graph } from './graph.ts';
@@ -61,14 +61,14 @@ const settings: readonly SettingRecord[] = [
 ];
 
 /** WhatsApp, through Meta's Cloud API: people write to a business number. */
-const phonechat: ChannelPlugin = {
+const phonechat: PushPlugin = {
   name: 'phonechat',
   apiVersion: 1,
   summary: 'People who write to a WhatsApp business number.',
   settings,
   detect: isConfigured,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: true,
@@ -92,7 +92,7 @@ const phonechat: ChannelPlugin = {
   create: (scope) => createPhonechat(scope),
 };
 
-function createPhonechat(scope: ChannelScope): Channel {
+function createPhonechat(scope: PushScope): PushChannel {
   const configured = readSettings(scope.settings);
   const graph = new Graph(scope, configured);
   const sender = new Sender(scope, graph);
@@ -111,4 +111,4 @@ function createPhonechat(scope: ChannelScope): Channel {
   };
 }
 
-export default phonechat satisfies ChannelPlugin;
+export default phonechat satisfies PushPlugin;

@@ -1,4 +1,4 @@
-import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
+import type { JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
 import type { Graph } from './graph.ts';
 
 /** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
@@ -14,10 +14,10 @@ export function loadRenderer(): Promise<typeof import('./question.ts')> {
 
 /** Sends replies, each as one or more messages. */
 export class Sender {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #graph: Graph;
 
-  constructor(scope: ChannelScope, graph: Graph) {
+  constructor(scope: PushScope, graph: Graph) {
     this.#scope = scope;
     this.#graph = graph;
   }
@@ -33,10 +33,10 @@ export class Sender {
       async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
         if (failure === null) return;
-        const { reason, final, retryAfterSeconds, platform } = failure;
+        const { reason, final, retry_after_seconds, platform } = failure;
         throw this.#scope.deliveryFailed(reason, {
           final,
-          ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+          ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
           ...(platform === undefined ? {} : { platform }),
         });
       },

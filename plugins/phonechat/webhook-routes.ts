@@ -2,8 +2,8 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import {
   type ChannelRequest,
   type ChannelResponse,
-  type ChannelScope,
   type IncomingMessage,
+  type PushScope,
   type Route,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
@@ -28,7 +28,7 @@ const TOLD_MAX = 1000;
  * The routes for the two requests of the platform: the challenge when the webhook is registered, and the webhook
  * itself.
  */
-export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
+export function webhookRoutes(scope: PushScope, configured: Configured): readonly Route[] {
   const webhook = new Webhook(scope, configured);
   return [
     { method: 'GET', path: WEBHOOK_PATH, handle: (request) => answerChallenge(request, scope, configured) },
@@ -45,7 +45,7 @@ export function webhookRoutes(scope: ChannelScope, configured: Configured): read
 /** Answers the challenge (Meta, "Webhooks: verification requests"). */
 function answerChallenge(
   { query }: ChannelRequest,
-  scope: ChannelScope,
+  scope: PushScope,
   { verify_token }: Configured,
 ): ChannelResponse {
   const challenge = query.get('hub.challenge') ?? '';
@@ -61,13 +61,13 @@ function answerChallenge(
 
 /** Verifies, parses and stores a webhook, and only then answers 200. */
 class Webhook {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #configured: Configured;
   readonly #app_secret: KeyObject;
   readonly #told = new Set<string>();
   #toldOfSignature = Number.NEGATIVE_INFINITY;
 
-  constructor(scope: ChannelScope, configured: Configured) {
+  constructor(scope: PushScope, configured: Configured) {
     this.#scope = scope;
     this.#configured = configured;
     this.#app_secret = createSecretKey(Buffer.from(configured.app_secret));

@@ -1,10 +1,10 @@
 import type {
-  Channel,
-  ChannelPlugin,
   ChannelRequest,
-  ChannelScope,
+  StreamPlugin,
+  StreamScope,
   StreamTokens,
   TokenSource,
+  WebChannel,
 } from '../../src/channel/index.ts';
 import { cookieFor, tokensInCookie } from './cookie.ts';
 import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
@@ -19,7 +19,7 @@ const STREAM_PATH = '/sse/stream/:stream_id';
  * Web clients that read the reply while it is written: a POST request sends the message, and an event stream returns
  * the answer.
  */
-const sse: ChannelPlugin = {
+const sse: StreamPlugin = {
   name: 'sse',
   apiVersion: 1,
   summary: 'Visitors of a website; the reply arrives as server-sent events while it is written.',
@@ -56,8 +56,8 @@ const sse: ChannelPlugin = {
     },
   ],
   detect: (settings) => settings.SSE_ENABLED === true,
+  delivery: 'stream',
   capabilities: {
-    delivery: 'stream',
     namespace: 'web',
 
     textLimit: null,
@@ -68,9 +68,9 @@ const sse: ChannelPlugin = {
   eventStream: { start: START_PATH, stream: STREAM_PATH },
 };
 
-function createSse(scope: ChannelScope): Channel {
+function createSse(scope: StreamScope): WebChannel {
   const ttl_ms = Number(scope.settings.SSE_STREAM_TTL_SECONDS) * 1000;
-  const maxReadersPerClient = Number(scope.settings.SSE_MAX_READERS_PER_CLIENT);
+  const max_readers_per_client = Number(scope.settings.SSE_MAX_READERS_PER_CLIENT);
   const required = scope.settings.SSE_REQUIRE_TOKEN === true;
   return {
     routes: [
@@ -102,7 +102,7 @@ function createSse(scope: ChannelScope): Channel {
           const stream = await scope.streams.open(streamIdOf(request), request, {
             tokens: tokensOf(request, required),
             after: lastEventIdOf(request),
-            maxReadersPerClient,
+            max_readers_per_client,
           });
           // Any status other than 200 stops an EventSource. 204 says that there are no more events.
           if (stream === null) return { status: 204 };
@@ -151,4 +151,4 @@ function lastEventIdOf(request: ChannelRequest): number {
   return /^\d{1,15}$/.test(given) ? Number(given) : 0;
 }
 
-export default sse satisfies ChannelPlugin;
+export default sse;

@@ -1,10 +1,10 @@
 import { createSecretKey } from 'node:crypto';
 import {
-  type Channel,
-  type ChannelPlugin,
   type ChannelRequest,
   type ChannelResponse,
-  type ChannelScope,
+  type PushChannel,
+  type PushPlugin,
+  type PushScope,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
 import { checkToken } from './check.ts';
@@ -33,15 +33,15 @@ const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 const BODY_LIMIT = 4 * 1024 * 1024;
 
 /** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
-const teamchat: ChannelPlugin = {
+const teamchat: PushPlugin = {
   name: 'teamchat',
   apiVersion: 1,
   summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,
   detect: (settings) =>
     settings.TEAMCHAT_BOT_TOKEN !== undefined && settings.TEAMCHAT_SIGNING_SECRET !== undefined,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: 4000,
     markdown: 'platform',
     typing: true,
@@ -59,7 +59,7 @@ const teamchat: ChannelPlugin = {
   create: (scope) => createTeamchat(scope),
 };
 
-function createTeamchat(scope: ChannelScope): Channel {
+function createTeamchat(scope: PushScope): PushChannel {
   const stopping = new AbortController();
   const signing_secret = createSecretKey(Buffer.from(secret(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
@@ -228,4 +228,4 @@ function payloadIn(request: ChannelRequest): Readonly<Record<string, unknown>> {
   }
 }
 
-export default teamchat satisfies ChannelPlugin;
+export default teamchat satisfies PushPlugin;

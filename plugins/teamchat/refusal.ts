@@ -4,7 +4,7 @@ export interface Refusal {
   reason: string;
   /** Whether another attempt would fail in the same way. */
   final: boolean;
-  retryAfterSeconds?: number;
+  retry_after_seconds?: number;
   /** Whether the platform refuses the bot token, or the bot lacks a permission. */
   credentials: boolean;
   /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
@@ -120,8 +120,8 @@ function unreachable(reason: string): Refusal {
   return { ...passing(reason), platform: 'unreachable' };
 }
 
-function waiting(seconds: number | undefined): { retryAfterSeconds?: number } {
+function waiting(seconds: number | undefined): { retry_after_seconds?: number } {
   return seconds !== undefined && Number.isFinite(seconds) && seconds >= 0
-    ? { retryAfterSeconds: seconds }
+    ? { retry_after_seconds: seconds }
     : {};
 }

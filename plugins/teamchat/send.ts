@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ChannelScope, OutgoingReply } from '../../src/channel/index.ts';
+import type { OutgoingReply, PushScope } from '../../src/channel/index.ts';
 import type { Call } from './client.ts';
 import type { Health } from './health.ts';
 import type { Part } from './question-blocks.ts';
@@ -15,7 +15,7 @@ export function loadRenderer(): Promise<typeof import('./question-blocks.ts')> {
 
 /** Sends replies. A long reply is sent as several messages. */
 export function createSend(
-  scope: ChannelScope,
+  scope: PushScope,
   call: Call,
   health: Health,
 ): (reply: OutgoingReply) => Promise<void> {

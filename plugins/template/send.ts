@@ -1,8 +1,8 @@
 import {
   type ChannelCheck,
   type ChannelHealth,
-  type ChannelScope,
   type OutgoingReply,
+  type PushScope,
   pressPayload,
   retryAfterSeconds,
 } from 'agentd/channel';
@@ -45,10 +45,10 @@ interface Part {
 
 /** Sends replies to the platform. After a failure, the daemon calls `send` again with the same `reply.id`. */
 export class Sender {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   #isRefused = false;
 
-  constructor(scope: ChannelScope) {
+  constructor(scope: PushScope) {
     this.#scope = scope;
   }
 
@@ -100,7 +100,7 @@ export class Sender {
     const platform = platformOf(status);
     throw this.#scope.deliveryFailed(`the platform answered ${status}`, {
       final: status >= 400 && status < 500 && !PASSING.includes(status),
-      ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
+      ...(seconds === undefined ? {} : { retry_after_seconds: seconds }),
       ...(platform === null ? {} : { platform }),
     });
   }

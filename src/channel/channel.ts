@@ -6,13 +6,16 @@
  * 2. **Given its settings and scope.** The daemon validates the plugin's settings, then calls `create(scope)`. It also
  *    creates an instance for each `check`, so `create` must not open sockets or start timers. Do that in `start`.
  * 3. **Started.** The daemon calls `start()` before it listens. If `start()` rejects, the daemon does not start.
- * 4. **Receives.** The daemon calls the channel's `routes`, or the channel reads its own connection. The channel answers in the response (`scope.converse`), or
- *    on an event stream that a second request opens (`scope.streams`), or it enqueues the messages (`scope.enqueue`)
- *    and answers 200 only after they are stored.
+ * 4. **Receives.** The daemon calls the channel's `routes`, or the channel reads its own connection. The channel answers
+ *    in the response (`scope.converse`), or on an event stream that a second request opens (`scope.streams`), or it
+ *    enqueues the messages (`scope.enqueue`) and answers 200 only after they are stored. Its scope has what its
+ *    `delivery` needs, and nothing else.
  * 5. **Sends.** The daemon calls `send(reply)` until it resolves, reports a final failure, or INBOX_SEND_SECONDS have
  *    passed. The daemon stores the reply and keeps the order; the channel only knows the wire format.
  * 6. **Stopped.** The daemon calls `stop()` once, even if `start()` failed. It also stops an instance that it created
  *    only for a `check`.
+ *
+ * Data has names like `user_id`. Functions, and what a plugin declares, have names like `sendParts`.
  *
  * Every channel gets durability, order within a session, limits, identity and retries from the daemon, and cannot opt
  * out of them. A plugin imports "agentd/channel" (this contract and a few pure functions) and
@@ -35,7 +38,31 @@ import type { ChannelText } from './text.ts';
 /** The contract version that this daemon supports. */
 export const CHANNEL_API_VERSION = 1;
 
-export interface ChannelPlugin {
+/** A plugin. `delivery` decides which scope its channel gets, and what the channel must be able to do. */
+export type ChannelPlugin = ResponsePlugin | StreamPlugin | PushPlugin;
+
+/** Answers in the response to the message. */
+export interface ResponsePlugin extends PluginBase {
+  delivery: 'response';
+  capabilities: WebCapabilities;
+  create(scope: ResponseScope): WebChannel;
+}
+
+/** Answers while the reply is written, in the response or on an event stream that a second request opens. */
+export interface StreamPlugin extends PluginBase {
+  delivery: 'stream';
+  capabilities: WebCapabilities;
+  create(scope: StreamScope): WebChannel;
+}
+
+/** Answers with `send`, at any later time. */
+export interface PushPlugin extends PluginBase {
+  delivery: 'push';
+  capabilities: PushCapabilities;
+  create(scope: PushScope): PushChannel;
+}
+
+interface PluginBase {
   /** Lower-case letters, digits and hyphens; every message of the channel has this name as its `platform`. */
   name: string;
   apiVersion: 1;
@@ -47,8 +74,6 @@ export interface ChannelPlugin {
   settings: readonly SettingRecord[];
   /** Whether the channel is configured. Called if `MESSAGING_PLATFORMS` is unset. */
   detect(settings: ChannelSettings): boolean;
-  capabilities: ChannelCapabilities;
-  create(scope: ChannelScope): Channel;
   /** Present if users of the channel can be linked to a person. */
   linking?: ChannelLinking;
   /** Simulates the platform, for `agentd simulate` and `serve --dev`. Loaded only when it is used. */
@@ -87,17 +112,9 @@ export interface ChannelLinking {
   idsOf(given: string): readonly string[];
 }
 
-export interface ChannelCapabilities {
-  /**
-   * How an answer is delivered. `response`: in the response to the message. `stream`: on an event stream that a second
-   * request opens. `push`: through `send`, at any later time.
-   */
-  delivery: 'response' | 'stream' | 'push';
-  /**
-   * Channels with the same namespace share sessions and users: a conversation can continue on another channel. Default:
-   * the channel's name. A channel with `delivery: 'push'` must keep this default.
-   */
-  namespace?: string;
+export type ChannelCapabilities = WebCapabilities | PushCapabilities;
+
+interface CapabilitiesBase {
   /** Longest text of one message, in the unit that the platform counts. Null if there is no limit. */
   textLimit: number | null;
   /** Markup that `send` can render. The agent is told which markup this is. */
@@ -109,26 +126,42 @@ export interface ChannelCapabilities {
    * `shared` is refused, and the simulator and the conformance suite use direct conversations only.
    */
   groups?: boolean;
-  /**
-   * Whether the platform delivers to a route of the channel. Default true. If false, the channel asks the platform for
-   * updates, or holds a connection to it, from `start` to `stop`, and has the method `receive`. Only with `delivery:
-   * 'push'`.
-   */
-  webhook?: boolean;
 }
 
-export interface Channel {
-  routes: readonly Route[];
+export interface WebCapabilities extends CapabilitiesBase {
   /**
-   * Starts the channel. Load here all modules and files that the channel needs later: an upgrade replaces them while the
-   * daemon runs.
+   * Channels with the same namespace share sessions and users: a conversation can continue on another channel. Default:
+   * the channel's name.
    */
-  start?(): Promise<void>;
+  namespace?: string;
+  webhook?: never;
+}
+
+export interface PushCapabilities extends CapabilitiesBase {
+  /**
+   * Whether the platform delivers to a route of the channel. Default true. If false, the channel asks the platform for
+   * updates, or holds a connection to it, from `start` to `stop`, and has the method `receive`.
+   */
+  webhook?: boolean;
+  namespace?: never;
+}
+
+export type Channel = WebChannel | PushChannel;
+
+/** A channel whose daemon answers in the response or on an event stream. */
+export interface WebChannel extends ChannelBase {
+  send?: never;
+  receive?: never;
+  typing?: never;
+}
+
+/** A channel that sends its answers through the platform. */
+export interface PushChannel extends ChannelBase {
   /**
    * Sends a reply. Resolves when the platform has accepted it. Throws `scope.deliveryFailed(...)` if the platform did
    * not accept it. After any other error, the daemon retries.
    */
-  send?(reply: OutgoingReply): Promise<void>;
+  send(reply: OutgoingReply): Promise<void>;
   /**
    * Takes one update that came over the channel's own connection (`capabilities.webhook: false`). The channel calls it
    * itself for each update, and acknowledges the update to the platform only after it has resolved: then its messages
@@ -138,6 +171,15 @@ export interface Channel {
   receive?(update: Uint8Array): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
+}
+
+interface ChannelBase {
+  routes: readonly Route[];
+  /**
+   * Starts the channel. Load here all modules and files that the channel needs later: an upgrade replaces them while the
+   * daemon runs.
+   */
+  start?(): Promise<void>;
   /**
    * The state of the channel, for `GET /`. This method must return quickly and must not call the platform. `detail` is
    * a sentence without secrets.
@@ -263,7 +305,7 @@ export interface ResponseStream {
   signal: AbortSignal;
 }
 
-/** Everything that the daemon gives to a channel. */
+/** What the daemon gives to every channel. */
 export interface ChannelScope {
   settings: ChannelSettings;
   /**
@@ -277,11 +319,37 @@ export interface ChannelScope {
   /** ms since the epoch. */
   now(): number;
   /**
+   * Reads only the user token, for `Route.token`. Returns null if the client explicitly says "signed out", and
+   * undefined if there is no token. Throws `malformed_json`.
+   */
+  readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
+  /**
+   * Returns a text of the channel in the language of its reader. `locale` is the language tag from the person or the
+   * platform; if it is absent, DEFAULT_LOCALE applies.
+   */
+  say(text: ChannelText, values?: Readonly<Record<string, string>>, locale?: string | null): string;
+  /**
+   * The replacements that the operator wrote for these texts, in all languages, for a client that chooses the language
+   * itself.
+   */
+  translations(texts: readonly ChannelText[]): ChannelTranslations;
+  /** Links between users of this channel and persons. */
+  links: ChannelLinks;
+  /** If you pass the request, a token is validated only once for this call, `links` and the rate limit. */
+  tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
+  /** Makes a problem to throw. The daemon answers with `application/problem+json`. */
+  problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
+}
+
+/**
+ * The scope of a channel whose clients are on the web. Such a client only claims its user and its session, so the daemon
+ * checks both.
+ */
+export interface ResponseScope extends ChannelScope {
+  /**
    * Runs the agent for a message and yields its events. `request` contains the client address and the token that was
    * validated for the rate limit. This method throws problems (`session_forbidden`, `agent_timeout`, `unavailable`, …).
-   * Do not catch them: the daemon turns them into responses. The run continues if you stop reading. Like `streams`, the
-   * method is not available to channels with `delivery: 'push'`: the daemon trusts the sender and the session that a
-   * push channel passes, but a web client only claims them.
+   * Do not catch them: the daemon turns them into responses. The run continues if you stop reading.
    */
   converse(message: IncomingMessage, request: ChannelRequest): AsyncIterable<ConversationEvent>;
   /**
@@ -290,20 +358,24 @@ export interface ChannelScope {
    * `invalid_request` that lists all wrong fields.
    */
   readMessage(request: ChannelRequest, sources: readonly TokenSource[]): IncomingMessage;
-  /**
-   * Reads only the user token, for `Route.token`. Returns null if the client explicitly says "signed out", and
-   * undefined if there is no token. Throws `malformed_json`.
-   */
-  readToken(request: ChannelRequest, sources: readonly TokenSource[]): string | null | undefined;
-  /** Answers on event streams, which survive a lost connection. Not available to channels with `delivery: 'push'`. */
+}
+
+export interface StreamScope extends ResponseScope {
+  /** Answers on event streams, which survive a lost connection. */
   streams: ChannelStreams;
+}
+
+/**
+ * The scope of a channel that answers later. The daemon trusts the sender and the thread of its messages, because the
+ * platform has signed them.
+ */
+export interface PushScope extends ChannelScope {
   /**
    * Enqueues messages that are answered with `send`, at most 1,000. Resolves when each message is stored, recognized as
-   * a repeat by its `message_id`, or blocked by the loop guard; the outcomes are in the order of the messages. Rejects with `unavailable` (503) if the messages could
-   * not be stored; none of them is stored then, so that the platform delivers them again. The `thread_id` of each
-   * message must begin with the channel's name and a colon. If the messages arrived in a request, pass it: its id is
-   * logged with their runs. Like `press`, `edit` and `notify`, this method is available only to channels with
-   * `delivery: 'push'`.
+   * a repeat by its `message_id`, or blocked by the loop guard; the outcomes are in the order of the messages. Rejects
+   * with `unavailable` (503) if the messages could not be stored; none of them is stored then, so that the platform
+   * delivers them again. The `thread_id` of each message must begin with the channel's name and a colon. If the
+   * messages arrived in a request, pass it: its id is logged with their runs.
    */
   enqueue(messages: readonly IncomingMessage[], request?: ChannelRequest): Promise<readonly EnqueueOutcome[]>;
   /**
@@ -321,7 +393,7 @@ export interface ChannelScope {
   /** Stores a text that no agent wrote, for example a confirmation or a hint, and sends it with `send`. */
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**
-   * Sends a reply as several messages, in order, for `Channel.send`. If a part fails, the attempt fails. The next
+   * Sends a reply as several messages, in order, for `PushChannel.send`. If a part fails, the attempt fails. The next
    * attempt, even after a restart, skips the parts that the platform has confirmed. Attempts at one reply never
    * overlap: if an attempt is still running, the next one only waits for its end. So `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
@@ -332,22 +404,6 @@ export interface ChannelScope {
     parts: () => Promise<readonly Part[]> | readonly Part[],
     sendPart: (part: Part, index: number) => Promise<void>,
   ): Promise<void>;
-  /**
-   * Returns a text of the channel in the language of its reader. `locale` is the language tag from the person or the
-   * platform; if it is absent, DEFAULT_LOCALE applies.
-   */
-  say(text: ChannelText, values?: Readonly<Record<string, string>>, locale?: string | null): string;
-  /**
-   * The replacements that the operator wrote for these texts, in all languages, for a client that chooses the language
-   * itself.
-   */
-  translations(texts: readonly ChannelText[]): ChannelTranslations;
-  /** Links between users of this channel and persons. */
-  links: ChannelLinks;
-  /** If you pass the request, a token is validated only once for this call, `links` and the rate limit. */
-  tokens: { validate(token: string, request?: ChannelRequest): Promise<TokenAnswer> };
-  /** Makes a problem to throw. The daemon answers with `application/problem+json`. */
-  problem(code: ChannelProblemCode, detail: string, errors?: readonly FieldError[]): Error;
   /** Makes the error that `send` must throw if the platform did not accept the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
@@ -366,8 +422,8 @@ export type PressOutcome = { outcome: 'enqueued' } | { outcome: 'refused'; text:
 export interface DeliveryFailure {
   /** The platform refused this reply, and would refuse it again. The daemon does not retry. */
   final: boolean;
-  /** How long the platform asks to wait (`retryAfterSeconds`). */
-  retryAfterSeconds?: number;
+  /** How long the platform asks to wait (`retry_after_seconds`). */
+  retry_after_seconds?: number;
   /**
    * Set if the platform as a whole fails: `unreachable` after a network error or a 5xx, `credentials` if it refuses the
    * channel's token. Such a failure is never final. All replies of the channel wait, and the daemon probes the platform
@@ -418,12 +474,12 @@ export interface ChannelStreams {
    * (agentd-message(7), "Whose stream it is"). A HEAD request does not begin a run. Returns null if the reader has
    * already read all events. Throws `stream_not_found`, `token_missing` and `forbidden`. Throws `too_many_readers` if
    * the reader has no valid token, and either the stream has 64 readers without one or the client address has
-   * `maxReadersPerClient` (default 256). A reader counts until `follow` has resolved, so always call `follow`.
+   * `max_readers_per_client` (default 256). A reader counts until `follow` has resolved, so always call `follow`.
    */
   open(
     stream_id: string,
     request: ChannelRequest,
-    options: { tokens: StreamTokens; after: number; maxReadersPerClient?: number },
+    options: { tokens: StreamTokens; after: number; max_readers_per_client?: number },
   ): Promise<OpenStream | null>;
   /** Stops the run; the text so far is the reply. Resolves when the stream has ended. Throws the problems of `open`. */
   stop(stream_id: string, request: ChannelRequest, options: { tokens: StreamTokens }): Promise<void>;

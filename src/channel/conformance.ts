@@ -25,7 +25,7 @@ export { RecordedDeliveryFailure, RecordedProblem } from './conformance/recorded
 
 export function channelConformance(options: ConformanceOptions): ConformanceCase[] {
   const { plugin, send } = options;
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
   return casesOf(options, [
     ...shapeCases(),

@@ -106,7 +106,7 @@ export interface SimulatedRefusal {
   /** HTTP status, 400 to 599. A platform may put it into the body instead. */
   status: number;
   /** How long the channel should wait. Null for the platform's usual value. */
-  retryAfterSeconds: number | null;
+  retry_after_seconds: number | null;
 }
 
 /** An error response. It shows nothing to people. */

@@ -36,7 +36,7 @@ export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): stri
 async function checkChannels({ channels }: Inspection): Promise<readonly SettingProblem[]> {
   try {
     const made = createChannels(channels, ({ plugin, settings }) =>
-      idleScope(plugin, settings, fetch, () => systemClock.now()),
+      plugin.create(idleScope(plugin, settings, fetch, () => systemClock.now())),
     );
     for (const { channel } of made) await channel.stop?.();
     return [];

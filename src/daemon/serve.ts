@@ -5,7 +5,7 @@ import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/reach-models.ts';
 import { createChannels } from './channels/create-channels.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
-import { createScope } from './channels/scope.ts';
+import { createChannel } from './channels/scope.ts';
 import { withSimulatedUpdates } from './channels/simulated-updates.ts';
 import { startChannel } from './channels/start-channel.ts';
 import { createServices } from './create-services.ts';
@@ -190,13 +190,13 @@ export async function startDaemon(
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
-      createScope(plugin, own, services, inbox, dev.simulated.includes(plugin.name)),
+      createChannel(plugin, own, { services, inbox }, dev.simulated.includes(plugin.name)),
     )
       .map((one) => platforms.watched(one))
       .map((one) => (dev.simulated.includes(one.plugin.name) ? withSimulatedUpdates(one) : one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
-      const hasInbox = one.plugin.capabilities.delivery === 'push';
+      const hasInbox = one.plugin.delivery === 'push';
       if (hasInbox) inbox.add(one.plugin, one.channel);
       metrics?.addChannel(one.plugin.name, hasInbox);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
@@ -331,6 +331,6 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
-  const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
+  const direct = active.find(({ plugin }) => plugin.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }

@@ -297,7 +297,7 @@ describe('channels setup for other channels', () => {
       join(directory, 'pager.ts'),
       `export default {
         name: 'pager', apiVersion: 1, summary: 'People with pagers.', settings: [], detect: () => false,
-        capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
+        delivery: 'push', capabilities: { textLimit: null, markdown: 'none', typing: false },
         create: () => ({ routes: [], send: async () => {} }),
       };\n`,
     );

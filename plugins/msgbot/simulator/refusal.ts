@@ -10,8 +10,8 @@ const WORDS: Readonly<Record<number, string>> = {
 const RETRY_AFTER = 1;
 
 /** An error of the Bot API ("Making requests", "ResponseParameters"). The wait is in the body, not in a header. */
-export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
-  const retry_after = retryAfterSeconds ?? (status === 429 ? RETRY_AFTER : null);
+export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
+  const retry_after = retry_after_seconds ?? (status === 429 ? RETRY_AFTER : null);
   const words = WORDS[status] ?? STATUS_CODES[status] ?? 'Unknown Error';
   return {
     status,

@@ -24,12 +24,12 @@ const INVALID: PlatformError = { message: '(#131009) Parameter value is not vali
 const BROKEN: PlatformError = { message: 'An unknown error occurred', code: 1 };
 
 /** An error of the Cloud API. */
-export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
+export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
   const { message, code, details = message } = ERRORS[status] ?? (status < 500 ? INVALID : BROKEN);
   const { headers, body } = error(status, 'OAuthException', message, {
     code,
     error_data: { messaging_product: 'whatsapp', details },
   });
-  const wait = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
+  const wait = retry_after_seconds === null ? {} : { 'Retry-After': String(retry_after_seconds) };
   return { status, headers: { ...headers, ...wait }, body };
 }

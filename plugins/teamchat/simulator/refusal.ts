@@ -15,12 +15,12 @@ const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
 const RETRY_AFTER = 1;
 
 /** An error of the Web API. */
-export function refusalOf({ status, retryAfterSeconds }: SimulatedRefusal): SimulatedRefused {
+export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
   const known = ERRORS[status] ?? {
     status: status < 500 ? 200 : status,
     error: status < 500 ? 'invalid_arguments' : 'fatal_error',
   };
-  const seconds = retryAfterSeconds ?? (status === 429 ? RETRY_AFTER : null);
+  const seconds = retry_after_seconds ?? (status === 429 ? RETRY_AFTER : null);
   return {
     status: known.status,
     headers: seconds === null ? {} : { 'Retry-After': String(seconds) },

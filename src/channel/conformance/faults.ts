@@ -15,7 +15,7 @@ export function faultsOfMessage(
   message: IncomingMessage,
   secrets: readonly string[],
 ): string[] {
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const faults = checkMessage(message, plugin, 'message').map(inWords);
   if (leaks(JSON.stringify(message), secrets))
     faults.push('the message must not contain a secret of the settings');

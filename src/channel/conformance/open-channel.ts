@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Channel, ChannelScope, ChannelSettings } from '../index.ts';
+import type { Channel, ChannelSettings } from '../index.ts';
 import { hasOwnConnection } from '../simulated-update.ts';
 import type { Bench } from './bench.ts';
 import { deliver } from './deliver.ts';
@@ -7,7 +7,7 @@ import type { Evidence } from './evidence.ts';
 import { faultsOfEdit, faultsOfMessage, faultsOfNotice } from './faults.ts';
 import type { SampleRequest } from './options.ts';
 import { RecordedProblem } from './recorded-errors.ts';
-import { type RecordingScope, recordingScope } from './recording-scope.ts';
+import { type AnyScope, createIn, type RecordingScope, recordingScope } from './recording-scope.ts';
 import { leaks, secretsOf } from './secrets.ts';
 import type { StandIn } from './stand-in.ts';
 
@@ -40,7 +40,7 @@ export class OpenChannel {
   readonly batches: number[] = [];
   readonly faults: string[] = [];
 
-  constructor(bench: Bench, settings: ChannelSettings, members: Partial<ChannelScope>) {
+  constructor(bench: Bench, settings: ChannelSettings, members: Partial<AnyScope>) {
     const { plugin, evidence } = bench;
     this.#evidence = evidence;
     this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
@@ -60,7 +60,7 @@ export class OpenChannel {
       return edit(edited);
     };
     this.scope = scope;
-    this.channel = plugin.create(scope);
+    this.channel = createIn(plugin, scope);
     this.#hasOwnConnection = hasOwnConnection(plugin);
     this.#faultsOf = (message) => faultsOfMessage(plugin, message, this.secrets);
   }
@@ -135,7 +135,7 @@ interface Opening {
   platform?: StandIn;
   /** Whether to call the channel's `start`. Default false. */
   start?: boolean;
-  members?: Partial<ChannelScope>;
+  members?: Partial<AnyScope>;
 }
 
 /** Creates a channel, runs `work` with it, inspects what the channel did, and stops it. */

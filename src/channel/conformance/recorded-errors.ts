@@ -15,14 +15,14 @@ export class RecordedProblem extends Error {
 /** An error that a channel made with `scope.deliveryFailed`. */
 export class RecordedDeliveryFailure extends Error {
   readonly final: boolean;
-  readonly retryAfterSeconds: number | undefined;
+  readonly retry_after_seconds: number | undefined;
   readonly platform: DeliveryFailure['platform'] | null;
 
-  constructor(reason: string, { final, retryAfterSeconds, platform }: DeliveryFailure) {
+  constructor(reason: string, { final, retry_after_seconds, platform }: DeliveryFailure) {
     super(reason);
     this.platform = platform ?? null;
     // The daemon ignores `final` if the platform as a whole has failed.
     this.final = final && this.platform === null;
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.retry_after_seconds = retry_after_seconds;
   }
 }

@@ -7,7 +7,7 @@ import { leaks } from './secrets.ts';
 import type { StandIn } from './stand-in.ts';
 
 /** The members that the error of `send` must have. */
-export interface Failure extends Pick<DeliveryFailure, 'final' | 'retryAfterSeconds' | 'platform'> {}
+export interface Failure extends Pick<DeliveryFailure, 'final' | 'retry_after_seconds' | 'platform'> {}
 
 /** A failure after which the daemon sends the reply again. */
 export const PASSING: Failure = { final: false };
@@ -74,11 +74,11 @@ export function isSent(error: Error | null): void {
   assert.equal(error, null, `send() failed: ${error?.message}`);
 }
 
-export function isFailure(error: Error | null, { final, retryAfterSeconds, platform }: Failure): void {
+export function isFailure(error: Error | null, { final, retry_after_seconds, platform }: Failure): void {
   assert.ok(error, 'send() resolved, but the platform did not accept the reply');
   if (!(error instanceof RecordedDeliveryFailure)) {
     const what = 'the daemon retries after an error that scope.deliveryFailed() did not make';
-    assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);
+    assert.ok(!final && retry_after_seconds === undefined, `${what}: ${error.message}`);
     // The daemon recognizes network errors itself, so the channel need not set `platform` for them.
     const isOfNetwork = platform === 'unreachable' && error.cause instanceof Error;
     assert.ok(
@@ -88,7 +88,7 @@ export function isFailure(error: Error | null, { final, retryAfterSeconds, platf
     return;
   }
   assert.equal(error.final, final, `the error of send() must have \`final: ${final}\`: ${error.message}`);
-  if (retryAfterSeconds !== undefined) assert.equal(error.retryAfterSeconds, retryAfterSeconds);
+  if (retry_after_seconds !== undefined) assert.equal(error.retry_after_seconds, retry_after_seconds);
   if (platform !== undefined)
     assert.equal(
       error.platform,

@@ -46,7 +46,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     failing('reports status 429 as a failure that allows a retry', () => status(429), PASSING),
     failing('passes on Retry-After', () => status(429, { 'Retry-After': '7' }), {
       final: false,
-      retryAfterSeconds: 7,
+      retry_after_seconds: 7,
     }),
     failing('reports status 500 as an unreachable platform', () => status(500), UNREACHABLE),
     failing('reports status 503 as an unreachable platform', () => status(503), UNREACHABLE),

@@ -62,8 +62,8 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
   const refusals = OPTIONAL_MEMBERS.filter(
     (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
   ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
-  if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
-    refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
+  if (plugin.delivery === 'push' && channel.send === undefined) {
+    refusals.push(unfit('`send`', "a function, since `delivery` is 'push'", channel.send));
   }
   if (hasOwnConnection(plugin) && channel.receive === undefined) {
     refusals.push(unfit('`receive`', 'a function, since `capabilities.webhook` is false', channel.receive));

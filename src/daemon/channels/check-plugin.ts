@@ -33,6 +33,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     summary,
     settings,
     detect,
+    delivery,
     capabilities,
     create,
     linking,
@@ -47,8 +48,10 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     refusals.push(unfit('`summary`', 'one sentence', summary));
   if (typeof detect !== 'function') refusals.push(unfit('`detect`', 'a function', detect));
   if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
+  if (delivery !== 'response' && delivery !== 'stream' && delivery !== 'push')
+    refusals.push(unfit('`delivery`', "'response', 'stream' or 'push'", delivery));
   refusals.push(
-    ...checkCapabilities(capabilities),
+    ...checkCapabilities(delivery, capabilities),
     ...checkLinking(name, linking),
     ...checkSetup(setup),
     ...checkTexts(name, texts),
@@ -61,19 +64,13 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
   return refusals;
 }
 
-function checkCapabilities(capabilities: unknown): Refusal[] {
+function checkCapabilities(delivery: unknown, capabilities: unknown): Refusal[] {
   if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
-  const { delivery, namespace, textLimit, markdown, typing, groups, webhook } = capabilities;
+  const { namespace, textLimit, markdown, typing, groups, webhook } = capabilities;
   const refusals: Refusal[] = [];
   const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
     if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
   };
-  expect(
-    delivery === 'response' || delivery === 'stream' || delivery === 'push',
-    'delivery',
-    "'response', 'stream' or 'push'",
-    delivery,
-  );
   expect(
     namespace === undefined || (typeof namespace === 'string' && NAME.test(namespace)),
     'namespace',

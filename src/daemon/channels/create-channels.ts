@@ -1,4 +1,4 @@
-import type { ChannelPlugin, ChannelScope, ChannelSettings } from '../../channel/index.ts';
+import type { Channel, ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { describeThrown } from '../syntax/source-location.ts';
@@ -17,14 +17,14 @@ interface Configured {
  */
 export function createChannels(
   configured: readonly Configured[],
-  scopeOf: (configured: Configured) => ChannelScope,
+  create: (configured: Configured) => Channel,
 ): ActiveChannel[] {
   const active: ActiveChannel[] = [];
   const problems: SettingProblem[] = [];
   for (const one of configured) {
     const { plugin } = one;
     try {
-      const channel = plugin.create(scopeOf(one));
+      const channel = create(one);
       const misshapen = channelProblems(plugin, channel);
       problems.push(...misshapen);
       if (misshapen.length === 0) active.push({ plugin, channel });

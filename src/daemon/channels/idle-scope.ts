@@ -1,4 +1,11 @@
-import { type ChannelPlugin, type ChannelScope, type ChannelSettings, fillIn } from '../../channel/index.ts';
+import {
+  type ChannelPlugin,
+  type ChannelScope,
+  type ChannelSettings,
+  fillIn,
+  type PushScope,
+  type StreamScope,
+} from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { AgentdError } from '../errors.ts';
 import { DeliveryFailed } from '../message/delivery-failed.ts';
@@ -12,7 +19,7 @@ export function idleScope(
   settings: ChannelSettings,
   call: typeof fetch,
   now: () => number,
-): ChannelScope {
+): PushScope & StreamScope {
   const refuse = () => Promise.reject(new Error(`the channel ${name} is only being checked`));
   const problem: ChannelScope['problem'] = (code, detail, errors) =>
     new AgentdError(code, detail, errors ? { errors } : {});

@@ -59,7 +59,7 @@ export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): s
 export function platformFailureOf(error: unknown): PlatformFailure | null {
   const words = failureOfDelivery('failed', error);
   if (error instanceof DeliveryFailed) {
-    const { platform: reason, retryAfterSeconds: askedSeconds } = error;
+    const { platform: reason, retry_after_seconds: askedSeconds } = error;
     return reason === null ? null : { reason, words, askedSeconds };
   }
   return isNetworkFailure(error) ? { reason: 'unreachable', words, askedSeconds: 0 } : null;

@@ -25,7 +25,7 @@ const CHUNK = new Uint8Array(65_536).fill(0x20);
  */
 export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
   const { plugin, send, messages = [] } = options;
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
   const requests = messages.filter(({ expect }) => expect.length > 0).map(({ request }) => request);
   return casesOf(options, [
@@ -50,7 +50,7 @@ function simulatedCases(): [string, Trial][] {
 }
 
 function answerCases(): [string, Trial][] {
-  const retryAfter = { final: false, retryAfterSeconds: 7 };
+  const retryAfter = { final: false, retry_after_seconds: 7 };
   return [
     failing(
       'passes on the Retry-After header of a failing platform',

@@ -161,11 +161,11 @@ describe('an error of the platform', () => {
     [500, 3, false, undefined, 'unreachable'],
     [502, undefined, false, undefined, 'unreachable'],
     [302, undefined, false, undefined, 'unreachable'],
-  ])('with status %i and code %s is final: %s', (status, code, final, retryAfterSeconds, platform) => {
+  ])('with status %i and code %s is final: %s', (status, code, final, retry_after_seconds, platform) => {
     const meaning = meaningOf(status, code, undefined);
-    expect([meaning.final, meaning.retryAfterSeconds, meaning.platform]).toEqual([
+    expect([meaning.final, meaning.retry_after_seconds, meaning.platform]).toEqual([
       final,
-      retryAfterSeconds,
+      retry_after_seconds,
       platform,
     ]);
   });
@@ -188,9 +188,9 @@ describe('an error of the platform', () => {
   it('delays the next attempt until the date that the platform names', async () => {
     const later = new Date(Date.now() + 30_000).toUTCString();
     const { sender } = parts(() => new Response('{}', { status: 429, headers: { 'Retry-After': later } }));
-    const { retryAfterSeconds } = await failureOf(sender.send(reply('Hello.')));
-    expect(retryAfterSeconds).toBeGreaterThan(25);
-    expect(retryAfterSeconds).toBeLessThanOrEqual(31);
+    const { retry_after_seconds } = await failureOf(sender.send(reply('Hello.')));
+    expect(retry_after_seconds).toBeGreaterThan(25);
+    expect(retry_after_seconds).toBeLessThanOrEqual(31);
   });
 });
 
