@@ -7,10 +7,9 @@ import type {
 } from '../../src/channel/index.ts';
 import { loadLibrary, PlatformApi } from './api.ts';
 import { Bot, idOf } from './bot.ts';
-import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
-import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { loadRenderer, Sender } from './send.ts';
+import { checkRegistration, checkToken, register, WEBHOOK_PATH } from './setup.ts';
 import { TEXTS } from './texts.ts';
 
 /** Minimum length of the secret, in characters. A shorter secret can be guessed. */

@@ -1,9 +1,7 @@
 import type { Api } from 'grammy';
 import type { ChannelText, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
-import type { PlatformApi } from './api.ts';
-import { PlatformFailure } from './failures.ts';
-import { plainText } from './plain-text.ts';
-import type { Part } from './question.ts';
+import { type PlatformApi, PlatformFailure } from './api.ts';
+import { type Part, plainText } from './render.ts';
 import { TEXTS } from './texts.ts';
 
 /**
@@ -30,11 +28,11 @@ interface Target {
   locale: string | null;
 }
 
-let renderer: Promise<typeof import('./question.ts')> | undefined;
+let renderer: Promise<typeof import('./render.ts')> | undefined;
 
 /** Loads what renders a reply, which only a daemon with this channel needs. */
-export function loadRenderer(): Promise<typeof import('./question.ts')> {
-  renderer ??= import('./question.ts');
+export function loadRenderer(): Promise<typeof import('./render.ts')> {
+  renderer ??= import('./render.ts');
   return renderer;
 }
 

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PlatformSimulator } from '../../src/channel/index.ts';
-import { BotApi } from './simulator/api.ts';
-import { PEOPLE, roomOf, secretOf } from './simulator/cast.ts';
-import { refusalOf } from './simulator/refusal.ts';
-import { updateOf } from './simulator/update.ts';
+import { BotApi, refusalOf } from './simulator/api.ts';
+import { PEOPLE, roomOf, secretOf, updateOf } from './simulator/update.ts';
 
 /** Id of a bot that does not exist on the platform. */
 const BOT_ID = 5550100;

@@ -1,6 +1,43 @@
 import { type ChannelText, type ConfirmationAnswer, readPressPayload } from '../../src/channel/index.ts';
-import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
 import { KINDS } from './texts.ts';
+
+/** Functions that read JSON from any sender. A value of another type counts as missing. */
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const NOTHING: Fields = {};
+
+/** The members of an object; empty for any other value. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING;
+}
+
+/** The items of an array that are objects. */
+export function objectsOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value)
+    ? value.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item))
+    : [];
+}
+
+export function stringOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** An id, or a string of digits such as a phone number. Some gateways send these as JSON numbers. */
+export function idOf(value: unknown): string | undefined {
+  return Number.isSafeInteger(value) ? String(value) : stringOf(value);
+}
+
+/** An error code as a number; NaN for any other value. */
+export function codeOf(value: unknown): number {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
+}
+
+/** A text, trimmed and well-formed; undefined if it is empty. */
+export function wordsOf(value: unknown): string | undefined {
+  const words = stringOf(value)?.toWellFormed().trim();
+  return words === '' ? undefined : words;
+}
 
 /** The content of a message, as an agent can use it. An agent reads only text. */
 export type Content =
@@ -86,4 +123,41 @@ function textOr(value: unknown, otherwise: Content): Content {
 function other(type: string, caption?: string): Content {
   const what = Object.hasOwn(KINDS, type) ? KINDS[type as keyof typeof KINDS] : KINDS.other;
   return { kind: 'other', what, ...(caption === undefined ? {} : { caption }) };
+}
+
+/** The status of a message that was sent (Cloud API, "Status messages webhook reference"). */
+export interface Status {
+  status: StatusWord;
+  message_id: string | undefined;
+  /** Why the message failed, if it did. */
+  error?: { code: number; title: string };
+}
+
+const WORDS = ['sent', 'delivered', 'read', 'played', 'failed', 'other'] as const;
+type StatusWord = (typeof WORDS)[number];
+
+type StatusCounts = Partial<Record<StatusWord, number>>;
+
+export function readStatuses(value: unknown): Status[] {
+  return objectsOf(value).map(({ status, id, errors }) => {
+    const word = WORDS.find((known) => known === status) ?? 'other';
+    const [error] = objectsOf(errors);
+    return {
+      status: word,
+      message_id: stringOf(id)?.slice(0, 500).toWellFormed(),
+      ...(word === 'failed' && error ? { error: errorOf(error) } : {}),
+    };
+  });
+}
+
+/** Counts the statuses of each kind. */
+export function countStatuses(statuses: readonly Status[]): StatusCounts {
+  const counts: StatusCounts = {};
+  for (const { status } of statuses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+function errorOf({ code, title, message }: Fields): { code: number; title: string } {
+  const words = stringOf(title) ?? stringOf(message) ?? '';
+  return { code: codeOf(code), title: words.slice(0, 200).toWellFormed() };
 }

@@ -1,14 +1,10 @@
 import type { PushChannel, PushPlugin, PushScope, SettingRecord } from '../../src/channel/index.ts';
-import { checkNumbers } from './check.ts';
-import { isConfigured, readSettings } from './configured.ts';
-import { Graph } from './graph.ts';
+import { Graph, isConfigured, readSettings } from './graph.ts';
 import { linkRoutes } from './link-routes.ts';
 import { idsOf, loadNumberingPlans } from './phone-number.ts';
-import { TEXT_LIMIT } from './platform.ts';
-import { checkRegistration, register } from './registration.ts';
-import { loadRenderer, Sender } from './send.ts';
+import { loadRenderer, ReadMarks, Sender } from './send.ts';
+import { checkNumbers, checkRegistration, register, TEXT_LIMIT } from './setup.ts';
 import { KINDS, TEXTS } from './texts.ts';
-import { ReadMarks } from './typing.ts';
 import { webhookRoutes } from './webhook-routes.ts';
 import { isBusinessScopedId } from './who.ts';
 

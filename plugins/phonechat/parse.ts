@@ -5,10 +5,19 @@ import {
   isTooLong,
   type JsonObject,
 } from '../../src/channel/index.ts';
-import { type Content, contentOf } from './content.ts';
-import { codeOf, type Fields, fieldsOf, idOf, objectsOf, stringOf } from './json.ts';
-import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './platform.ts';
-import { readStatuses, type Status } from './statuses.ts';
+import {
+  type Content,
+  codeOf,
+  contentOf,
+  type Fields,
+  fieldsOf,
+  idOf,
+  objectsOf,
+  readStatuses,
+  type Status,
+  stringOf,
+} from './content.ts';
+import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { groupOf, placeOf, type Who, whoWrote } from './who.ts';
 

@@ -1,9 +1,8 @@
 import type { ChannelSettings, PlatformSimulator, SimulatedEvent } from '../../src/channel/index.ts';
-import { readSettings } from './configured.ts';
-import { SimulatedGraph } from './simulator/graph.ts';
+import { readSettings } from './graph.ts';
+import { refusalOf, SimulatedGraph } from './simulator/graph.ts';
 import { GROUP_ID, messageIdOf, payloadOf, userOf } from './simulator/payload.ts';
-import { refusalOf } from './simulator/refusal.ts';
-import { signatureOf } from './verify.ts';
+import { signatureOf } from './webhook-routes.ts';
 import { isBusinessScopedId } from './who.ts';
 
 /** Simulates WhatsApp and the Cloud API. People have phone numbers, or business-scoped ids that hide the number. */

@@ -1,4 +1,4 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import {
   type ChannelRequest,
   type ChannelResponse,
@@ -7,11 +7,10 @@ import {
   type Route,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import type { Configured } from './configured.ts';
+import { countStatuses } from './content.ts';
+import type { Configured } from './graph.ts';
 import { type Parsed, parse } from './parse.ts';
-import { WEBHOOK_PATH } from './platform.ts';
-import { countStatuses } from './statuses.ts';
-import { isSameSecret, isSigned } from './verify.ts';
+import { WEBHOOK_PATH } from './setup.ts';
 
 /** Maximum length of a challenge, in characters. The platform's challenges have ten digits. */
 const CHALLENGE_MAX = 256;
@@ -148,4 +147,30 @@ class Webhook {
       'messages for a business number that is not in PHONECHAT_PHONE_NUMBER_ID are ignored',
     );
   }
+}
+
+/**
+ * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body with
+ * the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). The comparison takes constant time.
+ * @param app_secret pass a `KeyObject` so that the secret is imported only once
+ */
+export function isSigned(
+  body: Uint8Array,
+  header: string | undefined,
+  app_secret: string | KeyObject,
+): boolean {
+  const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
+  if (given === undefined) return false;
+  return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', app_secret).update(body).digest());
+}
+
+/** The signature header for a body. Simulators use it. */
+export function signatureOf(body: string, app_secret: string): string {
+  return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
+}
+
+/** Compares two secrets of any length. The time reveals nothing about either secret. */
+function isSameSecret(given: string, right: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(right));
 }

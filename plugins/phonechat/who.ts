@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../src/channel/index.ts';
-import { type Fields, idOf, objectsOf, stringOf, wordsOf } from './json.ts';
+import { type Fields, idOf, objectsOf, stringOf, wordsOf } from './content.ts';
 
 /** Digits of a number (`wa_id`), without a plus. */
 const DIGITS = /^\d{5,20}$/;

@@ -1,6 +1,10 @@
 import type { WebClient } from '@slack/web-api';
-import { type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
-import { secret } from './settings.ts';
+import {
+  type ChannelScope,
+  type ChannelSettings,
+  retryAfterSeconds,
+  type SettingRecord,
+} from '../../src/channel/index.ts';
 
 /** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
@@ -100,4 +104,37 @@ function isJsonObject(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+export const SETTINGS: readonly SettingRecord[] = [
+  {
+    name: 'TEAMCHAT_BOT_TOKEN',
+    kind: 'string',
+    required: true,
+    secret: true,
+    sentence:
+      'Bot User OAuth Token of the Slack app (“OAuth & Permissions”), which sends the replies. Together with TEAMCHAT_SIGNING_SECRET it turns the teamchat channel on.',
+    example: 'xoxb-…',
+  },
+  {
+    name: 'TEAMCHAT_SIGNING_SECRET',
+    kind: 'string',
+    required: true,
+    secret: true,
+    sentence:
+      'Signing Secret of the Slack app (“Basic Information”), which proves that webhooks come from Slack.',
+  },
+  {
+    name: 'TEAMCHAT_API_URL',
+    kind: 'url',
+    default: 'https://slack.com/api',
+    sentence: 'Base address of the Slack Web API. Change it for a proxy or a simulator.',
+  },
+];
+
+/** The value of a secret setting. An active channel has all secrets. */
+export function secret(settings: ChannelSettings, name: string): string {
+  const value = settings[name];
+  if (typeof value === 'object' && 'reveal' in value) return value.reveal();
+  throw new Error(`${name} is not set`);
 }

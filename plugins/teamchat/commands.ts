@@ -1,5 +1,5 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
-import { escapeText } from './escape-text.ts';
+import { escapeText } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
 /**

@@ -7,19 +7,12 @@ import {
   type PushScope,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { checkToken } from './check.ts';
-import { createCall, loadLibrary } from './client.ts';
+import { createCall, loadLibrary, SETTINGS, secret } from './client.ts';
 import { answerCommand } from './commands.ts';
-import { Health } from './health.ts';
-import { PATHS } from './manifest.ts';
-import { parse } from './parse.ts';
-import { isId } from './payload.ts';
-import { type Press, readPress } from './read-press.ts';
-import { refusalOf } from './refusal.ts';
-import { checkScopes, printManifest } from './registration.ts';
-import { createSend, loadRenderer } from './send.ts';
-import { SETTINGS, secret } from './settings.ts';
-import { StatusLine } from './status.ts';
+import { isId, type Press, parse, readPress } from './parse.ts';
+import { Health, refusalOf } from './refusal.ts';
+import { createSend, loadRenderer, StatusLine } from './send.ts';
+import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
 

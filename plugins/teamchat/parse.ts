@@ -4,8 +4,8 @@ import {
   type IncomingMessage,
   isTooLong,
   type JsonObject,
+  readPressPayload,
 } from '../../src/channel/index.ts';
-import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 import { readText, withoutMentions } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
@@ -222,4 +222,87 @@ function hasFiles({ files }: Fields): boolean {
 
 function nothing(why: string): Parsed {
   return { kind: 'nothing', why };
+}
+
+/** A payload of the platform, or a part of it, that has not been checked yet. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Ids are opaque, but contain only these characters. If a colon were allowed, one id could look like two. */
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
+
+/**
+ * Used if a payload does not name the workspace. A bot token is valid for only one workspace, so the payload belongs to
+ * that workspace.
+ */
+const UNTOLD_TEAM = '-';
+
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+export function isTimestamp(value: unknown): value is string {
+  return typeof value === 'string' && TIMESTAMP.test(value);
+}
+
+/** The fields of an object; empty for any other value. */
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}
+
+/** A press of a question's button. */
+export interface Press {
+  message: IncomingMessage;
+  /** The id of the person who pressed the button, for calls of the platform's API. */
+  user: string;
+}
+
+/**
+ * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). Never
+ * throws, whatever the payload. The sender and the channel come from the signed delivery, never from the button.
+ * @returns the press, or why this is not a press of a question's button
+ */
+export function readPress(payload: Fields): Press | string {
+  if (payload.type !== 'block_actions') return 'an interaction of another type';
+  const action = listOf(payload.actions)[0] ?? {};
+  const confirm = readPressPayload(action.value);
+  if (confirm === null) return 'a button of something else';
+  const channel = fieldsOf(payload.channel).id ?? fieldsOf(payload.container).channel_id;
+  const user = fieldsOf(payload.user).id;
+  const { action_ts } = action;
+  const isDated = action_ts !== undefined;
+  if (!isId(channel) || !isId(user) || (isDated && !isTimestamp(action_ts)))
+    return 'ids are not as documented';
+  const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
+  const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
+  const message: IncomingMessage = {
+    platform: 'teamchat',
+    user_id: presserIdOf(payload, user),
+    channel_id: channel,
+    thread_id: `teamchat:${team}:${channel}${root === undefined ? '' : `:${root}`}`,
+    text: '',
+    confirm,
+    metadata: {},
+    // If the payload contains no time, for example because a gateway made it, a second press of the button counts as
+    // the same press.
+    message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
+    ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
+    shared: !channel.startsWith('D'),
+    reply_to: root === undefined ? { channel } : { channel, thread_ts: root },
+  };
+  return { message, user };
+}
+
+/**
+ * The id of a sender, as in events. If the sender belongs to another company, the id includes that company's workspace.
+ */
+function presserIdOf(payload: Fields, user: string): string {
+  const theirs = fieldsOf(payload.user).team_id;
+  const ours = fieldsOf(payload.team).id;
+  const isOther = isId(theirs) && isId(ours) && theirs !== ours && !isId(fieldsOf(payload.enterprise).id);
+  return isOther ? `${theirs}:${user}` : user;
 }

@@ -1,10 +1,7 @@
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
-import { secret } from './settings.ts';
-import { createApi } from './simulator/api.ts';
-import { commandForm, eventBody, Timestamps } from './simulator/deliveries.ts';
-import { pressForm } from './simulator/press.ts';
-import { refusalOf } from './simulator/refusal.ts';
-import { channelOf, PEOPLE } from './simulator/workspace.ts';
+import { secret } from './client.ts';
+import { createApi, refusalOf } from './simulator/api.ts';
+import { channelOf, commandForm, eventBody, PEOPLE, pressForm, Timestamps } from './simulator/deliveries.ts';
 import { signatureOf } from './verify.ts';
 
 /** Simulates Slack: one workspace with one channel, direct messages, and the bot. */

@@ -5,8 +5,8 @@ import type {
   TokenSource,
   WebChannel,
 } from '../../src/channel/index.ts';
+import { widgetRoute } from './browser-files.ts';
 import { WIDGET_TEXTS, widgetTranslations } from './texts.ts';
-import { widgetRoute } from './widget-route.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
 const DEFAULT_PATH = '/webchat/message';

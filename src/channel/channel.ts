@@ -1,3 +1,14 @@
+import type {
+  ConversationEvent,
+  EditedMessage,
+  IncomingMessage,
+  JsonObject,
+  OutgoingReply,
+  StreamEvent,
+} from './message.ts';
+import type { ChannelSettings, ChannelText, SettingRecord } from './setting.ts';
+import type { PlatformSimulator } from './simulator.ts';
+
 /**
  * The channel contract, in the order of a channel's life:
  *
@@ -22,18 +33,6 @@
  * "agentd/channel/markdown". The daemon provides both, so a single `.ts` file works with no build and no node_modules.
  * Every function that has an effect is in the scope.
  */
-import type {
-  ConversationEvent,
-  EditedMessage,
-  IncomingMessage,
-  JsonObject,
-  OutgoingReply,
-  StreamEvent,
-} from './message.ts';
-import type { ChannelSettings, SettingRecord } from './setting.ts';
-import type { ChannelSetup } from './setup.ts';
-import type { PlatformSimulator } from './simulator.ts';
-import type { ChannelText } from './text.ts';
 
 /** The contract version that this daemon supports. */
 export const CHANNEL_API_VERSION = 1;
@@ -590,3 +589,23 @@ export interface ChannelLogger {
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
+
+/** How a channel is made known to its platform (`agentd channels setup`). */
+export interface ChannelSetup {
+  /** Names of the channel's settings that the setup needs. The channel need not be active. */
+  settings: readonly string[];
+  /**
+   * Registers the channel's webhook with its platform, with the scope's `fetch`, and asks the platform whether that
+   * worked. If the platform has no API for this, `run` returns a document that the operator gives to the platform.
+   * @param address public address of the daemon: https, perhaps with a path, without a slash at the end
+   */
+  run(address: string, scope: ChannelScope): Promise<SetupOutcome>;
+}
+
+/** Texts for operators, without secrets. */
+export type SetupOutcome =
+  /** The platform delivers to the channel from now on. `facts`: what the platform reports about the registration. */
+  | { outcome: 'registered'; detail: string; facts: JsonObject }
+  /** `document` is printed as it is. `detail` says what to do with it. */
+  | { outcome: 'document'; detail: string; document: JsonObject }
+  | { outcome: 'failed'; detail: string; advice: string };

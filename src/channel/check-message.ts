@@ -1,6 +1,6 @@
+import { isLonger, isTooLong, TEXT_MAX } from './characters.ts';
 import type { ChannelCapabilities, ChannelPlugin, FieldError, IncomingMessage } from './index.ts';
 import { isObject } from './json-object.ts';
-import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 /** Longest id of a platform, characters. */
 const ID_MAX = 256;

@@ -12,6 +12,7 @@ export type {
   ChannelRequest,
   ChannelResponse,
   ChannelScope,
+  ChannelSetup,
   ChannelStreams,
   ChannelTranslations,
   DeliveryFailure,
@@ -33,6 +34,7 @@ export type {
   ResponseStream,
   Route,
   RouteProblem,
+  SetupOutcome,
   StreamPlugin,
   StreamReader,
   StreamScope,
@@ -44,6 +46,7 @@ export type {
   WebChannel,
 } from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
+export { isTooLong, TEXT_MAX } from './characters.ts';
 export type {
   Confirmation,
   ConfirmationAnswer,
@@ -59,10 +62,9 @@ export type {
   StreamEventName,
   ToolStatus,
 } from './message.ts';
-export { pressPayload, readPressPayload } from './press-payload.ts';
-export { retryAfterSeconds } from './retry-after.ts';
+export { pressPayload, readPressPayload, retryAfterSeconds } from './payload.ts';
 export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
-export type { ChannelSetup, SetupOutcome } from './setup.ts';
+export { type ChannelText, fillIn, placeholdersOf } from './setting.ts';
 export type {
   PlatformSimulator,
   Shown,
@@ -75,5 +77,3 @@ export type {
   SimulatedRefused,
   SimulatedRequest,
 } from './simulator.ts';
-export { type ChannelText, fillIn, placeholdersOf } from './text.ts';
-export { isTooLong, TEXT_MAX } from './text-length.ts';

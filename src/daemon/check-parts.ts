@@ -1,6 +1,6 @@
 import { checkAgent } from './agent/check-agent.ts';
-import { createChannels } from './channels/create-channels.ts';
-import { idleScope } from './channels/idle-scope.ts';
+import { idleScope } from './channels/ask-platform.ts';
+import { createChannels } from './channels/check-channel.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';
 import { systemClock } from './time/clock.ts';
 import { checkSources } from './tools/check-sources.ts';

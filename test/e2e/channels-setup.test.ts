@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
-import { manifestFor } from '../../plugins/teamchat/manifest.ts';
+import { manifestFor } from '../../plugins/teamchat/setup.ts';
 import { command } from '../support/command.ts';
 import { FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { deliver } from '../../src/channel/conformance/deliver.ts';
+import { deliver } from '../../src/channel/conformance/open-channel.ts';
 import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
 import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
 import { createPushScope } from '../../src/daemon/channels/scope.ts';

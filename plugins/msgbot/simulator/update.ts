@@ -1,6 +1,6 @@
-import type { SimulatedEvent } from '../../../src/channel/index.ts';
-import { BOT_NAME, BOT_USERNAME, botId, GROUP, numberOf, roomOf, topicId, userId } from './cast.ts';
-import { entitiesOf } from './entities.ts';
+import { createHash } from 'node:crypto';
+import type { ChannelSettings, SecretValue, SimulatedEvent } from '../../../src/channel/index.ts';
+import { idOf } from '../bot.ts';
 
 /** The update that the platform sends for an event (Bot API, "Update"). */
 export function updateOf(event: SimulatedEvent, token: string): object {
@@ -94,4 +94,81 @@ function blocked(event: SimulatedEvent, date: number, token: string): object {
     old_chat_member: { user: bot, status: 'member' },
     new_chat_member: { user: bot, status: 'kicked', until_date: 0 },
   };
+}
+
+interface Entity {
+  type: 'bot_command' | 'mention' | 'url' | 'email';
+  /** In UTF-16 units. */
+  offset: number;
+  length: number;
+}
+
+/**
+ * Patterns that the platform recognizes in a text. If two matches overlap, the pattern that comes first in this list
+ * is used.
+ */
+const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
+  { type: 'url', pattern: /https?:\/\/[^\s<>"]+/g },
+  { type: 'email', pattern: /(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g },
+  { type: 'bot_command', pattern: /(?<![\w/])\/[a-zA-Z0-9_]{1,32}(?:@\w{3,32})?(?!\w)/g },
+  { type: 'mention', pattern: /(?<!\w)@[a-zA-Z]\w{3,31}(?!\w)/g },
+];
+
+/** The entities of a text, in order (Bot API, "MessageEntity"). */
+export function entitiesOf(text: string): Entity[] {
+  const found: Entity[] = [];
+  for (const { type, pattern } of KINDS) {
+    for (const match of text.matchAll(pattern)) {
+      const entity = { type, offset: match.index, length: match[0].length };
+      if (!found.some((other) => overlap(other, entity))) found.push(entity);
+    }
+  }
+  return found.sort((a, b) => a.offset - b.offset);
+}
+
+function overlap(a: Entity, b: Entity): boolean {
+  return a.offset < b.offset + b.length && b.offset < a.offset + a.length;
+}
+
+/** The simulated bot. Its id is part of its token. */
+export const BOT_USERNAME = 'agentd_bot';
+export const BOT_NAME = 'agentd';
+
+/** The people who write to the bot. */
+export const PEOPLE = ['5550111', '5550112', '5550113'] as const;
+
+/** A group with topics. */
+export const GROUP = {
+  id: -1005550100,
+  title: 'The simulated group',
+  type: 'supergroup',
+  is_forum: true,
+} as const;
+
+/** The value of a secret setting. */
+export function secretOf(settings: ChannelSettings, name: string): string {
+  return (settings[name] as SecretValue | undefined)?.reveal() ?? '';
+}
+
+export function botId(token: string): number {
+  return idOf(token) ?? numberOf(`bot ${token}`);
+}
+
+/** Ids of the platform are numbers. A name that is not a number gets a number that never changes. */
+export function userId(user: string): number {
+  return /^[1-9]\d{0,14}$/.test(user) ? Number(user) : numberOf(`user ${user}`);
+}
+
+function topicId(thread: string): number {
+  return /^[1-9]\d{0,8}$/.test(thread) ? Number(thread) : numberOf(`topic ${thread}`);
+}
+
+/** The chat of an event: the group, or the private chat, which has the same id as its person. */
+export function roomOf({ place, user }: SimulatedEvent): number {
+  return place === 'group' ? GROUP.id : userId(user);
+}
+
+/** A 31-bit number that is always the same for the same text. */
+export function numberOf(words: string): number {
+  return (createHash('sha256').update(words).digest().readUInt32BE() >>> 1) + 1;
 }

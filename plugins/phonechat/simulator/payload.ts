@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject, SimulatedEvent } from '../../../src/channel/index.ts';
 import { idsOf } from '../phone-number.ts';
-import { MESSAGES_FIELD, WEBHOOK_OBJECT } from '../platform.ts';
+import { MESSAGES_FIELD, WEBHOOK_OBJECT } from '../setup.ts';
 import { isBusinessScopedId } from '../who.ts';
 
 const ACCOUNT_ID = '102290129340398';

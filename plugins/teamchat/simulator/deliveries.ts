@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
-import { escapeText } from '../escape-text.ts';
-import { APP, BOT_ID, BOT_NAME, BOT_USER, channelOf, rootOf, TEAM } from './workspace.ts';
+import { escapeText } from '../read-text.ts';
 
 /** Maximum number of messages whose time is remembered. */
 const REMEMBERED_MAX = 10_000;
@@ -221,4 +220,77 @@ function uuid(from: string): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join(
     '-',
   );
+}
+
+/** A workspace that does not exist. The ids have the platform's form. */
+export const TEAM = 'T0SIMULATE';
+export const APP = 'A0AGENTD';
+export const BOT_USER = 'U0AGENTD';
+export const BOT_ID = 'B0AGENTD';
+export const BOT_NAME = 'agentd';
+const LOUNGE = 'C0LOUNGE';
+export const PEOPLE: readonly string[] = ['U0ADA', 'U0GRACE', 'U0LINUS'];
+
+/** The only channel, or the direct messages of the sender. */
+export function channelOf({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): string {
+  return place === 'group' ? LOUNGE : `D${user.replace(/^[UW]/, '')}`;
+}
+
+/** The root of a thread; always the same for the same name. */
+export function rootOf(thread: string): string {
+  const digest = createHash('sha256').update(thread).digest();
+  const seconds = 1_700_000_000 + (digest.readUInt32BE(0) % 10_000_000);
+  return `${seconds}.${String(digest.readUInt32BE(4) % 1_000_000).padStart(6, '0')}`;
+}
+
+/**
+ * The form that the platform posts when a button is pressed
+ * (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload).
+ */
+export function pressForm(event: SimulatedEvent, timestamps: Timestamps): string {
+  const ts = timestamps.of(event);
+  const channel = channelOf(event);
+  // In a channel, the bot answers in the thread of the message. A message outside of threads begins a new thread.
+  const root = event.thread === undefined ? ts : rootOf(event.thread);
+  const thread = event.thread === undefined && event.place === 'direct' ? {} : { thread_ts: root };
+  const payload = {
+    type: 'block_actions',
+    user: {
+      id: event.user,
+      username: event.user.toLowerCase(),
+      name: event.user.toLowerCase(),
+      team_id: TEAM,
+    },
+    api_app_id: APP,
+    token: 'an-old-verification-token',
+    container: { type: 'message', message_ts: ts, channel_id: channel, is_ephemeral: false, ...thread },
+    trigger_id: `${event.number}.${event.number}.simulated`,
+    team: { id: TEAM, domain: 'simulate' },
+    enterprise: null,
+    is_enterprise_install: false,
+    channel: { id: channel, name: event.place === 'group' ? 'lounge' : 'directmessage' },
+    message: {
+      type: 'message',
+      user: BOT_USER,
+      bot_id: BOT_ID,
+      app_id: APP,
+      ts,
+      team: TEAM,
+      text: '',
+      ...thread,
+    },
+    state: { values: {} },
+    response_url: `https://hooks.slack.com/actions/${TEAM}/${event.number}/simulated`,
+    actions: [
+      {
+        type: 'button',
+        action_id: 'simulated',
+        block_id: 'b1',
+        text: { type: 'plain_text', text: 'Button', emoji: false },
+        value: event.text,
+        action_ts: `${Math.floor(event.sent_at / 1000)}.${String(event.number % 1_000_000).padStart(6, '0')}`,
+      },
+    ],
+  };
+  return new URLSearchParams({ payload: JSON.stringify(payload) }).toString();
 }

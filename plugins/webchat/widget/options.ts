@@ -1,6 +1,5 @@
 import type { AskForToken } from './talk/token.ts';
-import { type Texts, textsWith } from './texts.ts';
-import { translationFor } from './translation.ts';
+import { type Texts, textsWith, translationFor } from './texts.ts';
 
 /** The configuration that a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
 export interface SiteConfiguration {

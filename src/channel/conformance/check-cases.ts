@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ChannelCheck, ChannelSettings } from '../index.ts';
-import { Bench } from './bench.ts';
+import { Bench, type StandIn, type StandInCall } from './bench.ts';
+import { leaks } from './faults.ts';
 import { withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
-import { leaks } from './secrets.ts';
-import { withShortTimeouts } from './short-timeouts.ts';
-import type { StandIn, StandInCall } from './stand-in.ts';
+import { withShortTimeouts } from './send-reply.ts';
 
 /** Cases about `check`, with the platform of the plugin's simulator. Channels without `check` pass. */
 export function checkCases(): readonly [name: string, trial: Trial][] {

@@ -2,7 +2,9 @@ import type {
   ChannelPlugin,
   ChannelScope,
   ChannelSettings,
+  DeliveryFailure,
   EditedMessage,
+  FieldError,
   IncomingMessage,
   JsonObject,
   PushScope,
@@ -10,8 +12,7 @@ import type {
 } from '../index.ts';
 import { readMessage, readToken } from '../read-message.ts';
 import { ReplyParts } from '../reply-parts.ts';
-import { fillIn } from '../text.ts';
-import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
+import { fillIn } from '../setting.ts';
 
 /** The members of every scope. */
 export type AnyScope = StreamScope & PushScope;
@@ -121,4 +122,31 @@ export function createIn<Scope extends AnyScope>(
   const own: Scope = { ...scope };
   for (const member of others) Reflect.deleteProperty(own, member);
   return plugin.create(own);
+}
+
+/** A problem that a channel made with `scope.problem`. */
+export class RecordedProblem extends Error {
+  readonly code: string;
+  readonly errors: readonly FieldError[];
+
+  constructor(code: string, detail: string, errors: readonly FieldError[] = []) {
+    super(detail);
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+/** An error that a channel made with `scope.deliveryFailed`. */
+export class RecordedDeliveryFailure extends Error {
+  readonly final: boolean;
+  readonly retry_after_seconds: number | undefined;
+  readonly platform: DeliveryFailure['platform'] | null;
+
+  constructor(reason: string, { final, retry_after_seconds, platform }: DeliveryFailure) {
+    super(reason);
+    this.platform = platform ?? null;
+    // The daemon ignores `final` if the platform as a whole has failed.
+    this.final = final && this.platform === null;
+    this.retry_after_seconds = retry_after_seconds;
+  }
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from '../index.ts';
 import { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
 import type { ConformanceOptions, SampleRequest, Trial, TrialOptions } from './options.ts';
-import { RecordedProblem } from './recorded-errors.ts';
+import { RecordedProblem } from './recording-scope.ts';
 
 /** Cases that are made from the requests in the options. */
 export function sampleCases({

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import type { DeliveryFailure, JsonObject, OutgoingReply, ReplyConfirmation } from '../index.ts';
-import type { Bench } from './bench.ts';
+import type { Bench, StandIn } from './bench.ts';
+import { leaks } from './faults.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
-import { RecordedDeliveryFailure } from './recorded-errors.ts';
-import { leaks } from './secrets.ts';
-import type { StandIn } from './stand-in.ts';
+import { RecordedDeliveryFailure } from './recording-scope.ts';
 
 /** The members that the error of `send` must have. */
 export interface Failure extends Pick<DeliveryFailure, 'final' | 'retry_after_seconds' | 'platform'> {}
@@ -99,4 +98,37 @@ export function isFailure(error: Error | null, { final, retry_after_seconds, pla
 
 export function status(code: number, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response('{}', { status: code, headers: { 'Content-Type': 'application/json', ...headers } });
+}
+
+/** Factor by which timeouts are shortened. */
+const FACTOR = 1000;
+
+/** Number of calls of `withShortTimeouts` that are running. The usual timers are restored when the last one ends. */
+let running = 0;
+let restore = () => {};
+
+/**
+ * Shortens timeouts while `work` runs: `setTimeout` and `AbortSignal.timeout` of this process take a thousandth of the
+ * given time. Everything else takes as long as usual.
+ */
+export async function withShortTimeouts<T>(work: () => Promise<T>): Promise<T> {
+  if (running++ === 0) restore = shorten();
+  try {
+    return await work();
+  } finally {
+    if (--running === 0) restore();
+  }
+}
+
+function shorten(): () => void {
+  const { setTimeout: usual } = globalThis;
+  const { timeout } = AbortSignal;
+  const short = (callback: () => void, ms?: number, ...args: []) =>
+    usual(callback, (ms ?? 0) / FACTOR, ...args);
+  globalThis.setTimeout = Object.assign(short, usual) as typeof setTimeout;
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, Math.ceil(ms / FACTOR));
+  return () => {
+    globalThis.setTimeout = usual;
+    AbortSignal.timeout = timeout;
+  };
 }

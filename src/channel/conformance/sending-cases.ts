@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers';
 import type { ShownButton } from '../index.ts';
-import { Bench } from './bench.ts';
+import { Bench, type StandInCall, type Trouble } from './bench.ts';
+import { leaks } from './faults.ts';
 import { withChannel } from './open-channel.ts';
 import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
-import { leaks } from './secrets.ts';
 import {
   attempt,
   type Failure,
@@ -15,9 +15,8 @@ import {
   replyOf,
   sending,
   status,
+  withShortTimeouts,
 } from './send-reply.ts';
-import { withShortTimeouts } from './short-timeouts.ts';
-import type { StandInCall, Trouble } from './stand-in.ts';
 
 /**
  * How long to wait for a call that must end within 60 s, in real ms. Shortened timeouts turn the 60 s into 60 ms; the

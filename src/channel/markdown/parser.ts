@@ -1,8 +1,6 @@
-import MarkdownIt, { type Env, type Token } from 'markdown-it';
-import { address, angleAddress, text } from './syntax/address.ts';
-import { footnote, footnoteReference } from './syntax/footnote.ts';
-import { pairStrikethrough, strikethrough } from './syntax/strikethrough.ts';
-import { table } from './syntax/table.ts';
+import type { Delimiter, Env, StateBlock, StateInline } from 'markdown-it';
+import MarkdownIt, { type Token } from 'markdown-it';
+import { address, angleAddress, text } from './address.ts';
 
 /** CommonMark with GitHub's tables, strikethrough, footnotes and bare addresses. HTML is text. */
 const parser = new MarkdownIt({ html: false });
@@ -35,4 +33,173 @@ export function readInline(text: string, env: Env): Token[] {
   const tokens: Token[] = [];
   parser.inline.parse(text, parser, env, tokens);
   return tokens;
+}
+
+const DEFINITION = /\[\^([^\s[\]]{1,999})\]:[ \t]*/y;
+const REFERENCE = /\[\^([^\s[\]]{1,999})\]/y;
+/** Indentation of the text of a footnote, columns. */
+const INDENT = 4;
+
+/** The labels of a reply's footnotes. */
+function labelsOf(env: Env): Set<unknown> {
+  env.footnotes ??= new Set();
+  return env.footnotes as Set<unknown>;
+}
+
+/** `[^label]: text`, a block that contains blocks. */
+export function footnote(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
+  const begin = (state.bMarks[startLine] ?? 0) + (state.tShift[startLine] ?? 0);
+  const indent = state.sCount[startLine] ?? 0;
+  if (indent - state.blkIndent >= 4) return false;
+  DEFINITION.lastIndex = begin;
+  const [found, label = ''] = DEFINITION.exec(state.src) ?? [];
+  if (found === undefined) return false;
+  if (silent) return true;
+
+  labelsOf(state.env).add(state.md.utils.normalizeReference(label));
+  const open = state.push('footnote_open', '', 1);
+  open.content = label;
+  const { parentType, blkIndent } = state;
+  const before = { bMark: state.bMarks[startLine], tShift: state.tShift[startLine] };
+  // The first line begins after the label, as if it were indented like the lines below.
+  state.bMarks[startLine] = begin + found.length;
+  state.tShift[startLine] = 0;
+  state.blkIndent = blkIndent + INDENT;
+  state.sCount[startLine] = state.blkIndent;
+  state.parentType = 'footnote';
+  if (state.isEmpty(startLine)) state.line = startLine + 1;
+  else state.md.block.tokenize(state, startLine, endLine);
+  state.parentType = parentType;
+  state.blkIndent = blkIndent;
+  state.bMarks[startLine] = before.bMark ?? 0;
+  state.tShift[startLine] = before.tShift ?? 0;
+  state.sCount[startLine] = indent;
+  open.map = [startLine, state.line];
+  state.push('footnote_close', '', -1);
+  return true;
+}
+
+/** `[^label]`, if such a footnote exists. */
+function footnoteReference(state: StateInline, silent: boolean): boolean {
+  REFERENCE.lastIndex = state.pos;
+  const [found, label = ''] = REFERENCE.exec(state.src) ?? [];
+  if (found === undefined || state.pos + found.length > state.posMax) return false;
+  if (!labelsOf(state.env).has(state.md.utils.normalizeReference(label))) return false;
+  if (!silent) state.push('footnote_reference', '', 0).content = label;
+  state.pos += found.length;
+  return true;
+}
+
+const TILDE = 0x7e;
+/** Identifies a single tilde in the list of delimiters. One tilde is closed by one tilde, and two by two. */
+const ONE = -1;
+const TWO = -2;
+
+/** GitHub's strikethrough with one or two tildes. The parser's own rule supports only two. */
+export function strikethrough(state: StateInline, silent: boolean): boolean {
+  if (silent || state.src.charCodeAt(state.pos) !== TILDE) return false;
+  const { length, can_open, can_close } = state.scanDelims(state.pos, true);
+  const token = state.push('text', '', 0);
+  token.content = '~'.repeat(length);
+  state.pos += length;
+  if (length > 2) return true;
+  state.delimiters.push({
+    marker: length === 1 ? ONE : TWO,
+    length: 0,
+    token: state.tokens.length - 1,
+    end: -1,
+    open: can_open,
+    close: can_close,
+  });
+  return true;
+}
+
+/** Turns pairs of tildes into marks. */
+function pairStrikethrough(state: StateInline): void {
+  pair(state, state.delimiters);
+  for (const meta of state.tokens_meta) if (meta?.delimiters) pair(state, meta.delimiters);
+}
+
+function pair(state: StateInline, delimiters: readonly Delimiter[]): void {
+  for (const { marker, token, end } of delimiters) {
+    if (end === -1 || (marker !== ONE && marker !== TWO)) continue;
+    const open = state.tokens[token];
+    const close = state.tokens[delimiters[end]?.token ?? -1];
+    if (open === undefined || close === undefined) continue;
+    Object.assign(open, { type: 's_open', nesting: 1, content: '' });
+    Object.assign(close, { type: 's_close', nesting: -1, content: '' });
+  }
+}
+
+/** Cells of the line below the head. */
+const DELIMITER = /^:?-+:?$/;
+
+/**
+ * GitHub's tables (https://github.github.com/gfm/#tables-extension-). Unlike the parser's own rule, this rule keeps the
+ * cells of a row that is longer than the head, and does not fill up shorter rows.
+ */
+export function table(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
+  const head = headOf(state, startLine, endLine);
+  if (head === null) return false;
+  if (silent) return true;
+
+  const parent = state.parentType;
+  state.parentType = 'table';
+  const ends = state.md.block.ruler.getRules('blockquote');
+  const open = state.push('table_open', 'table', 1);
+  pushRow(state, head);
+  let line = startLine + 2;
+  while (line < endLine && !state.isEmpty(line) && isInBlock(state, line)) {
+    if (ends.some((rule) => rule(state, line, endLine, true))) break;
+    pushRow(state, cellsOf(textOf(state, line)));
+    line++;
+  }
+  state.push('table_close', 'table', -1);
+  open.map = [startLine, line];
+  state.parentType = parent;
+  state.line = line;
+  return true;
+}
+
+/** The cells of a table's head. Null if no table begins in this line. */
+function headOf(state: StateBlock, line: number, endLine: number): string[] | null {
+  if (line + 1 >= endLine || !isInBlock(state, line) || !isInBlock(state, line + 1)) return null;
+  const below = textOf(state, line + 1);
+  // A hyphen that is followed by a space begins a list item.
+  if (!/^[|:-]/.test(below) || /^-\s/.test(below) || !/[|:]/.test(below)) return null;
+  const delimiters = cellsOf(below);
+  if (delimiters.length === 0 || !delimiters.every((cell) => DELIMITER.test(cell))) return null;
+  const cells = cellsOf(textOf(state, line));
+  return cells.length === delimiters.length ? cells : null;
+}
+
+/** Whether the line belongs to the block that is being read, and is not indented code. */
+function isInBlock(state: StateBlock, line: number): boolean {
+  const indent = (state.sCount[line] ?? 0) - state.blkIndent;
+  return indent >= 0 && indent < 4;
+}
+
+function textOf(state: StateBlock, line: number): string {
+  return state.src.slice((state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0), state.eMarks[line]).trim();
+}
+
+function cellsOf(line: string): string[] {
+  if (line === '|') return [''];
+  return line
+    .replace(/^\|/, '')
+    .replace(/(?<!\\)\|$/, '')
+    .split(/(?<!\\)\|/)
+    .map((cell) => cell.trim().replaceAll('\\|', '|'));
+}
+
+function pushRow(state: StateBlock, cells: readonly string[]): void {
+  state.push('tr_open', 'tr', 1);
+  for (const cell of cells) {
+    state.push('td_open', 'td', 1);
+    const inline = state.push('inline', '', 0);
+    inline.content = cell;
+    inline.children = [];
+    state.push('td_close', 'td', -1);
+  }
+  state.push('tr_close', 'tr', -1);
 }

@@ -1,4 +1,4 @@
-import { segmenter } from '../segmenter.ts';
+import { segmenter } from '../characters.ts';
 import type { Dialect } from './dialect.ts';
 import { CUT, type Token, type Word } from './tokens.ts';
 import { Writer } from './writer.ts';

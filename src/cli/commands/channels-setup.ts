@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
-import { hasOwnConnection } from '../../channel/simulated-update.ts';
+import { hasOwnConnection } from '../../channel/simulator.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
 import { maskSecrets } from '../../daemon/admin/setting-values.ts';
 import { ConfigurationError, type Inspection, inspectConfiguration } from '../../daemon/admin/settings.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPressPayload, type Shown, type SimulatedEvent } from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
-import { hasOwnConnection, updateRequest } from '../../channel/simulated-update.ts';
+import { hasOwnConnection, updateRequest } from '../../channel/simulator.ts';
 import { failed } from '../cli-error.ts';
 import { asksForAnswer, type Batch } from './batches.ts';
 import type { DaemonRecords, MessageEnd } from './daemon-records.ts';

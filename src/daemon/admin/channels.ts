@@ -1,6 +1,6 @@
 import type { ChannelPlugin, ChannelScope, ChannelSettings, PlatformSimulator } from '../../channel/index.ts';
 import type { LoadedPlugins } from '../channels/load.ts';
-import { isStandInAddress } from '../channels/stand-in-address.ts';
+import { isStandInAddress } from '../channels/simulator.ts';
 import type { EffectiveSetting } from '../settings/check.ts';
 import { systemClock } from '../time/clock.ts';
 
@@ -15,7 +15,7 @@ export async function loadBundled(): Promise<LoadedPlugins> {
 
 /** Loads one bundled channel after the other, in the order of their names, and skips those that do not load. */
 export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
-  const { bundledPlugins } = await import('../channels/bundled-plugins.ts');
+  const { bundledPlugins } = await import('../channels/import-plugin.ts');
   for (const name of (await bundledPlugins()).keys()) {
     const plugin = await loadOneBundled(name);
     if (plugin) yield plugin;
@@ -25,8 +25,8 @@ export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
 /** The bundled channel of this name; null if there is none. */
 export async function loadOneBundled(name: string): Promise<ChannelPlugin | null> {
   const [{ bundledPlugins }, { importPlugin }] = await Promise.all([
-    import('../channels/bundled-plugins.ts'),
-    import('../channels/import.ts'),
+    import('../channels/import-plugin.ts'),
+    import('../channels/import-plugin.ts'),
   ]);
   const file = (await bundledPlugins()).get(name);
   const imported = file === undefined ? null : await importPlugin(file);
@@ -53,13 +53,13 @@ export async function idleScope(
   settings: ChannelSettings,
   call: typeof fetch,
 ): Promise<ChannelScope> {
-  const scope = await import('../channels/idle-scope.ts');
+  const scope = await import('../channels/ask-platform.ts');
   return scope.idleScope(plugin, settings, call, () => systemClock.now());
 }
 
 /** The simulator of a channel's platform; null if it has none. @throws ConfigurationError if it cannot be used */
 export async function loadSimulator(plugin: ChannelPlugin): Promise<PlatformSimulator | null> {
-  const simulator = await import('../channels/load-simulator.ts');
+  const simulator = await import('../channels/simulator.ts');
   return simulator.loadSimulator(plugin);
 }
 

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { importFailure } from '../channels/modules/import-failure.ts';
-import { provideContracts } from '../channels/modules/provide-contracts.ts';
+import { importFailure, provideContracts } from '../channels/modules/import-module.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { AgentRuntime } from './agent.ts';

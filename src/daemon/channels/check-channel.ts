@@ -1,8 +1,10 @@
-import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import type { Channel, ChannelPlugin, ChannelSettings, Route } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
-import { hasOwnConnection } from '../../channel/simulated-update.ts';
+import { hasOwnConnection } from '../../channel/simulator.ts';
 import { WEBHOOK_MAX } from '../http/large-bodies.ts';
-import type { SettingProblem } from '../settings/problem.ts';
+import type { ActiveChannel } from '../http/routes.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { describeThrown } from '../syntax/source-location.ts';
 import { type Refusal, unfit } from './modules/refusal.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
@@ -112,4 +114,56 @@ function routeRefusals(route: unknown, at: string): Refusal[] {
 
 function isBodyLimit(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WEBHOOK_MAX;
+}
+
+interface Configured {
+  plugin: ChannelPlugin;
+  settings: ChannelSettings;
+}
+
+/**
+ * Creates the active channels, each with its own scope (src/channel/channel.ts, "given its settings and scope"). The
+ * code of plugins runs here. Errors that it throws are reported together with all other problems, for all channels at
+ * once.
+ * @throws ConfigurationError
+ */
+export function createChannels(
+  configured: readonly Configured[],
+  create: (configured: Configured) => Channel,
+): ActiveChannel[] {
+  const active: ActiveChannel[] = [];
+  const problems: SettingProblem[] = [];
+  for (const one of configured) {
+    const { plugin } = one;
+    try {
+      const channel = create(one);
+      const misshapen = channelProblems(plugin, channel);
+      problems.push(...misshapen);
+      if (misshapen.length === 0) active.push({ plugin, channel });
+    } catch (error) {
+      const right = 'a function that only creates the channel; code that can fail belongs in `start`';
+      problems.push(problemOf(plugin, { problem: `\`create\` threw: ${describeThrown(error)}`, right }));
+    }
+  }
+  problems.push(...routeProblems(active));
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return active;
+}
+
+/** A channel did not start, because something that it needs cannot be reached or has refused it. Exit code 69. */
+export class ChannelStartFailed extends Error {
+  constructor(channel: string, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    super(`the channel ${channel} did not start: ${why}`, { cause });
+    this.name = 'ChannelStartFailed';
+  }
+}
+
+/** Starts a channel that has something to start. @throws ChannelStartFailed */
+export async function startChannel({ plugin, channel }: ActiveChannel): Promise<void> {
+  try {
+    await channel.start?.();
+  } catch (error) {
+    throw new ChannelStartFailed(plugin.name, error);
+  }
 }

@@ -3,7 +3,6 @@ import { isObject } from '../../channel/json-object.ts';
 import { fileSettingOf } from '../settings/file-setting.ts';
 import { readValue } from '../settings/value.ts';
 import { inWords, type Refusal, unfit } from './modules/refusal.ts';
-import { prefixOf } from './setting-prefix.ts';
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const NAME_MAX = 32;
@@ -233,4 +232,9 @@ function isPositive(value: unknown): boolean {
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
+}
+
+/** The prefix of the settings of a channel: its name in upper snake case, and an underscore. */
+export function prefixOf(channel: string): string {
+  return `${channel.toUpperCase().replaceAll('-', '_')}_`;
 }

@@ -3,7 +3,7 @@ import type { ActiveChannel } from '../http/routes.ts';
 import type { Log } from '../process/log.ts';
 import { maskSecrets } from '../settings/mask-secrets.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
-import type { ConfiguredChannel } from './configured-channel.ts';
+import type { ConfiguredChannel } from './load.ts';
 
 /** Timeout of one call of a check, ms. */
 const CALL_MS = 10_000;

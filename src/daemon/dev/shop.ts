@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { companyRoutes, type ShopParts } from '../../../plugins/sample/company-routes.ts';
+import { companyRoutes, type ShopParts } from '../../../plugins/sample/people.ts';
 import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 

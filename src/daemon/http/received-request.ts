@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelRequest } from '../../channel/index.ts';
-import { PARTS_MAX, readMultipart } from '../../channel/multipart.ts';
+import { PARTS_MAX, readMultipart } from '../../channel/payload.ts';
 import { AgentdError } from '../errors.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
 import type { Ticket } from '../time/tickets.ts';

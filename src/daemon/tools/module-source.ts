@@ -1,7 +1,6 @@
 import type { ToolDefinition } from '../../agent/index.ts';
-import { importModule } from '../channels/modules/import-module.ts';
+import { importModule, provideContracts } from '../channels/modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from '../channels/modules/locate-module.ts';
-import { provideContracts } from '../channels/modules/provide-contracts.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { checkDefinition } from './check-definition.ts';
 import { moduleTool } from './module-tool.ts';

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { Bench } from '../../../src/channel/conformance/bench.ts';
-import { casesOf } from '../../../src/channel/conformance/cases-of.ts';
 import { withChannel } from '../../../src/channel/conformance/open-channel.ts';
-import type {
-  ConformanceCase,
-  ConformanceOptions,
-  SampleRequest,
-  Trial,
-  TrialOptions,
+import {
+  type ConformanceCase,
+  type ConformanceOptions,
+  casesOf,
+  type SampleRequest,
+  type Trial,
+  type TrialOptions,
 } from '../../../src/channel/conformance/options.ts';
 import { isFailure, PASSING, sending, status } from '../../../src/channel/conformance/send-reply.ts';
 import { failing } from '../../../src/channel/conformance/sending-cases.ts';
-import { eventsOf } from '../../../src/channel/conformance/signature-cases.ts';
+import { eventsOf } from '../../../src/channel/conformance/shape-and-signature-cases.ts';
 import { TEXT_MAX } from '../../../src/channel/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 

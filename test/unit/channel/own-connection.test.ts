@@ -3,7 +3,7 @@ import { recordingScope } from '../../../src/channel/conformance/recording-scope
 import { channelConformance } from '../../../src/channel/conformance.ts';
 import type { IncomingMessage, PushChannel, PushPlugin } from '../../../src/channel/index.ts';
 import { channelProblems } from '../../../src/daemon/channels/check-channel.ts';
-import { withSimulatedUpdates } from '../../../src/daemon/channels/simulated-updates.ts';
+import { withSimulatedUpdates } from '../../../src/daemon/channels/simulator.ts';
 import postBox from '../../fixtures/post-box.ts';
 
 const SETTINGS = {

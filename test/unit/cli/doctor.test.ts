@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withShortTimeouts } from '../../../src/channel/conformance/short-timeouts.ts';
+import { withShortTimeouts } from '../../../src/channel/conformance/send-reply.ts';
 import type { ChannelPlugin, PushChannel, PushScope } from '../../../src/channel/index.ts';
 import { checkBusinessApi } from '../../../src/cli/doctor/business-api.ts';
 import { checkChannel } from '../../../src/cli/doctor/check-all.ts';

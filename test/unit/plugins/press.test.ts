@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { partsOf as telegramParts } from '../../../plugins/msgbot/question.ts';
-import { readPress as readTelegramPress } from '../../../plugins/msgbot/read-press.ts';
+import { readPress as readTelegramPress } from '../../../plugins/msgbot/parse.ts';
+import { partsOf as telegramParts } from '../../../plugins/msgbot/render.ts';
 import { parse as parseWhatsApp } from '../../../plugins/phonechat/parse.ts';
-import { messagesOf as whatsAppMessages } from '../../../plugins/phonechat/question.ts';
-import { partsOf as slackParts } from '../../../plugins/teamchat/question-blocks.ts';
-import { readPress as readSlackPress } from '../../../plugins/teamchat/read-press.ts';
-import { deliver } from '../../../src/channel/conformance/deliver.ts';
+import { messagesOf as whatsAppMessages } from '../../../plugins/phonechat/render.ts';
+import { readPress as readSlackPress } from '../../../plugins/teamchat/parse.ts';
+import { partsOf as slackParts } from '../../../plugins/teamchat/render.ts';
+import { deliver } from '../../../src/channel/conformance/open-channel.ts';
 import { pressPayload, readPressPayload } from '../../../src/channel/index.ts';
 import { recordingScope } from '../../support/channel-scope.ts';
 import { settingsOf } from '../../support/fake-platform.ts';

@@ -1,5 +1,4 @@
-import { safeAddress } from './link.ts';
-import { type Element, element, type Piece, type Tag } from './tree.ts';
+import { type Element, element, type Piece, type Tag } from './parse.ts';
 
 /** Emphasis that is nested deeper is shown as text. */
 const MAX_DEPTH = 6;
@@ -149,4 +148,16 @@ function emphasis(text: string, at: number, mark: string, place: Place): [Elemen
   }
   const inner = parseInline(text.slice(from, found.index), place.depth + 1, place.inLink);
   return [element(form.tag, inner), found.index + mark.length];
+}
+
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
+
+/**
+ * Returns the address that the browser would follow. Null for relative addresses and for any scheme other than http,
+ * https and mailto.
+ */
+function safeAddress(text: string): string | null {
+  if (!URL.canParse(text)) return null;
+  const url = new URL(text);
+  return SCHEMES.has(url.protocol) ? url.href : null;
 }

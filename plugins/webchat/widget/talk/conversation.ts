@@ -1,9 +1,8 @@
 import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
-import type { Delivery, DeliveryListener, Pending } from './deliver.ts';
-import { Failure } from './failure.ts';
+import { type Delivery, type DeliveryListener, type Pending, Reach } from './deliver.ts';
 import { type Entry, type Kept, type Memory, randomId, type Trouble } from './memory.ts';
-import { Reach } from './reach.ts';
+import { Failure } from './service.ts';
 import { personOf, type TokenSource } from './token.ts';
 import { noteTool, Transcript } from './transcript.ts';
 

@@ -1,5 +1,4 @@
-import { parseMarkdown } from '../markdown/parse.ts';
-import { type Piece, TAGS } from '../markdown/tree.ts';
+import { type Piece, parseMarkdown, TAGS } from '../markdown/parse.ts';
 import type { Texts } from '../texts.ts';
 import { h, icon, iconButton, set } from './dom.ts';
 

@@ -1,10 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { readSettings } from '../../../../plugins/phonechat/configured.ts';
-import { Graph } from '../../../../plugins/phonechat/graph.ts';
-import { meaningOf } from '../../../../plugins/phonechat/graph-errors.ts';
+import { Graph, meaningOf, readSettings } from '../../../../plugins/phonechat/graph.ts';
 import phonechat from '../../../../plugins/phonechat/index.ts';
-import { Sender } from '../../../../plugins/phonechat/send.ts';
-import { ReadMarks } from '../../../../plugins/phonechat/typing.ts';
+import { ReadMarks, Sender } from '../../../../plugins/phonechat/send.ts';
 import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 import { settingsOf } from '../../../support/fake-platform.ts';
