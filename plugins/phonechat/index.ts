@@ -1,12 +1,12 @@
 import type { PushChannel, PushPlugin, PushScope, SettingRecord } from '../../src/channel/index.ts';
-import { Graph, isConfigured, readSettings } from './graph.ts';
+import { Graph, isConfigured, readSettings, TEXT_LIMIT } from './api.ts';
+import { KINDS, TEXTS } from './content.ts';
 import { linkRoutes } from './link-routes.ts';
+import { isBusinessScopedId } from './parse.ts';
 import { idsOf, loadNumberingPlans } from './phone-number.ts';
 import { loadRenderer, ReadMarks, Sender } from './send.ts';
-import { checkNumbers, checkRegistration, register, TEXT_LIMIT } from './setup.ts';
-import { KINDS, TEXTS } from './texts.ts';
+import { checkNumbers, checkRegistration, register } from './setup.ts';
 import { webhookRoutes } from './webhook-routes.ts';
-import { isBusinessScopedId } from './who.ts';
 
 const settings: readonly SettingRecord[] = [
   {

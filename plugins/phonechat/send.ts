@@ -1,5 +1,5 @@
 import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
-import type { Graph } from './graph.ts';
+import type { Graph } from './api.ts';
 
 /** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
 const REPLY_MS = 50_000;

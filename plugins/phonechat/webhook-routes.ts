@@ -7,10 +7,10 @@ import {
   type Route,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
+import type { Configured } from './api.ts';
+import { WEBHOOK_PATH } from './api.ts';
 import { countStatuses } from './content.ts';
-import type { Configured } from './graph.ts';
 import { type Parsed, parse } from './parse.ts';
-import { WEBHOOK_PATH } from './setup.ts';
 
 /** Maximum length of a challenge, in characters. The platform's challenges have ten digits. */
 const CHALLENGE_MAX = 256;

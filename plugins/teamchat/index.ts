@@ -7,10 +7,9 @@ import {
   type PushScope,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { createCall, loadLibrary, SETTINGS, secret } from './client.ts';
+import { createCall, Health, loadLibrary, refusalOf, SETTINGS, secret } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
-import { Health, refusalOf } from './refusal.ts';
 import { createSend, loadRenderer, StatusLine } from './send.ts';
 import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
-import type { Call } from './client.ts';
-import { type Health, refusalOf } from './refusal.ts';
+import { type Call, type Health, refusalOf } from './api.ts';
 import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
 

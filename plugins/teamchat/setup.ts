@@ -1,6 +1,5 @@
 import type { ChannelCheck, JsonObject, SetupOutcome } from '../../src/channel/index.ts';
-import type { Call } from './client.ts';
-import { refusalOf } from './refusal.ts';
+import { type Call, refusalOf } from './api.ts';
 
 /** The platform has no method that registers addresses with a bot token, so the operator pastes the manifest. */
 export async function printManifest(address: string): Promise<SetupOutcome> {

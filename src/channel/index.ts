@@ -1,79 +1,11 @@
 /** The channel contract ("agentd/channel"). A plugin may also import "agentd/channel/markdown". */
-export type {
-  Channel,
-  ChannelCapabilities,
-  ChannelCheck,
-  ChannelHealth,
-  ChannelLinking,
-  ChannelLinks,
-  ChannelLogger,
-  ChannelPlugin,
-  ChannelProblemCode,
-  ChannelRequest,
-  ChannelResponse,
-  ChannelScope,
-  ChannelSetup,
-  ChannelStreams,
-  ChannelTranslations,
-  DeliveryFailure,
-  EnqueueOutcome,
-  EventStreamPaths,
-  FieldError,
-  LinkAnswer,
-  LinkOptions,
-  LinkRequest,
-  NotifyOptions,
-  OpenStream,
-  PressOutcome,
-  PushCapabilities,
-  PushChannel,
-  PushPlugin,
-  PushScope,
-  ResponsePlugin,
-  ResponseScope,
-  ResponseStream,
-  Route,
-  RouteProblem,
-  SetupOutcome,
-  StreamPlugin,
-  StreamReader,
-  StreamScope,
-  StreamTokens,
-  TokenAnswer,
-  TokenSource,
-  UnlinkAnswer,
-  WebCapabilities,
-  WebChannel,
-} from './channel.ts';
+export type * from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export { isTooLong, TEXT_MAX } from './characters.ts';
-export type {
-  Confirmation,
-  ConfirmationAnswer,
-  ConversationEvent,
-  EditedMessage,
-  IncomingMessage,
-  JsonObject,
-  JsonValue,
-  MessageMetadata,
-  OutgoingReply,
-  ReplyConfirmation,
-  StreamEvent,
-  StreamEventName,
-  ToolStatus,
-} from './message.ts';
+export type * from './message.ts';
 export { pressPayload, readPressPayload, retryAfterSeconds } from './payload.ts';
-export type { ChannelSettings, SecretValue, SettingRecord, SettingValue } from './setting.ts';
-export { type ChannelText, fillIn, placeholdersOf } from './setting.ts';
-export type {
-  PlatformSimulator,
-  Shown,
-  ShownButton,
-  SimulatedApi,
-  SimulatedApiAnswer,
-  SimulatedApiCall,
-  SimulatedEvent,
-  SimulatedRefusal,
-  SimulatedRefused,
-  SimulatedRequest,
-} from './simulator.ts';
+export type * from './route.ts';
+export type * from './scope.ts';
+export type * from './setting.ts';
+export { fillIn, placeholdersOf } from './setting.ts';
+export type * from './simulator.ts';

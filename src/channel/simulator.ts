@@ -1,4 +1,3 @@
-import type { ChannelPlugin } from './channel.ts';
 import type { ChannelSettings } from './setting.ts';
 
 /**
@@ -142,11 +141,11 @@ export function simulatedPath(channel: string): string {
 }
 
 /** Whether the channel gets its messages over a connection of its own, not at a route. */
-export function hasOwnConnection({ capabilities }: Pick<ChannelPlugin, 'capabilities'>): boolean {
+export function hasOwnConnection({ capabilities }: { capabilities: { webhook?: boolean } }): boolean {
   return capabilities.webhook === false;
 }
 
 /** The request that brings an update of the simulator to `Channel.receive`. */
-export function updateRequest({ name }: ChannelPlugin, { body }: SimulatedRequest): SimulatedRequest {
+export function updateRequest({ name }: { name: string }, { body }: SimulatedRequest): SimulatedRequest {
   return { method: 'POST', path: simulatedPath(name), headers: { [SIMULATED_HEADER]: '1' }, body };
 }

@@ -1,8 +1,8 @@
 import { segmenter } from '../characters.ts';
+import type { Block, List, ListItem, Table } from './build-tree.ts';
 import type { Dialect, Mark } from './dialect.ts';
 import { escapeRuns, runsOf, textOf } from './runs.ts';
 import { CUT, codeOf, LINE, PARAGRAPH, type Token } from './tokens.ts';
-import type { Block, List, ListItem, Table } from './tree.ts';
 
 /** Maximum number of lists that indent a block. Deeper lists are not indented further. */
 const MAX_INDENT = 6;

@@ -1,6 +1,6 @@
+import type { Inline } from './build-tree.ts';
 import type { Dialect, Mark } from './dialect.ts';
 import { type Token, wordsOf } from './tokens.ts';
-import type { Inline } from './tree.ts';
 
 /** `@name`, but not inside an e-mail address. */
 const MENTION = /(?<![\p{L}\p{N}_])@(?=[\p{L}\p{N}_])/gu;

@@ -5,7 +5,7 @@ import { WEBHOOK_MAX } from '../http/large-bodies.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { describeThrown } from '../syntax/source-location.ts';
-import { type Refusal, unfit } from './modules/refusal.ts';
+import { type Refusal, unfit } from './modules/import-module.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
 const OPTIONAL_MEMBERS = [

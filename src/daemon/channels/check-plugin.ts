@@ -2,7 +2,7 @@ import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { fileSettingOf } from '../settings/file-setting.ts';
 import { readValue } from '../settings/value.ts';
-import { inWords, type Refusal, unfit } from './modules/refusal.ts';
+import { inWords, type Refusal, unfit } from './modules/import-module.ts';
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const NAME_MAX = 32;

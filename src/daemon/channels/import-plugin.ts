@@ -2,8 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CHANNEL_API_VERSION } from '../../channel/index.ts';
-import { importModule } from './modules/import-module.ts';
-import { inWords, type Refusal } from './modules/refusal.ts';
+import { importModule, inWords, type Refusal } from './modules/import-module.ts';
 
 export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: false; refusal: Refusal };
 

@@ -5,9 +5,8 @@ import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
 import { checkPlugin } from './check-plugin.ts';
 import { bundledPlugins, importPlugin } from './import-plugin.ts';
-import { provideContracts } from './modules/import-module.ts';
+import { provideContracts, type Refusal } from './modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from './modules/locate-module.ts';
-import type { Refusal } from './modules/refusal.ts';
 
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
 const PACKAGE_PREFIX = 'agentd-channel-';

@@ -5,7 +5,7 @@ import type { ActiveChannel } from '../http/routes.ts';
 import { isLoopback } from '../settings/loopback.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { describeThrown } from '../syntax/source-location.ts';
-import { type Refusal, unfit } from './modules/refusal.ts';
+import { type Refusal, unfit } from './modules/import-module.ts';
 
 const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;

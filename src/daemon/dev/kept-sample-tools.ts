@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { SAMPLE_TOOLS } from '../../../plugins/sample/document.ts';
+import { SAMPLE_TOOLS } from '../../../plugins/sample/api.ts';
 import type { StructuredValue } from '../settings/sources.ts';
 
 /** The OpenAPI document of the sample API. The file is in `.agentd/` while `serve --dev` uses that API. */

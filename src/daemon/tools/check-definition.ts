@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { type Refusal, unfit } from '../channels/modules/refusal.ts';
+import { type Refusal, unfit } from '../channels/modules/import-module.ts';
 import { validatorOf } from './compile-schema.ts';
 import type { JsonSchema } from './tool.ts';
 

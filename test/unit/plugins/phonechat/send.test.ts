@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Graph, meaningOf, readSettings } from '../../../../plugins/phonechat/graph.ts';
+import { Graph, meaningOf, readSettings } from '../../../../plugins/phonechat/api.ts';
 import phonechat from '../../../../plugins/phonechat/index.ts';
 import { ReadMarks, Sender } from '../../../../plugins/phonechat/send.ts';
 import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../../plugins/teamchat/refusal.ts';
+import { refusalOf } from '../../../../plugins/teamchat/api.ts';
 
 const answered = (error: unknown, retryAfter?: number) =>
   refusalOf({

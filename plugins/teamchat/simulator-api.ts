@@ -6,9 +6,15 @@ import type {
   SimulatedApiCall,
   SimulatedRefusal,
   SimulatedRefused,
-} from '../../../src/channel/index.ts';
-import { secret } from '../client.ts';
-import { APP, BOT_ID, BOT_NAME, BOT_USER, TEAM } from './deliveries.ts';
+} from '../../src/channel/index.ts';
+import { secret } from './api.ts';
+
+/** A workspace that does not exist. The ids have the platform's form. */
+export const TEAM = 'T0SIMULATE';
+export const APP = 'A0AGENTD';
+export const BOT_USER = 'U0AGENTD';
+export const BOT_ID = 'B0AGENTD';
+export const BOT_NAME = 'agentd';
 
 /** Maximum length of a text, in characters. The platform truncates a longer text and adds a warning. */
 const TEXT_MAX = 40_000;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type {
   Shown,
   SimulatedApi,
@@ -5,12 +6,11 @@ import type {
   SimulatedApiCall,
   SimulatedRefusal,
   SimulatedRefused,
-} from '../../../src/channel/index.ts';
-import { type Fields, fieldsOf, objectsOf, stringOf } from '../content.ts';
-import type { Configured } from '../graph.ts';
-import { TEXT_LIMIT } from '../setup.ts';
-import { isBusinessScopedId } from '../who.ts';
-import { wamid } from './payload.ts';
+} from '../../src/channel/index.ts';
+import type { Configured } from './api.ts';
+import { TEXT_LIMIT } from './api.ts';
+import { type Fields, fieldsOf, objectsOf, stringOf } from './content.ts';
+import { isBusinessScopedId } from './parse.ts';
 
 /** The webhook address that is set on the app's page. */
 const APP_WEBHOOK = 'https://simulate.invalid/webhook/phonechat';
@@ -235,4 +235,9 @@ export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): Si
   });
   const wait = retry_after_seconds === null ? {} : { 'Retry-After': String(retry_after_seconds) };
   return { status, headers: { ...headers, ...wait }, body };
+}
+
+/** A message id, always the same for the same text. It has the platform's form: a prefix and base64. */
+export function wamid(words: string): string {
+  return `wamid.${createHash('sha256').update(words).digest('base64')}`;
 }
