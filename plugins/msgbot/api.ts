@@ -1,5 +1,10 @@
 import type { Api } from 'grammy';
-import { type ChannelHealth, type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
+import {
+  type ChannelHealth,
+  type ChannelScope,
+  readAnswer,
+  retryAfterSeconds,
+} from '../../src/channel/index.ts';
 
 /** Maximum length of an answer, in characters. The platform's answers are much shorter. */
 const ANSWER_MAX = 1_000_000;
@@ -89,7 +94,7 @@ export class PlatformApi {
     if (headers) request.headers = headers;
     if (body) request.body = body;
     const response = await this.#scope.fetch(url, request);
-    const answer = answerIn(await textOf(response));
+    const answer = answerIn((await readAnswer(response, ANSWER_MAX)) ?? '');
     if (answer?.ok === true) return { json: async () => answer };
     // The body of the answer may also say how long to wait. It has priority over the header `Retry-After`.
     const seconds = retryAfterSeconds(response.headers);
@@ -130,17 +135,6 @@ interface BotAnswer {
 /** The part of a response that the library reads. */
 interface Answer {
   json(): Promise<object>;
-}
-
-/** The text of an answer, read up to a maximum size. Empty if the answer is too long. */
-async function textOf({ body }: Response): Promise<string> {
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > ANSWER_MAX) return '';
-  }
-  return text + decoder.decode();
 }
 
 /**

@@ -1,10 +1,5 @@
-import type {
-  ChannelScope,
-  PushChannel,
-  PushPlugin,
-  PushScope,
-  SecretValue,
-} from '../../src/channel/index.ts';
+import type { ChannelScope, PushChannel, PushPlugin, PushScope } from '../../src/channel/index.ts';
+import { secretOf } from '../../src/channel/index.ts';
 import { loadLibrary, PlatformApi } from './api.ts';
 import { Bot, idOf } from './bot.ts';
 import { Receiver } from './receive.ts';
@@ -65,7 +60,7 @@ const msgbot: PushPlugin = {
   setup: {
     settings: ['MSGBOT_BOT_TOKEN', 'MSGBOT_WEBHOOK_SECRET'],
     run(address, scope) {
-      const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
+      const secret = secretOf(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
       return register(address, apiOf(scope), secret);
     },
   },
@@ -73,8 +68,8 @@ const msgbot: PushPlugin = {
 };
 
 function createMsgbot(scope: PushScope): PushChannel {
-  const token = secretOf(scope, 'MSGBOT_BOT_TOKEN');
-  const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
+  const token = secretOf(scope.settings, 'MSGBOT_BOT_TOKEN');
+  const secret = secretOf(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
   const api = apiOf(scope);
   const bot = new Bot(token, api, scope);
   const receiver = new Receiver(scope, bot, api, secret);
@@ -117,12 +112,11 @@ function createMsgbot(scope: PushScope): PushChannel {
 }
 
 function apiOf(scope: ChannelScope): PlatformApi {
-  return new PlatformApi(scope, secretOf(scope, 'MSGBOT_BOT_TOKEN'), String(scope.settings.MSGBOT_API_URL));
-}
-
-/** The value of a required secret. An active channel has both secrets. */
-function secretOf({ settings }: ChannelScope, name: string): string {
-  return (settings[name] as SecretValue).reveal();
+  return new PlatformApi(
+    scope,
+    secretOf(scope.settings, 'MSGBOT_BOT_TOKEN'),
+    String(scope.settings.MSGBOT_API_URL),
+  );
 }
 
 export default msgbot satisfies PushPlugin;

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import type {
   ChannelRequest,
   ChannelScope,
@@ -6,6 +5,7 @@ import type {
   JsonObject,
   PushScope,
 } from '../../src/channel/index.ts';
+import { isSameSecret } from '../../src/channel/index.ts';
 import { type PlatformApi, PlatformFailure } from './api.ts';
 import type { Bot } from './bot.ts';
 import {
@@ -196,9 +196,5 @@ const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
  * length are compared in constant time, so that the duration reveals neither the content nor the length of the secret.
  */
 export function isSigned(header: string | undefined, secret: string): boolean {
-  return header !== undefined && timingSafeEqual(digest(header), digest(secret));
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return header !== undefined && isSameSecret(header, secret);
 }

@@ -1,5 +1,5 @@
-import { pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
-import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
+import type { OutgoingReply } from '../../src/channel/index.ts';
+import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 
 /**
  * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units, not
@@ -44,20 +44,12 @@ export interface Part {
  * Splits a reply into messages. A question has two buttons. If it does not fit into one message, it has no buttons, and
  * people answer with words.
  */
-export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
-  const [only, ...more] = confirmation === undefined ? [] : await render(confirmation.question);
-  if (confirmation === undefined || only === undefined || more.length > 0) return plain(await render(text));
-  const lead = confirmation.lead === '' ? [] : await render(confirmation.lead);
-  const { id, confirm, decline } = confirmation;
-  const buttons = [
-    { text: confirm, callback_data: pressPayload(id, true) },
-    { text: decline, callback_data: pressPayload(id, false) },
-  ];
-  return [...plain(lead), { text: only, reply_markup: { inline_keyboard: [buttons] } }];
-}
-
-function plain(texts: readonly string[]): Part[] {
-  return texts.map((text) => ({ text }));
+export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
+  const { texts, question } = await renderReply(reply, HTML);
+  const parts: Part[] = texts.map((text) => ({ text }));
+  if (question === null) return parts;
+  const buttons = question.buttons.map(({ label, press }) => ({ text: label, callback_data: press }));
+  return [...parts, { text: question.text, reply_markup: { inline_keyboard: [buttons] } }];
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };

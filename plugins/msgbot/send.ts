@@ -92,7 +92,8 @@ export class Sender {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
     const { partsOf } = await loadRenderer();
-    return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
+    const whole = trouble === null ? text : `${text}\n\n${trouble}`;
+    return partsOf(confirmation ? { text: whole, confirmation } : { text: whole });
   }
 
   /**

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
-import type {
-  ChannelSettings,
-  PlatformSimulator,
-  SecretValue,
-  SimulatedEvent,
-} from '../../src/channel/index.ts';
+import type { PlatformSimulator, SimulatedEvent } from '../../src/channel/index.ts';
+import { secretOf } from '../../src/channel/index.ts';
 import { BOT_NAME, BOT_USERNAME, BotApi, botId, GROUP, numberOf, refusalOf } from './simulator-api.ts';
 
 /** Id of a bot that does not exist on the platform. */
@@ -170,11 +166,6 @@ function overlap(a: Entity, b: Entity): boolean {
 
 /** The people who write to the bot. */
 export const PEOPLE = ['5550111', '5550112', '5550113'] as const;
-
-/** The value of a secret setting. */
-export function secretOf(settings: ChannelSettings, name: string): string {
-  return (settings[name] as SecretValue | undefined)?.reveal() ?? '';
-}
 
 /** Ids of the platform are numbers. A name that is not a number gets a number that never changes. */
 export function userId(user: string): number {

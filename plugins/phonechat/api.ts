@@ -2,11 +2,17 @@ import {
   type ChannelHealth,
   type ChannelScope,
   type ChannelSettings,
+  type DeliveryFailure,
+  type Fields,
+  failureOfStatus,
+  fieldsOf,
   type JsonObject,
+  objectsOf,
+  readAnswer,
   retryAfterSeconds,
-  type SecretValue,
+  secretOf,
 } from '../../src/channel/index.ts';
-import { type Fields, fieldsOf, objectsOf, stringOf, wordsOf } from './content.ts';
+import { stringOf, wordsOf } from './content.ts';
 
 /** Version of the Graph API (https://developers.facebook.com/docs/graph-api/changelog). */
 export const GRAPH_VERSION = 'v25.0';
@@ -25,7 +31,7 @@ export const WEBHOOK_PATH = '/webhook/phonechat';
 
 /** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
-/** Maximum length of an answer, in bytes. */
+/** Maximum length of an answer, in characters. */
 const ANSWER_MAX = 65_536;
 /** Failed calls in a row after which the channel is degraded. */
 const FAILURES_MAX = 3;
@@ -166,7 +172,7 @@ export class Graph {
         redirect: 'manual',
         signal: AbortSignal.any(limits),
       });
-      const answer = await readAnswer(response);
+      const answer = objectIn(await readAnswer(response, ANSWER_MAX));
       const error = errorIn(answer);
       return response.ok && error === null ? { answer } : failureOf(response, error);
     } catch (error) {
@@ -220,15 +226,9 @@ function failureOf({ status, headers }: Response, error: ErrorWords | null): Fai
   };
 }
 
-async function readAnswer(response: Response): Promise<Fields> {
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > ANSWER_MAX) return {};
-  }
+function objectIn(text: string | null): Fields {
   try {
-    return fieldsOf(JSON.parse(text));
+    return fieldsOf(JSON.parse(text ?? ''));
   } catch {
     // The answer is the page of a proxy, so only its status matters.
     return {};
@@ -248,13 +248,7 @@ function whyUnreachable(error: unknown): string {
 }
 
 /** What an error of the platform means for the message. */
-export interface GraphError {
-  /** Whether the same text would be refused again. */
-  final: boolean;
-  /** Minimum wait, in seconds. Undefined if the platform does not name one. */
-  retry_after_seconds?: number;
-  /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
-  platform?: 'unreachable' | 'credentials';
+export interface GraphError extends DeliveryFailure {
   /** The problem with the account or its credentials. Undefined if the failure concerns only this message. */
   account?: string;
 }
@@ -310,12 +304,9 @@ export function meaningOf(status: number, code: number | undefined, subcode: num
   const known = knownMeaning(code, subcode);
   if (known?.platform === 'credentials') return known;
   if (status >= 500) return { ...known, final: false, platform: 'unreachable' };
-  const isTemporary = status === 408 || status === 429;
-  if (known !== undefined) return isTemporary ? { ...known, final: false } : known;
-  // The platform's API does not redirect. The answer comes from a proxy or gateway.
-  if (status < 400) return { final: false, platform: 'unreachable' };
-  if (status === 401) return { final: false, platform: 'credentials', account: REFUSED };
-  return status === 403 ? { final: true, account: REFUSED } : { final: !isTemporary };
+  const meaning = failureOfStatus(status);
+  if (known !== undefined) return status === 408 || status === 429 ? { ...known, final: false } : known;
+  return status === 401 || status === 403 ? { ...meaning, account: REFUSED } : meaning;
 }
 
 function knownMeaning(code: number | undefined, subcode: number | undefined): GraphError | undefined {
@@ -352,9 +343,9 @@ export function isConfigured(settings: ChannelSettings): boolean {
 
 export function readSettings(settings: ChannelSettings): Configured {
   return {
-    access_token: secretOf(settings.PHONECHAT_ACCESS_TOKEN),
-    app_secret: secretOf(settings.PHONECHAT_APP_SECRET),
-    verify_token: secretOf(settings.PHONECHAT_VERIFY_TOKEN),
+    access_token: trimmed(settings, 'PHONECHAT_ACCESS_TOKEN'),
+    app_secret: trimmed(settings, 'PHONECHAT_APP_SECRET'),
+    verify_token: trimmed(settings, 'PHONECHAT_VERIFY_TOKEN'),
     numbers: new Set(
       String(settings.PHONECHAT_PHONE_NUMBER_ID)
         .split(',')
@@ -369,7 +360,6 @@ export function readSettings(settings: ChannelSettings): Configured {
 }
 
 /** The platform's secrets contain no white space. White space around a value was copied by mistake. */
-function secretOf(value: ChannelSettings[string]): string {
-  // `agentd channels setup` needs only some of the settings, so others may be missing.
-  return value === undefined ? '' : (value as SecretValue).reveal().trim();
+function trimmed(settings: ChannelSettings, name: string): string {
+  return secretOf(settings, name).trim();
 }

@@ -1,23 +1,14 @@
-import { type ChannelText, type ConfirmationAnswer, readPressPayload } from '../../src/channel/index.ts';
+import {
+  type ChannelText,
+  type ConfirmationAnswer,
+  channelTexts,
+  type Fields,
+  fieldsOf,
+  objectsOf,
+  readPressPayload,
+} from '../../src/channel/index.ts';
 
-/** Functions that read JSON from any sender. A value of another type counts as missing. */
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-const NOTHING: Fields = {};
-
-/** The members of an object; empty for any other value. */
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NOTHING;
-}
-
-/** The items of an array that are objects. */
-export function objectsOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value)
-    ? value.filter((item) => typeof item === 'object' && item !== null && !Array.isArray(item))
-    : [];
-}
-
+/** A value of another type counts as missing. */
 export function stringOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
@@ -162,23 +153,20 @@ function errorOf({ code, title, message }: Fields): { code: number; title: strin
 }
 
 /** Texts that people read and that the agent did not write. */
-export const TEXTS = {
-  text_only: text(
-    'text_only',
+export const TEXTS = channelTexts('phonechat', {
+  text_only: [
     'The answer to content without text. {what} is one of the texts `phonechat_kind_…`.',
     'I can only read text, not {what}. Please describe it in words.',
-  ),
-  caption_only: text(
-    'caption_only',
+  ],
+  caption_only: [
     'The answer to content of which only the caption is read. {what} is one of the texts `phonechat_kind_…`.',
     'I can only read the text of your message, not {what}.',
-  ),
-  too_long: text(
-    'too_long',
+  ],
+  too_long: [
     'The answer to a message that is too long.',
     'Your message is too long: I can read up to {max} characters. Please send it in parts.',
-  ),
-} as const;
+  ],
+});
 
 /** Names of content types that people read (Cloud API, "messages webhook reference"). */
 export const KINDS = {
@@ -194,10 +182,10 @@ export const KINDS = {
   other: kind('other', 'this kind of message', 'any other type'),
 } as const;
 
-function text(name: string, sentence: string, english: string): ChannelText {
-  return { name: `phonechat_${name}`, sentence, default: english };
-}
-
 function kind(name: string, english: string, type = `type ${name}`): ChannelText {
-  return text(`kind_${name}`, `The value of {what} for content of ${type}.`, english);
+  return {
+    name: `phonechat_kind_${name}`,
+    sentence: `The value of {what} for content of ${type}.`,
+    default: english,
+  };
 }

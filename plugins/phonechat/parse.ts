@@ -1,19 +1,19 @@
 import {
   type ChannelText,
   type EditedMessage,
+  type Fields,
+  fieldsOf,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
+  objectsOf,
 } from '../../src/channel/index.ts';
 import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './api.ts';
 import {
   type Content,
   codeOf,
   contentOf,
-  type Fields,
-  fieldsOf,
   idOf,
-  objectsOf,
   readStatuses,
   type Status,
   stringOf,

@@ -1,5 +1,5 @@
-import { type JsonObject, pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
-import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
+import type { JsonObject, OutgoingReply } from '../../src/channel/index.ts';
+import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 
 /**
  * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has no escapes and no links, so addresses are
@@ -37,32 +37,14 @@ const BODY_MAX = 1024;
 /**
  * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
  */
-export async function messagesOf(
-  text: string,
-  confirmation: ReplyConfirmation | undefined,
-): Promise<JsonObject[]> {
-  const [only, ...more] = confirmation === undefined ? [] : await render(confirmation.question);
-  if (confirmation === undefined || only === undefined || more.length > 0 || only.length > BODY_MAX)
-    return (await render(text)).map(asText);
-  const lead = confirmation.lead === '' ? [] : await render(confirmation.lead);
-  return [...lead.map(asText), withButtons(only, confirmation)];
-}
-
-function asText(body: string): JsonObject {
-  return { type: 'text', text: { preview_url: false, body } };
-}
-
-function withButtons(body: string, { id, confirm, decline }: ReplyConfirmation): JsonObject {
-  const button = (title: string, approve: boolean) => ({
+export async function messagesOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<JsonObject[]> {
+  const { texts, question } = await renderReply(reply, WHATSAPP, BODY_MAX);
+  const messages = texts.map((body): JsonObject => ({ type: 'text', text: { preview_url: false, body } }));
+  if (question === null) return messages;
+  const buttons = question.buttons.map(({ label, press }) => ({
     type: 'reply',
-    reply: { id: pressPayload(id, approve), title },
-  });
-  return {
-    type: 'interactive',
-    interactive: {
-      type: 'button',
-      body: { text: body },
-      action: { buttons: [button(confirm, true), button(decline, false)] },
-    },
-  };
+    reply: { id: press, title: label },
+  }));
+  const interactive = { type: 'button', body: { text: question.text }, action: { buttons } };
+  return [...messages, { type: 'interactive', interactive }];
 }

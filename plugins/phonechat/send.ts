@@ -29,16 +29,12 @@ export class Sender {
     await this.#scope.sendParts(
       id,
       // The platform has no buttons in groups.
-      async () => (await loadRenderer()).messagesOf(text, isGroup ? undefined : confirmation),
+      async () =>
+        (await loadRenderer()).messagesOf(confirmation && !isGroup ? { text, confirmation } : { text }),
       async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
         if (failure === null) return;
-        const { reason, final, retry_after_seconds, platform } = failure;
-        throw this.#scope.deliveryFailed(reason, {
-          final,
-          ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
-          ...(platform === undefined ? {} : { platform }),
-        });
+        throw this.#scope.deliveryFailed(failure.reason, failure);
       },
     );
   }

@@ -7,9 +7,10 @@ import type {
   SimulatedRefusal,
   SimulatedRefused,
 } from '../../src/channel/index.ts';
+import { type Fields, fieldsOf, objectsOf } from '../../src/channel/index.ts';
 import type { Configured } from './api.ts';
 import { TEXT_LIMIT } from './api.ts';
-import { type Fields, fieldsOf, objectsOf, stringOf } from './content.ts';
+import { stringOf } from './content.ts';
 import { isBusinessScopedId } from './parse.ts';
 
 /** The webhook address that is set on the app's page. */

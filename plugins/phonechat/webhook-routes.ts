@@ -1,8 +1,9 @@
-import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import {
   type ChannelRequest,
   type ChannelResponse,
   type IncomingMessage,
+  isSameSecret,
   type PushScope,
   type Route,
   TEXT_MAX,
@@ -159,18 +160,10 @@ export function isSigned(
   header: string | undefined,
   app_secret: string | KeyObject,
 ): boolean {
-  const given = /^sha256=([0-9a-f]{64})$/i.exec(header ?? '')?.[1];
-  if (given === undefined) return false;
-  return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', app_secret).update(body).digest());
+  return isSameSecret((header ?? '').toLowerCase(), signatureOf(body, app_secret));
 }
 
 /** The signature header for a body. Simulators use it. */
-export function signatureOf(body: string, app_secret: string): string {
+export function signatureOf(body: string | Uint8Array, app_secret: string | KeyObject): string {
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
-}
-
-/** Compares two secrets of any length. The time reveals nothing about either secret. */
-function isSameSecret(given: string, right: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(right));
 }

@@ -2,14 +2,17 @@ import type { WebClient } from '@slack/web-api';
 import {
   type ChannelHealth,
   type ChannelScope,
-  type ChannelSettings,
+  type DeliveryFailure,
+  failureOfStatus,
+  readAnswer,
   retryAfterSeconds,
   type SettingRecord,
+  secretOf,
 } from '../../src/channel/index.ts';
 
 /** Timeout of one call, in ms. */
 const CALL_MS = 10_000;
-/** Maximum length of an answer, in bytes. */
+/** Maximum length of an answer, in characters. */
 const ANSWER_MAX = 1_048_576;
 
 /** Calls a method of the platform's API. Resolves with an answer that is `ok`; rejects with the client's error. */
@@ -40,7 +43,7 @@ export function loadLibrary(): Promise<typeof import('@slack/web-api')> {
 
 async function createClient(scope: ChannelScope, stopping: AbortSignal): Promise<WebClient> {
   const { LogLevel, WebClient } = await loadLibrary();
-  const token = secret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
+  const token = secretOf(scope.settings, 'TEAMCHAT_BOT_TOKEN');
   const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
     // The client logs network errors unchanged, and these may quote the request, which contains the token.
     const client = words.map(String).join(' ').replaceAll(token, '[secret]');
@@ -75,22 +78,15 @@ async function createClient(scope: ChannelScope, stopping: AbortSignal): Promise
  */
 async function checked(response: Response): Promise<Response> {
   if (response.body === null) return response;
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body) {
-    length += chunk.byteLength;
-    if (length > ANSWER_MAX) throw noAnswer('too_long');
-    chunks.push(chunk);
-  }
-  const text = Buffer.concat(chunks).toString();
+  const text = await readAnswer(response, ANSWER_MAX);
+  if (text === null) throw noAnswer('too_long');
   if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
-  const { status, statusText, headers } = response;
+  const headers = new Headers(response.headers);
   const seconds = retryAfterSeconds(headers);
   // The client understands `Retry-After` only in seconds.
-  if (seconds === undefined) return new Response(text, { status, statusText, headers });
-  const inSeconds = new Headers(headers);
-  inSeconds.set('Retry-After', String(seconds));
-  return new Response(text, { status, statusText, headers: inSeconds });
+  if (seconds !== undefined) headers.set('Retry-After', String(seconds));
+  const { status, statusText } = response;
+  return new Response(text, { status, statusText, headers });
 }
 
 /** @param code code of a network error */
@@ -133,24 +129,12 @@ export const SETTINGS: readonly SettingRecord[] = [
   },
 ];
 
-/** The value of a secret setting. An active channel has all secrets. */
-export function secret(settings: ChannelSettings, name: string): string {
-  const value = settings[name];
-  if (typeof value === 'object' && 'reveal' in value) return value.reveal();
-  throw new Error(`${name} is not set`);
-}
-
 /** A failed call of the platform's API. */
-export interface Refusal {
+export interface Refusal extends DeliveryFailure {
   /** A description without secrets. */
   reason: string;
-  /** Whether another attempt would fail in the same way. */
-  final: boolean;
-  retry_after_seconds?: number;
   /** Whether the platform refuses the bot token, or the bot lacks a permission. */
   credentials: boolean;
-  /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
-  platform?: 'unreachable' | 'credentials';
 }
 
 /**
@@ -242,11 +226,9 @@ function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>
 }
 
 function ofStatus(status: number, seconds: number): Refusal {
-  const reason = `status ${status}`;
-  if (status === 401) return { reason, final: false, credentials: true, platform: 'credentials' };
-  if (status === 408) return { ...passing(reason), ...waiting(seconds) };
-  if (status >= 400 && status < 500) return { reason, final: true, credentials: status === 403 };
-  return { ...unreachable(reason), ...waiting(seconds) };
+  const failure = failureOfStatus(status);
+  const refusal = { reason: `status ${status}`, ...failure, credentials: status === 401 || status === 403 };
+  return refusal.credentials || failure.final ? refusal : { ...refusal, ...waiting(seconds) };
 }
 
 function causeOf(original: ClientError['original']): string {

@@ -5,9 +5,10 @@ import {
   type PushChannel,
   type PushPlugin,
   type PushScope,
+  secretOf,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { createCall, Health, loadLibrary, refusalOf, SETTINGS, secret } from './api.ts';
+import { createCall, Health, loadLibrary, refusalOf, SETTINGS } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
 import { createSend, loadRenderer, StatusLine } from './send.ts';
@@ -53,7 +54,7 @@ const teamchat: PushPlugin = {
 
 function createTeamchat(scope: PushScope): PushChannel {
   const stopping = new AbortController();
-  const signing_secret = createSecretKey(Buffer.from(secret(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
+  const signing_secret = createSecretKey(Buffer.from(secretOf(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
   const health = new Health();
   const send = createSend(scope, call, health);

@@ -1,9 +1,12 @@
 import {
   type ChannelText,
   type EditedMessage,
+  type Fields,
+  fieldsOf,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
+  objectsOf,
   readPressPayload,
 } from '../../src/channel/index.ts';
 import { readText, withoutMentions } from './read-text.ts';
@@ -157,7 +160,7 @@ function wordsFor(event: Fields, us: ReadonlySet<string>): string {
 /** The bot's user ids in this workspace, from the delivery and from `self`. */
 function botUsersOf({ authorizations }: Fields, self: string | null): Set<string> {
   const users = new Set<string>(self === null ? [] : [self]);
-  for (const authorization of listOf(authorizations)) {
+  for (const authorization of objectsOf(authorizations)) {
     if (authorization.is_bot === true && isId(authorization.user_id)) users.add(authorization.user_id);
   }
   return users;
@@ -185,7 +188,7 @@ function isDirectMessage({ channel_type, channel }: Fields): boolean {
  * workspace as `team_id`. With that id, one thread would be split into two sessions.
  */
 function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
-  return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
+  return [context_team_id, objectsOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**
@@ -199,7 +202,7 @@ function userIdOf(payload: Fields, event: Fields, user: string): string {
   const ours: unknown[] = [
     ownTeamOf(payload),
     payload.context_enterprise_id,
-    ...listOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
+    ...objectsOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
   ];
   return ours.includes(theirs) ? user : `${theirs ?? 'external'}:${user}`;
 }
@@ -217,15 +220,12 @@ function nameOf({ user_profile }: Fields): string {
 }
 
 function hasFiles({ files }: Fields): boolean {
-  return listOf(files).length > 0;
+  return objectsOf(files).length > 0;
 }
 
 function nothing(why: string): Parsed {
   return { kind: 'nothing', why };
 }
-
-/** A payload of the platform, or a part of it, that has not been checked yet. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** Ids are opaque, but contain only these characters. If a colon were allowed, one id could look like two. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -245,15 +245,6 @@ export function isTimestamp(value: unknown): value is string {
   return typeof value === 'string' && TIMESTAMP.test(value);
 }
 
-/** The fields of an object; empty for any other value. */
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-export function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
-}
-
 /** A press of a question's button. */
 export interface Press {
   message: IncomingMessage;
@@ -268,7 +259,7 @@ export interface Press {
  */
 export function readPress(payload: Fields): Press | string {
   if (payload.type !== 'block_actions') return 'an interaction of another type';
-  const action = listOf(payload.actions)[0] ?? {};
+  const action = objectsOf(payload.actions)[0] ?? {};
   const confirm = readPressPayload(action.value);
   if (confirm === null) return 'a button of something else';
   const channel = fieldsOf(payload.channel).id ?? fieldsOf(payload.container).channel_id;

@@ -1,5 +1,10 @@
-import { pressPayload, type ReplyConfirmation } from '../../src/channel/index.ts';
-import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
+import type { OutgoingReply } from '../../src/channel/index.ts';
+import {
+  type Dialect,
+  type RenderedReply,
+  renderMarkdownInPieces,
+  renderReply,
+} from '../../src/channel/markdown.ts';
 
 /**
  * Slack's mrkdwn. It can escape only `&`, `<` and `>`, and recognizes marks only between words. Slack splits texts of
@@ -41,17 +46,10 @@ export interface Part {
 /**
  * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
  */
-export async function partsOf(text: string, confirmation: ReplyConfirmation | undefined): Promise<Part[]> {
-  const question = confirmation === undefined ? [] : await render(confirmation.question);
-  const [only, ...more] = question.map(withoutEmoji);
-  if (confirmation === undefined || only === undefined || more.length > 0 || only.length > SECTION_MAX)
-    return plain(await render(text));
-  const lead = confirmation.lead === '' ? [] : await render(confirmation.lead);
-  return [...plain(lead), { text: only, blocks: blocksOf(only, confirmation) }];
-}
-
-function plain(texts: readonly string[]): Part[] {
-  return texts.map((text) => ({ text }));
+export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
+  const { texts, question } = await renderReply(reply, MRKDWN, SECTION_MAX, withoutEmoji);
+  const parts: Part[] = texts.map((text) => ({ text }));
+  return question === null ? parts : [...parts, { text: question.text, blocks: blocksOf(question) }];
 }
 
 /** Inserts an invisible character into `:name:`, because a value must not become an emoji. */
@@ -59,17 +57,17 @@ function withoutEmoji(text: string): string {
   return text.replace(/:(?=[\w+'-]+:)/g, ':\u2060');
 }
 
-function blocksOf(text: string, { id, confirm, decline }: ReplyConfirmation): object[] {
-  const button = (label: string, approve: boolean) => ({
+function blocksOf({ text, buttons }: NonNullable<RenderedReply['question']>): object[] {
+  const elements = buttons.map(({ label, press, approve }) => ({
     type: 'button',
     action_id: approve ? 'agentd_confirm' : 'agentd_decline',
     text: { type: 'plain_text', text: label, emoji: false },
-    value: pressPayload(id, approve),
+    value: press,
     ...(approve ? { style: 'primary' } : {}),
-  });
+  }));
   return [
     // With `verbatim`, names and addresses in the text do not become links.
     { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } },
-    { type: 'actions', elements: [button(confirm, true), button(decline, false)] },
+    { type: 'actions', elements },
   ];
 }

@@ -46,7 +46,7 @@ export function createSend(
   return (reply) =>
     scope.sendParts(
       reply.id,
-      async () => (await loadRenderer()).partsOf(reply.text, reply.confirmation),
+      async () => (await loadRenderer()).partsOf(reply),
       (one, part) => post(reply, one, part),
     );
 }

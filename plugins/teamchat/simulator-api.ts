@@ -7,7 +7,7 @@ import type {
   SimulatedRefusal,
   SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { secret } from './api.ts';
+import { secretOf } from '../../src/channel/index.ts';
 
 /** A workspace that does not exist. The ids have the platform's form. */
 export const TEAM = 'T0SIMULATE';
@@ -56,7 +56,7 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
     if (args === null) return failed('invalid_json');
     const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1] ?? args.token;
     if (bearer === undefined) return failed('not_authed');
-    if (bearer !== secret(settings, 'TEAMCHAT_BOT_TOKEN')) return failed('invalid_auth');
+    if (bearer !== secretOf(settings, 'TEAMCHAT_BOT_TOKEN')) return failed('invalid_auth');
     return run(args);
   }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
-import { secret } from './api.ts';
+import { secretOf } from '../../src/channel/index.ts';
 import { escapeText } from './read-text.ts';
 import { APP, BOT_ID, BOT_NAME, BOT_USER, createApi, refusalOf, TEAM } from './simulator-api.ts';
 import { signatureOf } from './verify.ts';
@@ -63,7 +63,7 @@ function signed(body: string, key: string): Record<string, string> {
 }
 
 function keyOf(settings: ChannelSettings, { bad_signature = false }: Partial<SimulatedEvent> = {}): string {
-  return bad_signature ? 'another secret' : secret(settings, 'TEAMCHAT_SIGNING_SECRET');
+  return bad_signature ? 'another secret' : secretOf(settings, 'TEAMCHAT_SIGNING_SECRET');
 }
 
 /** The part of an answer that the sender of a command sees. An answer in plain text is shown as well. */

@@ -1,11 +1,20 @@
 /** The channel contract ("agentd/channel"). A plugin may also import "agentd/channel/markdown". */
+export { failureOfStatus, readAnswer, retryAfterSeconds } from './answer.ts';
 export type * from './channel.ts';
 export { CHANNEL_API_VERSION } from './channel.ts';
 export { isTooLong, TEXT_MAX } from './characters.ts';
 export type * from './message.ts';
-export { pressPayload, readPressPayload, retryAfterSeconds } from './payload.ts';
+export {
+  type Fields,
+  fieldsOf,
+  isRecent,
+  isSameSecret,
+  objectsOf,
+  pressPayload,
+  readPressPayload,
+} from './payload.ts';
 export type * from './route.ts';
 export type * from './scope.ts';
 export type * from './setting.ts';
-export { fillIn, placeholdersOf } from './setting.ts';
+export { channelTexts, fillIn, minuteOf, placeholdersOf, secretOf } from './setting.ts';
 export type * from './simulator.ts';

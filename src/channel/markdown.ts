@@ -6,6 +6,8 @@ import { readBlocks } from './markdown/parser.ts';
 import { escapeRuns } from './markdown/runs.ts';
 import { limitNesting, splitSource, stripReserved } from './markdown/source.ts';
 import { split } from './markdown/split.ts';
+import type { OutgoingReply } from './message.ts';
+import { pressPayload } from './payload.ts';
 
 /**
  * Renders Markdown for platforms ("agentd/channel/markdown"). A reply is CommonMark with the extensions of GitHub. A
@@ -33,6 +35,37 @@ export function renderMarkdown(markdown: string, dialect: Dialect): readonly str
 /** Like `renderMarkdown`, but pauses often, so that other work can use the event loop. */
 export function renderMarkdownInPieces(markdown: string, dialect: Dialect): Promise<readonly string[]> {
   return inPieces(convert(markdown, dialect));
+}
+
+/** The messages of a reply. */
+export interface RenderedReply {
+  texts: readonly string[];
+  /** The message with the question and its two buttons, which comes last. Null if there are no buttons. */
+  question: { text: string; buttons: readonly { label: string; press: string; approve: boolean }[] } | null;
+}
+
+/**
+ * Renders a reply for a platform with buttons. If its question is too long for one message with buttons, it has no
+ * buttons, and people answer with words.
+ * @param questionMax longest text that can have buttons
+ * @param change changes the rendered question, for example so that none of its words is a sign of the platform
+ */
+export async function renderReply(
+  { text, confirmation }: Pick<OutgoingReply, 'text' | 'confirmation'>,
+  dialect: Dialect,
+  questionMax = Number.POSITIVE_INFINITY,
+  change: (question: string) => string = (question) => question,
+): Promise<RenderedReply> {
+  const [first, ...more] = confirmation ? await renderMarkdownInPieces(confirmation.question, dialect) : [];
+  const question = first === undefined ? '' : change(first);
+  if (!confirmation || first === undefined || more.length > 0 || question.length > questionMax)
+    return { texts: await renderMarkdownInPieces(text, dialect), question: null };
+  const { id, lead, confirm, decline } = confirmation;
+  const button = (label: string, approve: boolean) => ({ label, press: pressPayload(id, approve), approve });
+  return {
+    texts: lead === '' ? [] : await renderMarkdownInPieces(lead, dialect),
+    question: { text: question, buttons: [button(confirm, true), button(decline, false)] },
+  };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { ConfirmationAnswer } from './message.ts';
 
 /** Matches the button and the id of the action. */
@@ -15,6 +16,44 @@ export function pressPayload(id: string, approve: boolean): string {
 export function readPressPayload(payload: unknown): ConfirmationAnswer | null {
   const [, word, id] = (typeof payload === 'string' && PAYLOAD.exec(payload)) || [];
   return id === undefined ? null : { id, approve: word === 'yes' };
+}
+
+/** A payload, or a part of it, that has not been checked yet. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The members of an object; empty for any other value. */
+export function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
+
+/** The objects of a list; empty for any other value. */
+export function objectsOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.filter(isFields) : [];
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Maximum difference between the clocks of a platform and of this machine in either direction, seconds. */
+const CLOCK_SECONDS = 300;
+
+/**
+ * Whether a signed time is at most five minutes in the past or the future, so that a recorded delivery cannot be sent
+ * again later.
+ * @param timestamp seconds since the epoch, as in a header
+ * @param now ms since the epoch
+ */
+export function isRecent(timestamp: string, now: number): boolean {
+  return (
+    /^\d{1,12}$/.test(timestamp) && Math.abs(Math.floor(now / 1000) - Number(timestamp)) <= CLOCK_SECONDS
+  );
+}
+
+/** Compares two secrets or signatures of any length. The time reveals nothing about either. */
+export function isSameSecret(given: string, right: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(right));
 }
 
 /** The media type of a route with `body: 'multipart'`. */
@@ -43,18 +82,4 @@ function hasMore(body: Uint8Array, delimiter: string, most: number): boolean {
     if (++count > most) return true;
   }
   return false;
-}
-
-/**
- * How long a platform asks to wait, for `ChannelScope.deliveryFailed`: `Retry-After` in seconds or as a date (RFC
- * 9110 §10.2.3).
- * @param headers headers of the response, for example of a 429 or a 503
- * @returns whole seconds, 0 or more; undefined if there is no readable value
- */
-export function retryAfterSeconds(headers: Headers): number | undefined {
-  const words = headers.get('Retry-After')?.trim();
-  if (words === undefined) return undefined;
-  if (/^\d{1,9}$/.test(words)) return Number(words);
-  const at = Date.parse(words);
-  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
 }

@@ -48,24 +48,37 @@ describe('a question that is too long to have buttons', () => {
   const long = (characters: number) => 'x'.repeat(characters - 1);
 
   it('is sent as text in Slack, beyond 3,000 characters', async () => {
-    expect((await slackParts('all', question(long(3000)))).at(-1)).toHaveProperty('blocks');
-    expect(await slackParts('all', question(long(3002)))).toEqual([{ text: 'all' }]);
+    expect((await slackParts({ text: 'all', confirmation: question(long(3000)) })).at(-1)).toHaveProperty(
+      'blocks',
+    );
+    expect(await slackParts({ text: 'all', confirmation: question(long(3002)) })).toEqual([{ text: 'all' }]);
   });
 
   it('is sent as text in WhatsApp, beyond 1,024 characters', async () => {
-    expect((await whatsAppMessages('all', question(long(1024)))).at(-1)).toHaveProperty('interactive');
-    expect(await whatsAppMessages('all', question(long(1026)))).toMatchObject([{ text: { body: 'all' } }]);
+    expect(
+      (await whatsAppMessages({ text: 'all', confirmation: question(long(1024)) })).at(-1),
+    ).toHaveProperty('interactive');
+    expect(await whatsAppMessages({ text: 'all', confirmation: question(long(1026)) })).toMatchObject([
+      { text: { body: 'all' } },
+    ]);
   });
 
   it('is sent as text in Telegram, if it does not fit into one message', async () => {
-    expect((await telegramParts('all', question(long(4096)))).at(-1)).toHaveProperty('reply_markup');
-    expect(await telegramParts('all', question(long(4098)))).toEqual([{ text: 'all' }]);
+    expect((await telegramParts({ text: 'all', confirmation: question(long(4096)) })).at(-1)).toHaveProperty(
+      'reply_markup',
+    );
+    expect(await telegramParts({ text: 'all', confirmation: question(long(4098)) })).toEqual([
+      { text: 'all' },
+    ]);
   });
 });
 
 describe('a question with buttons in Slack', () => {
   it('does not turn names between colons into pictures, or addresses into links', async () => {
-    const [part] = await slackParts('all', { ...question('reason: ":tada: :x:"'), lead: '' });
+    const [part] = await slackParts({
+      text: 'all',
+      confirmation: { ...question('reason: ":tada: :x:"'), lead: '' },
+    });
     expect(part?.text).not.toMatch(/:[\w]+:/);
     expect(part?.blocks?.[0]).toMatchObject({ text: { verbatim: true } });
   });

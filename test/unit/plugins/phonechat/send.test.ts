@@ -8,7 +8,8 @@ import { settingsOf } from '../../../support/fake-platform.ts';
 
 // Each paragraph becomes one part, because splitting has its own tests.
 vi.mock('../../../../plugins/phonechat/render.ts', () => ({
-  render: (markdown: string) => markdown.split('\n\n'),
+  messagesOf: async ({ text }: { text: string }) =>
+    text.split('\n\n').map((body) => ({ type: 'text', text: { preview_url: false, body } })),
 }));
 
 const ACCESS_TOKEN = 'EAAG-a-token';
