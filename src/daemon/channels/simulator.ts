@@ -5,7 +5,7 @@ import type { ActiveChannel } from '../http/routes.ts';
 import { isLoopback } from '../settings/loopback.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { describeThrown } from '../syntax/source-location.ts';
-import { type Refusal, unfit } from './modules/import-module.ts';
+import { isAbsentOr, isFunction, type Refusal, type Row, unfit, unfitting } from './modules/import-module.ts';
 
 const FUNCTIONS = ['devSettings', 'who', 'delivery', 'seenIn', 'startApi'] as const;
 const OPTIONAL = ['sign', 'shownOf', 'refusal'] as const;
@@ -32,30 +32,27 @@ function misfits({ settings }: ChannelPlugin, simulator: unknown): Refusal[] {
   if (typeof simulator !== 'object' || simulator === null)
     return [unfit('the result of `simulator`', 'an object', simulator)];
   const members = simulator as Record<string, unknown>;
-  const refusals = FUNCTIONS.filter((name) => typeof members[name] !== 'function').map((name) =>
-    unfit(`\`simulator.${name}\``, 'a function', members[name]),
-  );
   const { apiUrlSetting } = members;
-  if (!settings.some(({ name, kind }) => kind === 'url' && name === apiUrlSetting))
-    refusals.push(unfit('`simulator.apiUrlSetting`', 'a setting of the kind url', apiUrlSetting));
-  const optional = OPTIONAL.filter(
-    (name) => members[name] !== undefined && typeof members[name] !== 'function',
-  );
-  return [
-    ...refusals,
-    ...optional.map((name) => unfit(`\`simulator.${name}\``, 'a function, or absent', members[name])),
-  ];
+  const isUrl = settings.some(({ name, kind }) => kind === 'url' && name === apiUrlSetting);
+  return unfitting([
+    ...FUNCTIONS.map(
+      (name): Row => [isFunction(members[name]), `\`simulator.${name}\``, 'a function', members[name]],
+    ),
+    [isUrl, '`simulator.apiUrlSetting`', 'a setting of the kind url', apiUrlSetting],
+    ...OPTIONAL.map(
+      (name): Row => [
+        isAbsentOr(isFunction, members[name]),
+        `\`simulator.${name}\``,
+        'a function, or absent',
+        members[name],
+      ],
+    ),
+  ]);
 }
 
 function refuse({ name }: ChannelPlugin, refusals: readonly Refusal[]): ConfigurationError {
   return new ConfigurationError(
-    refusals.map(({ problem, right }) => ({
-      setting: `channel ${name}`,
-      value: null,
-      source: null,
-      problem,
-      right,
-    })),
+    refusals.map((refusal) => ({ setting: `channel ${name}`, value: null, source: null, ...refusal })),
   );
 }
 

@@ -1,26 +1,33 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { retryAfterSeconds } from '../../../src/channel/index.ts';
+import { expect, it } from 'vitest';
+import { fieldsOf, isRecent, isSameSecret, objectsOf } from '../../../src/channel/index.ts';
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5) });
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+const NOW = 1_700_000_000_900;
 
 it.each([
-  ['7', 7],
-  [' 0 ', 0],
-  ['Fri, 02 Jan 2026 03:04:35 GMT', 30],
-  ['Fri, 02 Jan 2026 03:04:04 GMT', 0],
-  ['soon', undefined],
-  ['', undefined],
-  ['-1e', undefined],
-  ['99999999999999999999', undefined],
-])('a Retry-After header of %j is read as %j', (words, seconds) => {
-  expect(retryAfterSeconds(new Headers({ 'Retry-After': words }))).toBe(seconds);
+  ['1700000000', true],
+  ['1699999700', true],
+  ['1700000300', true],
+  ['1699999699', false],
+  ['1700000301', false],
+  ['', false],
+  ['-1700000000', false],
+  ['1.7e9', false],
+  ['1700000000000', false],
+])('a signature of %s is recent: %s', (timestamp, expected) => {
+  expect(isRecent(timestamp, NOW)).toBe(expected);
 });
 
-it('a missing Retry-After header is read as undefined', () => {
-  expect(retryAfterSeconds(new Headers())).toBeUndefined();
+it('secrets are compared whatever their length', () => {
+  expect(isSameSecret('a secret', 'a secret')).toBe(true);
+  for (const other of ['', 'a secre', 'a secret ', 'A secret'])
+    expect(isSameSecret(other, 'a secret')).toBe(false);
+});
+
+it('a payload of any shape is read as objects', () => {
+  for (const value of [null, undefined, 1, 'text', [], true]) {
+    expect(fieldsOf(value)).toEqual({});
+    expect(objectsOf(value)).toEqual([]);
+  }
+  expect(fieldsOf({ a: 1 })).toEqual({ a: 1 });
+  expect(objectsOf([{ a: 1 }, null, 'text', [{ b: 1 }], { c: 1 }])).toEqual([{ a: 1 }, { c: 1 }]);
 });

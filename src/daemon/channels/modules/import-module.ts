@@ -170,6 +170,22 @@ export function unfit(member: string, expected: string, came: unknown): Refusal 
   return { problem: `${member} is ${inWords(came)}`, right: expected };
 }
 
+/** Whether a member fits, its name, what it should be, and what it is. */
+export type Row = readonly [fits: boolean, member: string, expected: string, came: unknown];
+
+/** The refusals of the members that do not fit, in order. */
+export function unfitting(rows: readonly Row[]): Refusal[] {
+  return rows.flatMap(([fits, ...row]) => (fits ? [] : [unfit(...row)]));
+}
+
+export function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}
+
+export function isAbsentOr(fits: (value: unknown) => boolean, value: unknown): boolean {
+  return value === undefined || fits(value);
+}
+
 /** A value from the code of a plugin, short enough to be shown. */
 export function inWords(value: unknown): string {
   if (value === undefined) return 'missing';
