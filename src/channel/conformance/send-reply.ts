@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { DeliveryFailure, JsonObject, OutgoingReply, ReplyConfirmation } from '../index.ts';
-import type { Bench, StandIn } from './bench.ts';
+import type { Bench, StandIn, StandInCall } from './bench.ts';
 import { leaks } from './faults.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import { RecordedDeliveryFailure } from './recording-scope.ts';
@@ -131,4 +131,20 @@ function shorten(): () => void {
     globalThis.setTimeout = usual;
     AbortSignal.timeout = timeout;
   };
+}
+
+/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
+export function quoting({ method, path, headers, body }: StandInCall): Promise<Response> {
+  const request = JSON.stringify({ method, path, headers, body });
+  return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));
+}
+
+/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
+export function hanging({ signal }: StandInCall): Promise<Response> {
+  return new Promise((_resolve, reject) => whenGivenUp(signal, reject));
+}
+
+export function whenGivenUp(signal: AbortSignal | undefined, give: (reason: unknown) => void): void {
+  if (signal) signal.addEventListener('abort', () => give(signal.reason), { once: true });
+  else setTimeout(() => give(new DOMException('The operation timed out.', 'TimeoutError')), 1);
 }

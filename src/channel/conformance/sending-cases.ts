@@ -8,13 +8,16 @@ import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
 import {
   attempt,
   type Failure,
+  hanging,
   isFailure,
   isSent,
   outcomeOf,
   PASSING,
+  quoting,
   replyOf,
   sending,
   status,
+  whenGivenUp,
   withShortTimeouts,
 } from './send-reply.ts';
 
@@ -278,17 +281,6 @@ const NETWORK_ERROR = new TypeError('fetch failed', {
   cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' }),
 });
 
-/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
-function quoting({ method, path, headers, body }: StandInCall): Promise<Response> {
-  const request = JSON.stringify({ method, path, headers, body });
-  return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));
-}
-
-/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
-function hanging({ signal }: StandInCall): Promise<Response> {
-  return new Promise((_resolve, reject) => whenGivenUp(signal, reject));
-}
-
 /** An answer with a body that does not end. */
 function stalling({ signal }: StandInCall): Response {
   const body = new ReadableStream({
@@ -298,11 +290,6 @@ function stalling({ signal }: StandInCall): Response {
     },
   });
   return new Response(body, { headers: { 'Content-Type': 'application/json' } });
-}
-
-function whenGivenUp(signal: AbortSignal | undefined, give: (reason: unknown) => void): void {
-  if (signal) signal.addEventListener('abort', () => give(signal.reason), { once: true });
-  else setTimeout(() => give(new DOMException('The operation timed out.', 'TimeoutError')), 1);
 }
 
 async function inTime<T>(work: Promise<T>): Promise<T> {
