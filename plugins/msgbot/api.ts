@@ -1,6 +1,10 @@
 import type { Api } from 'grammy';
-import { type ChannelHealth, type ChannelScope, retryAfterSeconds } from '../../src/channel/index.ts';
-import { PlatformFailure, unanswered } from './failures.ts';
+import {
+  type ChannelHealth,
+  type ChannelScope,
+  readAnswer,
+  retryAfterSeconds,
+} from '../../src/channel/index.ts';
 
 /** Maximum length of an answer, in characters. The platform's answers are much shorter. */
 const ANSWER_MAX = 1_000_000;
@@ -90,7 +94,7 @@ export class PlatformApi {
     if (headers) request.headers = headers;
     if (body) request.body = body;
     const response = await this.#scope.fetch(url, request);
-    const answer = answerIn(await textOf(response));
+    const answer = answerIn((await readAnswer(response, ANSWER_MAX)) ?? '');
     if (answer?.ok === true) return { json: async () => answer };
     // The body of the answer may also say how long to wait. It has priority over the header `Retry-After`.
     const seconds = retryAfterSeconds(response.headers);
@@ -133,17 +137,6 @@ interface Answer {
   json(): Promise<object>;
 }
 
-/** The text of an answer, read up to a maximum size. Empty if the answer is too long. */
-async function textOf({ body }: Response): Promise<string> {
-  let text = '';
-  const decoder = new TextDecoder();
-  for await (const chunk of body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > ANSWER_MAX) return '';
-  }
-  return text + decoder.decode();
-}
-
 /**
  * Reads an answer of the Bot API: an object with `ok: true`, or with an error code and a description. Returns null for
  * any other text.
@@ -158,4 +151,107 @@ function answerIn(text: string): BotAnswer | null {
     // The text is not JSON, for example the page of a proxy or an empty answer.
     return null;
   }
+}
+
+/** Kinds of errors of the platform. */
+export type Refusal =
+  /** Too many calls. */
+  | 'rate'
+  /** The platform or the network has failed. */
+  | 'outage'
+  /** The platform does not know the bot. */
+  | 'credentials'
+  /** The platform cannot read the markup. The plain text may work. */
+  | 'markup'
+  /** The group has a new chat id. */
+  | 'migrated'
+  /** The message to delete no longer exists. */
+  | 'gone'
+  /** The platform permanently refuses the call for this message, chat or person. */
+  | 'refused';
+
+/**
+ * The platform's errors by code and description (Bot API, "Making requests" and "ResponseParameters"). The descriptions
+ * are those of the platform's server. The first matching row is used. Any other error is `refused`, which is final: a
+ * 4xx from the platform is not retried.
+ */
+const REFUSALS: readonly { code: number | readonly [number, number]; words?: RegExp; is: Refusal }[] = [
+  { code: 429, is: 'rate' },
+  { code: 408, is: 'outage' },
+  // The platform never answers with these statuses. The answer comes from a proxy or gateway.
+  { code: [200, 399], is: 'outage' },
+  { code: [500, 599], is: 'outage' },
+  // The platform answers 404 to a malformed token, and 401 to a token that it does not know.
+  { code: 401, is: 'credentials' },
+  { code: 404, words: /^Not Found$/, is: 'credentials' },
+  { code: 400, words: /can't parse entities/i, is: 'markup' },
+  { code: 400, words: /message to delete not found/i, is: 'gone' },
+  // 403: the person blocked the bot, the group removed it, the account was deleted, or the person has never written to
+  // the bot.
+  { code: 403, is: 'refused' },
+  // 400: chat not found, message is too long, TOPIC_CLOSED, message thread not found, not enough rights, …
+  { code: 400, is: 'refused' },
+];
+
+/** `ResponseParameters` of the Bot API. */
+interface Parameters {
+  migrate_to_chat_id?: number;
+  retry_after?: number;
+}
+
+/** A failed call. Its message is for operators and contains no secrets. */
+export class PlatformFailure extends Error {
+  readonly refusal: Refusal;
+  readonly retry_after_seconds: number | undefined;
+  /** Set if the failure concerns the platform as a whole (`DeliveryFailure.platform`). */
+  readonly platform: 'unreachable' | 'credentials' | undefined;
+  /** The new chat id. */
+  readonly movedTo: number | undefined;
+
+  /**
+   * @param code code in the platform's answer; null if there was no answer
+   * @param words description in the answer
+   */
+  constructor(code: number | null, words: string, parameters: Parameters = {}) {
+    super(code === null ? words : `${words} (${code})`);
+    this.name = 'PlatformFailure';
+    const { migrate_to_chat_id, retry_after } = parameters;
+    this.movedTo = Number.isSafeInteger(migrate_to_chat_id) ? migrate_to_chat_id : undefined;
+    this.retry_after_seconds = typeof retry_after === 'number' && retry_after > 0 ? retry_after : undefined;
+    this.refusal = this.movedTo === undefined ? refusalOf(code, words) : 'migrated';
+    this.platform = platformOf(this.refusal, code);
+  }
+
+  /** Whether the same call would be refused again. */
+  get isFinal(): boolean {
+    return this.refusal !== 'rate' && this.refusal !== 'outage';
+  }
+}
+
+/**
+ * A call without an answer. The error is dropped, because it may contain the URL, and the URL contains the token.
+ * @param error error of `fetch`
+ */
+export function unanswered(error: unknown): PlatformFailure {
+  const { name, cause } = error instanceof Error ? error : new Error();
+  if (name === 'TimeoutError' || name === 'AbortError')
+    return new PlatformFailure(null, 'it did not answer in time');
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  const isPlain = typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code);
+  return new PlatformFailure(null, `it cannot be reached${isPlain ? ` (${code})` : ''}`);
+}
+
+function platformOf(refusal: Refusal, code: number | null): PlatformFailure['platform'] {
+  if (refusal === 'credentials') return 'credentials';
+  return refusal === 'outage' && code !== 408 ? 'unreachable' : undefined;
+}
+
+function refusalOf(code: number | null, words: string): Refusal {
+  if (code === null) return 'outage';
+  const row = REFUSALS.find(
+    ({ code: wanted, words: pattern }) =>
+      (typeof wanted === 'number' ? wanted === code : wanted[0] <= code && code <= wanted[1]) &&
+      (pattern === undefined || pattern.test(words)),
+  );
+  return row?.is ?? 'refused';
 }

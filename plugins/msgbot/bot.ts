@@ -1,7 +1,6 @@
 import type { ChannelHealth, ChannelScope } from '../../src/channel/index.ts';
-import type { BotName } from './address.ts';
-import type { PlatformApi } from './api.ts';
-import { PlatformFailure } from './failures.ts';
+import { type PlatformApi, PlatformFailure } from './api.ts';
+import type { BotName } from './parse.ts';
 
 /** How long to wait before asking the platform again, in ms. The wait doubles each time, and is never reset. */
 const FIRST_MS = 1000;

@@ -1,10 +1,10 @@
-import type { Channel, ChannelPlugin, ChannelScope, SecretValue } from '../../src/channel/index.ts';
+import type { ChannelScope, PushChannel, PushPlugin, PushScope } from '../../src/channel/index.ts';
+import { secretOf } from '../../src/channel/index.ts';
 import { loadLibrary, PlatformApi } from './api.ts';
 import { Bot, idOf } from './bot.ts';
-import { checkToken } from './check.ts';
 import { Receiver } from './receive.ts';
-import { checkRegistration, register, WEBHOOK_PATH } from './registration.ts';
 import { loadRenderer, Sender } from './send.ts';
+import { checkRegistration, checkToken, register, WEBHOOK_PATH } from './setup.ts';
 import { TEXTS } from './texts.ts';
 
 /** Minimum length of the secret, in characters. A shorter secret can be guessed. */
@@ -14,7 +14,7 @@ const SECRET_MIN = 16;
 const BODY_LIMIT = 4 * 1024 * 1024;
 
 /** Telegram bots. The platform posts updates to a webhook, and replies are sent with methods of the Bot API. */
-const msgbot: ChannelPlugin = {
+const msgbot: PushPlugin = {
   name: 'msgbot',
   apiVersion: 1,
   summary: 'People who write to a Telegram bot, in private chats and groups.',
@@ -45,8 +45,8 @@ const msgbot: ChannelPlugin = {
   ],
   detect: (settings) =>
     settings.MSGBOT_BOT_TOKEN !== undefined && settings.MSGBOT_WEBHOOK_SECRET !== undefined,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: 4096,
     markdown: 'platform',
     typing: true,
@@ -60,16 +60,16 @@ const msgbot: ChannelPlugin = {
   setup: {
     settings: ['MSGBOT_BOT_TOKEN', 'MSGBOT_WEBHOOK_SECRET'],
     run(address, scope) {
-      const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
+      const secret = secretOf(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
       return register(address, apiOf(scope), secret);
     },
   },
   create: (scope) => createMsgbot(scope),
 };
 
-function createMsgbot(scope: ChannelScope): Channel {
-  const token = secretOf(scope, 'MSGBOT_BOT_TOKEN');
-  const secret = secretOf(scope, 'MSGBOT_WEBHOOK_SECRET');
+function createMsgbot(scope: PushScope): PushChannel {
+  const token = secretOf(scope.settings, 'MSGBOT_BOT_TOKEN');
+  const secret = secretOf(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
   const api = apiOf(scope);
   const bot = new Bot(token, api, scope);
   const receiver = new Receiver(scope, bot, api, secret);
@@ -112,12 +112,11 @@ function createMsgbot(scope: ChannelScope): Channel {
 }
 
 function apiOf(scope: ChannelScope): PlatformApi {
-  return new PlatformApi(scope, secretOf(scope, 'MSGBOT_BOT_TOKEN'), String(scope.settings.MSGBOT_API_URL));
+  return new PlatformApi(
+    scope,
+    secretOf(scope.settings, 'MSGBOT_BOT_TOKEN'),
+    String(scope.settings.MSGBOT_API_URL),
+  );
 }
 
-/** The value of a required secret. An active channel has both secrets. */
-function secretOf({ settings }: ChannelScope, name: string): string {
-  return (settings[name] as SecretValue).reveal();
-}
-
-export default msgbot satisfies ChannelPlugin;
+export default msgbot satisfies PushPlugin;

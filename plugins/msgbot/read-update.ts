@@ -1,5 +1,3 @@
-import { objectOrNull } from './object-or-null.ts';
-
 /** Ids of messages, chats and users are integers of at most 52 bits (Bot API, "Chat"). */
 type Id = number;
 
@@ -214,4 +212,11 @@ function idOf(value: unknown): Id | null {
 
 function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+/** The value if it is an object with members; null if it is anything else. */
+export function objectOrNull(value: unknown): Readonly<Record<string, unknown>> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
 }

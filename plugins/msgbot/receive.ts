@@ -1,12 +1,23 @@
-import type { ChannelRequest, ChannelScope, JsonObject } from '../../src/channel/index.ts';
-import { answerCommand } from './answer-command.ts';
-import type { PlatformApi } from './api.ts';
+import type {
+  ChannelRequest,
+  ChannelScope,
+  ChannelText,
+  JsonObject,
+  PushScope,
+} from '../../src/channel/index.ts';
+import { isSameSecret } from '../../src/channel/index.ts';
+import { type PlatformApi, PlatformFailure } from './api.ts';
 import type { Bot } from './bot.ts';
-import { PlatformFailure } from './failures.ts';
-import { type NoWords, type Parsed, type ParsedCommand, type Place, parse } from './parse.ts';
-import { type Press, readPress } from './read-press.ts';
-import { TEXTS } from './texts.ts';
-import { isSigned, SECRET_HEADER } from './verify.ts';
+import {
+  type NoWords,
+  type Parsed,
+  type ParsedCommand,
+  type Place,
+  type Press,
+  parse,
+  readPress,
+} from './parse.ts';
+import { signedIn, TEXTS } from './texts.ts';
 
 /** How long an update that depends on the bot's name waits for that name, in ms. */
 const NAME_WAIT_MS = 2000;
@@ -24,13 +35,13 @@ const HINTS = {
  * the update again.
  */
 export class Receiver {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #bot: Bot;
   readonly #api: PlatformApi;
   readonly #secret: string;
   readonly #albumsWithWords = new Set<string>();
 
-  constructor(scope: ChannelScope, bot: Bot, api: PlatformApi, secret: string) {
+  constructor(scope: PushScope, bot: Bot, api: PlatformApi, secret: string) {
     this.#scope = scope;
     this.#api = api;
     this.#bot = bot;
@@ -138,4 +149,52 @@ export class Receiver {
     if (this.#albumsWithWords.size >= ALBUMS_MAX) this.#albumsWithWords.clear();
     this.#albumsWithWords.add(album);
   }
+}
+
+export interface CommandAnswer {
+  text: string;
+  /** Whether to delete the message, because it contains a token. */
+  hidesMessage: boolean;
+}
+
+/**
+ * Runs a command of the channel and returns the answer. A repeated delivery changes nothing and gets the same answer.
+ * The outcome of linking is shown only in private chats.
+ * @throws `unavailable` if the store is unreachable
+ */
+export async function answerCommand(
+  { command, inPrivate, forwarded, user_id, place: { message_id, locale } }: ParsedCommand,
+  scope: Pick<ChannelScope, 'links' | 'say'>,
+): Promise<CommandAnswer> {
+  const { links } = scope;
+  const say = (text: ChannelText) => scope.say(text, {}, locale);
+  if (command.name !== 'service_auth')
+    return { text: say(inPrivate ? TEXTS.greeting : TEXTS.greeting_in_group), hidesMessage: false };
+  const { argument } = command;
+  const isOff = argument.toLowerCase() === 'off';
+  const hidesMessage = argument !== '' && !isOff;
+  if (!inPrivate) return { text: say(TEXTS.not_in_groups), hidesMessage };
+  if (argument === '') return { text: say(TEXTS.token_missing), hidesMessage };
+  // A person who forwards another person's message does not ask to sign in.
+  if (forwarded) return { text: say(TEXTS.forwarded), hidesMessage };
+  if (isOff) {
+    const removed = await links.unlink(user_id, { message_id });
+    return { text: say(removed ? TEXTS.signed_out : TEXTS.was_not_signed_in), hidesMessage };
+  }
+  const answer = await links.link(user_id, argument, { message_id });
+  const text = answer.linked
+    ? signedIn(scope, answer.email, answer.expires_at, answer.locale ?? locale)
+    : scope.say(TEXTS.not_signed_in, { reason: answer.reason }, locale);
+  return { text, hidesMessage };
+}
+
+/** Header in which the platform sends the secret of `setWebhook` with each update. */
+const SECRET_HEADER = 'x-telegram-bot-api-secret-token';
+
+/**
+ * Whether a webhook comes from the platform. The platform does not sign updates: it sends the secret. Hashes of equal
+ * length are compared in constant time, so that the duration reveals neither the content nor the length of the secret.
+ */
+export function isSigned(header: string | undefined, secret: string): boolean {
+  return header !== undefined && isSameSecret(header, secret);
 }

@@ -1,4 +1,5 @@
-import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
+import type { OutgoingReply } from '../../src/channel/index.ts';
+import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 
 /**
  * Telegram's HTML (https://core.telegram.org/bots/api#html-style). A message has at most 4,096 UTF-16 units, not
@@ -31,4 +32,31 @@ const HTML: Dialect = {
 /** Renders a reply as texts for `sendMessage` with `parse_mode` `HTML`. */
 export function render(markdown: string): Promise<readonly string[]> {
   return renderMarkdownInPieces(markdown, HTML);
+}
+
+/** One message of a reply. */
+export interface Part {
+  text: string;
+  reply_markup?: { inline_keyboard: { text: string; callback_data: string }[][] };
+}
+
+/**
+ * Splits a reply into messages. A question has two buttons. If it does not fit into one message, it has no buttons, and
+ * people answer with words.
+ */
+export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
+  const { texts, question } = await renderReply(reply, HTML);
+  const parts: Part[] = texts.map((text) => ({ text }));
+  if (question === null) return parts;
+  const buttons = question.buttons.map(({ label, press }) => ({ text: label, callback_data: press }));
+  return [...parts, { text: question.text, reply_markup: { inline_keyboard: [buttons] } }];
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
+
+/** Converts the platform's HTML to plain text, in case the platform cannot read the markup. */
+export function plainText(html: string): string {
+  return html
+    .replace(/<[^<>]*>/g, '')
+    .replace(/&(lt|gt|amp|quot);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }

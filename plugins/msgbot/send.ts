@@ -1,9 +1,7 @@
 import type { Api } from 'grammy';
-import type { ChannelScope, ChannelText, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
-import type { PlatformApi } from './api.ts';
-import { PlatformFailure } from './failures.ts';
-import { plainText } from './plain-text.ts';
-import type { Part } from './question.ts';
+import type { ChannelText, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
+import { type PlatformApi, PlatformFailure } from './api.ts';
+import { type Part, plainText } from './render.ts';
 import { TEXTS } from './texts.ts';
 
 /**
@@ -30,22 +28,22 @@ interface Target {
   locale: string | null;
 }
 
-let renderer: Promise<typeof import('./question.ts')> | undefined;
+let renderer: Promise<typeof import('./render.ts')> | undefined;
 
 /** Loads what renders a reply, which only a daemon with this channel needs. */
-export function loadRenderer(): Promise<typeof import('./question.ts')> {
-  renderer ??= import('./question.ts');
+export function loadRenderer(): Promise<typeof import('./render.ts')> {
+  renderer ??= import('./render.ts');
   return renderer;
 }
 
 /** Sends replies and notices. */
 export class Sender {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #api: PlatformApi;
   readonly #moved = new Map<number, number>();
   readonly #undeleted = new Set<string>();
 
-  constructor(scope: ChannelScope, api: PlatformApi) {
+  constructor(scope: PushScope, api: PlatformApi) {
     this.#scope = scope;
     this.#api = api;
   }
@@ -94,7 +92,8 @@ export class Sender {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
     const { partsOf } = await loadRenderer();
-    return partsOf(trouble === null ? text : `${text}\n\n${trouble}`, confirmation);
+    const whole = trouble === null ? text : `${text}\n\n${trouble}`;
+    return partsOf(confirmation ? { text: whole, confirmation } : { text: whole });
   }
 
   /**
@@ -165,10 +164,10 @@ export class Sender {
     }
   }
 
-  #deliveryFailed({ message, isFinal, retryAfterSeconds, platform }: PlatformFailure): Error {
+  #deliveryFailed({ message, isFinal, retry_after_seconds, platform }: PlatformFailure): Error {
     return this.#scope.deliveryFailed(message, {
       final: isFinal,
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
       ...(platform === undefined ? {} : { platform }),
     });
   }

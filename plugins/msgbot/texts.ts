@@ -1,94 +1,74 @@
-import type { ChannelScope, ChannelText } from '../../src/channel/index.ts';
+import type { ChannelScope } from '../../src/channel/index.ts';
+import { channelTexts, minuteOf } from '../../src/channel/index.ts';
 
 /** Texts that people read and that the agent did not write. They are Markdown, like replies. */
-export const TEXTS = {
-  greeting: text(
-    'greeting',
+export const TEXTS = channelTexts('msgbot', {
+  greeting: [
     'The answer to `/start` and `/help` in a private chat.',
     [
       'Hello! Write to me, and I will answer.',
       '',
       'To sign in, send `/service_auth` and the token that the website gives you: `/service_auth TOKEN`. I will then delete your message, because the token is a secret. `/service_auth off` signs you out.',
     ].join('\n'),
-  ),
-  greeting_in_group: text(
-    'greeting_in_group',
+  ],
+  greeting_in_group: [
     'The answer to `/start` and `/help` in a group.',
     'Hello! Mention me or reply to one of my messages, and I will answer. To sign in, write to me in a private chat.',
-  ),
-  text_only: text(
-    'text_only',
+  ],
+  text_only: [
     'The answer to a message without text.',
     'Sorry, I can only read text. Please describe it in words.',
-  ),
-  nothing_said: text(
-    'nothing_said',
+  ],
+  nothing_said: [
     'The answer to a mention without a question.',
     'You mentioned me without a question. Please write the question in the same message.',
-  ),
-  too_long: text(
-    'too_long',
+  ],
+  too_long: [
     'The answer to a message that is too long.',
     'Sorry, this message is too long. Please send several shorter ones.',
-  ),
-  token_missing: text(
-    'token_missing',
+  ],
+  token_missing: [
     'The answer to a sign-in without a token. It begins with ❌ and names the reason.',
     '❌ Not signed in: JWT Malformed, because there is no token. Send the command with the token that the website gives you: `/service_auth TOKEN`. `/service_auth off` signs you out.',
-  ),
+  ],
   // The text reveals nothing about the token, not even whether it is valid, because a whole group reads the answer.
-  not_in_groups: text(
-    'not_in_groups',
+  not_in_groups: [
     'The answer to a sign-in in a group, where everybody can read it.',
     'This command works only in a private chat with me.',
-  ),
-  delete_it_yourself: text(
-    'delete_it_yourself',
+  ],
+  delete_it_yourself: [
     'The end of an answer if the bot may not delete the message with the token.',
     'Please delete your message yourself: I am not allowed to delete it.',
-  ),
+  ],
   // Used if the deletion failed for another reason.
-  could_not_delete: text(
-    'could_not_delete',
+  could_not_delete: [
     'The end of an answer if the message with the token could not be deleted.',
     'Please delete your message yourself: I could not delete it.',
-  ),
-  signed_out: text('signed_out', 'Confirms that a person signed out.', '✅ You are signed out here.'),
-  was_not_signed_in: text(
-    'was_not_signed_in',
+  ],
+  signed_out: ['Confirms that a person signed out.', '✅ You are signed out here.'],
+  was_not_signed_in: [
     'The answer to a sign-out of a person who was not signed in.',
     'You were not signed in here.',
-  ),
-  forwarded: text(
-    'forwarded',
+  ],
+  forwarded: [
     'The answer to a sign-in that somebody forwarded.',
     '❌ Not signed in: you forwarded another person’s message. Please send the command yourself.',
-  ),
-  signed_in: text(
-    'signed_in',
+  ],
+  signed_in: [
     'Confirms that a person signed in. {email} is shown as code; {time} is in UTC.',
     '✅ You are signed in here as {email}, until {time} (UTC).',
-  ),
-  not_signed_in: text(
-    'not_signed_in',
+  ],
+  not_signed_in: [
     'The answer to a sign-in that failed. {reason} is one of the reasons in agentd-identity(7).',
     '❌ Not signed in: {reason}. Please get a new token from the website.',
-  ),
-} as const;
+  ],
+});
 
 type Say = Pick<ChannelScope, 'say'>;
 
 /** @param expires_at ms since the epoch */
 export function signedIn(scope: Say, email: string, expires_at: number, locale: string | null): string {
-  return scope.say(TEXTS.signed_in, { email: asCode(email), time: inWords(expires_at) }, locale);
-}
-
-function text(name: string, sentence: string, english: string): ChannelText {
-  return { name: `msgbot_${name}`, sentence, default: english };
-}
-
-function inWords(at: number): string {
-  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+  return scope.say(TEXTS.signed_in, { email: asCode(email), time: minuteOf(expires_at) }, locale);
 }
 
 /** Formats a text as code. Backticks and control characters are removed. */

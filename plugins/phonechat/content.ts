@@ -1,6 +1,33 @@
-import { type ChannelText, type ConfirmationAnswer, readPressPayload } from '../../src/channel/index.ts';
-import { type Fields, fieldsOf, stringOf, wordsOf } from './json.ts';
-import { KINDS } from './texts.ts';
+import {
+  type ChannelText,
+  type ConfirmationAnswer,
+  channelTexts,
+  type Fields,
+  fieldsOf,
+  objectsOf,
+  readPressPayload,
+} from '../../src/channel/index.ts';
+
+/** A value of another type counts as missing. */
+export function stringOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** An id, or a string of digits such as a phone number. Some gateways send these as JSON numbers. */
+export function idOf(value: unknown): string | undefined {
+  return Number.isSafeInteger(value) ? String(value) : stringOf(value);
+}
+
+/** An error code as a number; NaN for any other value. */
+export function codeOf(value: unknown): number {
+  return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
+}
+
+/** A text, trimmed and well-formed; undefined if it is empty. */
+export function wordsOf(value: unknown): string | undefined {
+  const words = stringOf(value)?.toWellFormed().trim();
+  return words === '' ? undefined : words;
+}
 
 /** The content of a message, as an agent can use it. An agent reads only text. */
 export type Content =
@@ -86,4 +113,79 @@ function textOr(value: unknown, otherwise: Content): Content {
 function other(type: string, caption?: string): Content {
   const what = Object.hasOwn(KINDS, type) ? KINDS[type as keyof typeof KINDS] : KINDS.other;
   return { kind: 'other', what, ...(caption === undefined ? {} : { caption }) };
+}
+
+/** The status of a message that was sent (Cloud API, "Status messages webhook reference"). */
+export interface Status {
+  status: StatusWord;
+  message_id: string | undefined;
+  /** Why the message failed, if it did. */
+  error?: { code: number; title: string };
+}
+
+const WORDS = ['sent', 'delivered', 'read', 'played', 'failed', 'other'] as const;
+type StatusWord = (typeof WORDS)[number];
+
+type StatusCounts = Partial<Record<StatusWord, number>>;
+
+export function readStatuses(value: unknown): Status[] {
+  return objectsOf(value).map(({ status, id, errors }) => {
+    const word = WORDS.find((known) => known === status) ?? 'other';
+    const [error] = objectsOf(errors);
+    return {
+      status: word,
+      message_id: stringOf(id)?.slice(0, 500).toWellFormed(),
+      ...(word === 'failed' && error ? { error: errorOf(error) } : {}),
+    };
+  });
+}
+
+/** Counts the statuses of each kind. */
+export function countStatuses(statuses: readonly Status[]): StatusCounts {
+  const counts: StatusCounts = {};
+  for (const { status } of statuses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+function errorOf({ code, title, message }: Fields): { code: number; title: string } {
+  const words = stringOf(title) ?? stringOf(message) ?? '';
+  return { code: codeOf(code), title: words.slice(0, 200).toWellFormed() };
+}
+
+/** Texts that people read and that the agent did not write. */
+export const TEXTS = channelTexts('phonechat', {
+  text_only: [
+    'The answer to content without text. {what} is one of the texts `phonechat_kind_…`.',
+    'I can only read text, not {what}. Please describe it in words.',
+  ],
+  caption_only: [
+    'The answer to content of which only the caption is read. {what} is one of the texts `phonechat_kind_…`.',
+    'I can only read the text of your message, not {what}.',
+  ],
+  too_long: [
+    'The answer to a message that is too long.',
+    'Your message is too long: I can read up to {max} characters. Please send it in parts.',
+  ],
+});
+
+/** Names of content types that people read (Cloud API, "messages webhook reference"). */
+export const KINDS = {
+  image: kind('image', 'pictures'),
+  video: kind('video', 'videos'),
+  audio: kind('audio', 'voice messages or audio'),
+  document: kind('document', 'documents'),
+  sticker: kind('sticker', 'stickers'),
+  location: kind('location', 'locations'),
+  contacts: kind('contacts', 'contacts'),
+  order: kind('order', 'orders'),
+  interactive: kind('interactive', 'forms'),
+  other: kind('other', 'this kind of message', 'any other type'),
+} as const;
+
+function kind(name: string, english: string, type = `type ${name}`): ChannelText {
+  return {
+    name: `phonechat_kind_${name}`,
+    sentence: `The value of {what} for content of ${type}.`,
+    default: english,
+  };
 }

@@ -1,16 +1,12 @@
-import type { Channel, ChannelPlugin, ChannelScope, SettingRecord } from '../../src/channel/index.ts';
-import { checkNumbers } from './check.ts';
-import { isConfigured, readSettings } from './configured.ts';
-import { Graph } from './graph.ts';
+import type { PushChannel, PushPlugin, PushScope, SettingRecord } from '../../src/channel/index.ts';
+import { Graph, isConfigured, readSettings, TEXT_LIMIT } from './api.ts';
+import { KINDS, TEXTS } from './content.ts';
 import { linkRoutes } from './link-routes.ts';
+import { isBusinessScopedId } from './parse.ts';
 import { idsOf, loadNumberingPlans } from './phone-number.ts';
-import { TEXT_LIMIT } from './platform.ts';
-import { checkRegistration, register } from './registration.ts';
-import { loadRenderer, Sender } from './send.ts';
-import { KINDS, TEXTS } from './texts.ts';
-import { ReadMarks } from './typing.ts';
+import { loadRenderer, ReadMarks, Sender } from './send.ts';
+import { checkNumbers, checkRegistration, register } from './setup.ts';
 import { webhookRoutes } from './webhook-routes.ts';
-import { isBusinessScopedId } from './who.ts';
 
 const settings: readonly SettingRecord[] = [
   {
@@ -61,14 +57,14 @@ const settings: readonly SettingRecord[] = [
 ];
 
 /** WhatsApp, through Meta's Cloud API: people write to a business number. */
-const phonechat: ChannelPlugin = {
+const phonechat: PushPlugin = {
   name: 'phonechat',
   apiVersion: 1,
   summary: 'People who write to a WhatsApp business number.',
   settings,
   detect: isConfigured,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: true,
@@ -92,7 +88,7 @@ const phonechat: ChannelPlugin = {
   create: (scope) => createPhonechat(scope),
 };
 
-function createPhonechat(scope: ChannelScope): Channel {
+function createPhonechat(scope: PushScope): PushChannel {
   const configured = readSettings(scope.settings);
   const graph = new Graph(scope, configured);
   const sender = new Sender(scope, graph);
@@ -111,4 +107,4 @@ function createPhonechat(scope: ChannelScope): Channel {
   };
 }
 
-export default phonechat satisfies ChannelPlugin;
+export default phonechat satisfies PushPlugin;

@@ -1,5 +1,5 @@
 import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
-import { stringOf } from './json.ts';
+import { stringOf } from './content.ts';
 import { idsOf, mayNameNumber, namesNumber } from './phone-number.ts';
 
 const PATH = '/phonechat/link';

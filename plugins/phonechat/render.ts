@@ -1,4 +1,5 @@
-import { type Dialect, renderMarkdownInPieces } from '../../src/channel/markdown.ts';
+import type { JsonObject, OutgoingReply } from '../../src/channel/index.ts';
+import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 
 /**
  * WhatsApp's formatting (https://faq.whatsapp.com/539178204879377). It has no escapes and no links, so addresses are
@@ -25,4 +26,25 @@ const WHATSAPP: Dialect = {
 /** Renders a reply as bodies of text messages. */
 export function render(markdown: string): Promise<readonly string[]> {
   return renderMarkdownInPieces(markdown, WHATSAPP);
+}
+
+/**
+ * Maximum length of the body of a message with buttons (Cloud API, "Interactive reply buttons messages"). The body of a
+ * text message may be longer.
+ */
+const BODY_MAX = 1024;
+
+/**
+ * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
+ */
+export async function messagesOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<JsonObject[]> {
+  const { texts, question } = await renderReply(reply, WHATSAPP, BODY_MAX);
+  const messages = texts.map((body): JsonObject => ({ type: 'text', text: { preview_url: false, body } }));
+  if (question === null) return messages;
+  const buttons = question.buttons.map(({ label, press }) => ({
+    type: 'reply',
+    reply: { id: press, title: label },
+  }));
+  const interactive = { type: 'button', body: { text: question.text }, action: { buttons } };
+  return [...messages, { type: 'interactive', interactive }];
 }

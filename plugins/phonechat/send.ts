@@ -1,23 +1,23 @@
-import type { ChannelScope, JsonObject, OutgoingReply } from '../../src/channel/index.ts';
-import type { Graph } from './graph.ts';
+import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
+import type { Graph } from './api.ts';
 
 /** Timeout for all parts of one reply, in ms. The daemon waits longer, so two attempts never overlap. */
 const REPLY_MS = 50_000;
 
-let renderer: Promise<typeof import('./question.ts')> | undefined;
+let renderer: Promise<typeof import('./render.ts')> | undefined;
 
 /** Loads what renders a reply, which only a daemon with this channel needs. */
-export function loadRenderer(): Promise<typeof import('./question.ts')> {
-  renderer ??= import('./question.ts');
+export function loadRenderer(): Promise<typeof import('./render.ts')> {
+  renderer ??= import('./render.ts');
   return renderer;
 }
 
 /** Sends replies, each as one or more messages. */
 export class Sender {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #graph: Graph;
 
-  constructor(scope: ChannelScope, graph: Graph) {
+  constructor(scope: PushScope, graph: Graph) {
     this.#scope = scope;
     this.#graph = graph;
   }
@@ -29,16 +29,12 @@ export class Sender {
     await this.#scope.sendParts(
       id,
       // The platform has no buttons in groups.
-      async () => (await loadRenderer()).messagesOf(text, isGroup ? undefined : confirmation),
+      async () =>
+        (await loadRenderer()).messagesOf(confirmation && !isGroup ? { text, confirmation } : { text }),
       async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
         if (failure === null) return;
-        const { reason, final, retryAfterSeconds, platform } = failure;
-        throw this.#scope.deliveryFailed(reason, {
-          final,
-          ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-          ...(platform === undefined ? {} : { platform }),
-        });
+        throw this.#scope.deliveryFailed(failure.reason, failure);
       },
     );
   }
@@ -50,4 +46,44 @@ function addressOf({ number_id, to, recipient, group }: JsonObject): JsonObject 
   if (typeof group === 'string') return { ...from, recipient_type: 'group', to: group };
   const person = typeof recipient === 'string' ? { recipient } : { to: String(to) };
   return { ...from, recipient_type: 'individual', ...person };
+}
+
+/** Minimum time between two calls that show the indicator, in ms. The platform hides it after 25 s. */
+const SHOWN_MS = 20_000;
+/** Maximum number of messages for which the last call is remembered. The oldest are forgotten first. */
+const SHOWN_MAX = 1000;
+
+/**
+ * Marks a message as read and shows that an answer is being written, with one call (Cloud API, "Typing indicators").
+ * Groups have no indicator, so a message in a group is only marked as read, once.
+ */
+export class ReadMarks {
+  readonly #scope: ChannelScope;
+  readonly #graph: Graph;
+  /** When the indicator was last shown for a message, in ms since the epoch. */
+  readonly #shown = new Map<string, number>();
+
+  constructor(scope: ChannelScope, graph: Graph) {
+    this.#scope = scope;
+    this.#graph = graph;
+  }
+
+  async show({ number_id, message_id, group }: JsonObject): Promise<void> {
+    if (typeof number_id !== 'string' || typeof message_id !== 'string') return;
+    const last = this.#shown.get(message_id);
+    const now = this.#scope.now();
+    const isGroup = typeof group === 'string';
+    if (last !== undefined && (isGroup || now - last < SHOWN_MS)) return;
+    this.#note(message_id, now);
+    const sign = isGroup ? {} : { typing_indicator: { type: 'text' } };
+    const failure = await this.#graph.post(number_id, { status: 'read', message_id, ...sign });
+    if (failure !== null) throw new Error(failure.reason);
+  }
+
+  #note(message_id: string, now: number): void {
+    this.#shown.delete(message_id);
+    this.#shown.set(message_id, now);
+    const [oldest] = this.#shown.keys();
+    if (this.#shown.size > SHOWN_MAX && oldest !== undefined) this.#shown.delete(oldest);
+  }
 }

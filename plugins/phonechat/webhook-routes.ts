@@ -1,17 +1,17 @@
-import { createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import {
   type ChannelRequest,
   type ChannelResponse,
-  type ChannelScope,
   type IncomingMessage,
+  isSameSecret,
+  type PushScope,
   type Route,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import type { Configured } from './configured.ts';
+import type { Configured } from './api.ts';
+import { WEBHOOK_PATH } from './api.ts';
+import { countStatuses } from './content.ts';
 import { type Parsed, parse } from './parse.ts';
-import { WEBHOOK_PATH } from './platform.ts';
-import { countStatuses } from './statuses.ts';
-import { isSameSecret, isSigned } from './verify.ts';
 
 /** Maximum length of a challenge, in characters. The platform's challenges have ten digits. */
 const CHALLENGE_MAX = 256;
@@ -28,7 +28,7 @@ const TOLD_MAX = 1000;
  * The routes for the two requests of the platform: the challenge when the webhook is registered, and the webhook
  * itself.
  */
-export function webhookRoutes(scope: ChannelScope, configured: Configured): readonly Route[] {
+export function webhookRoutes(scope: PushScope, configured: Configured): readonly Route[] {
   const webhook = new Webhook(scope, configured);
   return [
     { method: 'GET', path: WEBHOOK_PATH, handle: (request) => answerChallenge(request, scope, configured) },
@@ -45,7 +45,7 @@ export function webhookRoutes(scope: ChannelScope, configured: Configured): read
 /** Answers the challenge (Meta, "Webhooks: verification requests"). */
 function answerChallenge(
   { query }: ChannelRequest,
-  scope: ChannelScope,
+  scope: PushScope,
   { verify_token }: Configured,
 ): ChannelResponse {
   const challenge = query.get('hub.challenge') ?? '';
@@ -61,13 +61,13 @@ function answerChallenge(
 
 /** Verifies, parses and stores a webhook, and only then answers 200. */
 class Webhook {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   readonly #configured: Configured;
   readonly #app_secret: KeyObject;
   readonly #told = new Set<string>();
   #toldOfSignature = Number.NEGATIVE_INFINITY;
 
-  constructor(scope: ChannelScope, configured: Configured) {
+  constructor(scope: PushScope, configured: Configured) {
     this.#scope = scope;
     this.#configured = configured;
     this.#app_secret = createSecretKey(Buffer.from(configured.app_secret));
@@ -148,4 +148,22 @@ class Webhook {
       'messages for a business number that is not in PHONECHAT_PHONE_NUMBER_ID are ignored',
     );
   }
+}
+
+/**
+ * Whether the platform signed these bytes. `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the raw body with
+ * the app secret, in hexadecimal (Meta, "Webhooks: validating payloads"). The comparison takes constant time.
+ * @param app_secret pass a `KeyObject` so that the secret is imported only once
+ */
+export function isSigned(
+  body: Uint8Array,
+  header: string | undefined,
+  app_secret: string | KeyObject,
+): boolean {
+  return isSameSecret((header ?? '').toLowerCase(), signatureOf(body, app_secret));
+}
+
+/** The signature header for a body. Simulators use it. */
+export function signatureOf(body: string | Uint8Array, app_secret: string | KeyObject): string {
+  return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
 }

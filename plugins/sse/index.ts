@@ -1,13 +1,15 @@
 import type {
-  Channel,
-  ChannelPlugin,
   ChannelRequest,
   ChannelScope,
+  OpenStream,
+  ResponseStream,
+  StreamEvent,
+  StreamPlugin,
+  StreamScope,
   StreamTokens,
   TokenSource,
+  WebChannel,
 } from '../../src/channel/index.ts';
-import { cookieFor, tokensInCookie } from './cookie.ts';
-import { STREAM_HEADERS, writeEvents } from './event-stream.ts';
 
 /** Token sources of the start request, in the order of their priority (agentd-sse(7)). */
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body'];
@@ -19,7 +21,7 @@ const STREAM_PATH = '/sse/stream/:stream_id';
  * Web clients that read the reply while it is written: a POST request sends the message, and an event stream returns
  * the answer.
  */
-const sse: ChannelPlugin = {
+const sse: StreamPlugin = {
   name: 'sse',
   apiVersion: 1,
   summary: 'Visitors of a website; the reply arrives as server-sent events while it is written.',
@@ -56,8 +58,8 @@ const sse: ChannelPlugin = {
     },
   ],
   detect: (settings) => settings.SSE_ENABLED === true,
+  delivery: 'stream',
   capabilities: {
-    delivery: 'stream',
     namespace: 'web',
 
     textLimit: null,
@@ -68,9 +70,9 @@ const sse: ChannelPlugin = {
   eventStream: { start: START_PATH, stream: STREAM_PATH },
 };
 
-function createSse(scope: ChannelScope): Channel {
+function createSse(scope: StreamScope): WebChannel {
   const ttl_ms = Number(scope.settings.SSE_STREAM_TTL_SECONDS) * 1000;
-  const maxReadersPerClient = Number(scope.settings.SSE_MAX_READERS_PER_CLIENT);
+  const max_readers_per_client = Number(scope.settings.SSE_MAX_READERS_PER_CLIENT);
   const required = scope.settings.SSE_REQUIRE_TOKEN === true;
   return {
     routes: [
@@ -102,7 +104,7 @@ function createSse(scope: ChannelScope): Channel {
           const stream = await scope.streams.open(streamIdOf(request), request, {
             tokens: tokensOf(request, required),
             after: lastEventIdOf(request),
-            maxReadersPerClient,
+            max_readers_per_client,
           });
           // Any status other than 200 stops an EventSource. 204 says that there are no more events.
           if (stream === null) return { status: 204 };
@@ -151,4 +153,115 @@ function lastEventIdOf(request: ChannelRequest): number {
   return /^\d{1,15}$/.test(given) ? Number(given) : 0;
 }
 
-export default sse satisfies ChannelPlugin;
+export default sse;
+
+const NAME = 'jwt_token';
+
+/** Written by hand and not by a library, because the exact text is specified (agentd-sse(7)). */
+const ATTRIBUTES = 'Path=/; HttpOnly; Secure; SameSite=Lax';
+const MAX_AGE = 3600;
+
+/** Size of a cookie's name and value that every browser must support, in bytes (RFC 6265 §6.1). */
+const COOKIE_MAX = 4096;
+
+/**
+ * Returns the `Set-Cookie` header for the token of a message, valid or not. The header clears the cookie if the token
+ * cannot be written into a cookie, or if the client says "signed out" (null), so that an earlier person's token does
+ * not remain. Returns null if there was no token: the cookie does not change.
+ */
+export function cookieFor(token: string | null | undefined): string | null {
+  if (token === undefined) return null;
+  const pair = `${NAME}=${token}`;
+  if (token === null || !/^[A-Za-z0-9_.-]+$/.test(token) || pair.length > COOKIE_MAX) {
+    return `${NAME}=; Max-Age=0; ${ATTRIBUTES}`;
+  }
+  return `${pair}; Max-Age=${MAX_AGE}; ${ATTRIBUTES}`;
+}
+
+/**
+ * The value of each cookie `jwt_token` in a `Cookie` header. There may be several: a page on a sibling host can set a
+ * cookie with the same name (RFC 6265 §8.6).
+ */
+export function tokensInCookie(header: string | undefined): readonly string[] {
+  const pairs = (header?.split(';') ?? []).map((part) => part.split('='));
+  return pairs.filter(([name]) => name?.trim() === NAME).map(([, ...value]) => value.join('=').trim());
+}
+
+/** Caches and buffering proxies must not delay the events. */
+const STREAM_HEADERS = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+} as const;
+
+/** A client waits one second before it reconnects. By then, a daemon that is stopping has exited. */
+const RETRY = Buffer.from('retry: 1000\n\n');
+/** Interval between comments, in ms. They keep proxies from closing a connection that seems idle. */
+const COMMENT_INTERVAL_MS = 10_000;
+const COMMENT = Buffer.from(': still here\n\n');
+/**
+ * Time after which a reader that accepts no data is disconnected, in ms. After it reconnects, it continues where it
+ * stopped.
+ */
+const SLOW_READER_MS = 30_000;
+
+const frames = new WeakMap<readonly StreamEvent[], Buffer>();
+
+/** Encodes events. All readers that get the same list share the result. */
+export function framesOf(events: readonly StreamEvent[]): Buffer {
+  let joined = frames.get(events);
+  if (!joined) {
+    joined = Buffer.from(events.map(frameOf).join(''));
+    frames.set(events, joined);
+  }
+  return joined;
+}
+
+/** Encodes one event. Its data is one line, because JSON contains no line breaks. */
+function frameOf({ id, event, data }: StreamEvent): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
+}
+
+/**
+ * Writes a stream to one reader until the stream ends, the reader disconnects or the daemon stops. Nothing is buffered
+ * beyond the reader's socket.
+ * @throws `unavailable` if the reader accepts no data for too long; the connection is then closed
+ */
+export async function writeEvents(
+  stream: OpenStream,
+  out: ResponseStream,
+  scope: Pick<ChannelScope, 'problem'>,
+): Promise<void> {
+  let hasRoom = out.write(RETRY);
+  const timer = setInterval(() => {
+    if (hasRoom) hasRoom = out.write(COMMENT);
+  }, COMMENT_INTERVAL_MS);
+  try {
+    await stream.follow({
+      take: (events) => {
+        hasRoom = out.write(framesOf(events)) && hasRoom;
+        return hasRoom;
+      },
+      room: async () => {
+        await room(out, scope);
+        hasRoom = true;
+      },
+      signal: out.signal,
+    });
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+async function room(out: ResponseStream, scope: Pick<ChannelScope, 'problem'>): Promise<void> {
+  const tooLate = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => tooLate.reject(scope.problem('unavailable', 'The reader is too slow.')),
+    SLOW_READER_MS,
+  );
+  try {
+    await Promise.race([out.drained(), tooLate.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

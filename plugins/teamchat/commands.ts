@@ -1,5 +1,6 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
-import { escapeText } from './escape-text.ts';
+import { minuteOf } from '../../src/channel/index.ts';
+import { escapeText } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
 /**
@@ -59,8 +60,7 @@ function confirmation(
   { email, expires_at, locale }: Extract<LinkAnswer, { linked: true }>,
   scope: ChannelScope,
 ): string {
-  const time = new Date(expires_at).toISOString().slice(0, 16).replace('T', ' ');
-  return scope.say(TEXTS.signed_in, { email: escapeText(email), time }, locale);
+  return scope.say(TEXTS.signed_in, { email: escapeText(email), time: minuteOf(expires_at) }, locale);
 }
 
 /**

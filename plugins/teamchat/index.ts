@@ -1,25 +1,18 @@
 import { createSecretKey } from 'node:crypto';
 import {
-  type Channel,
-  type ChannelPlugin,
   type ChannelRequest,
   type ChannelResponse,
-  type ChannelScope,
+  type PushChannel,
+  type PushPlugin,
+  type PushScope,
+  secretOf,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { checkToken } from './check.ts';
-import { createCall, loadLibrary } from './client.ts';
+import { createCall, Health, loadLibrary, refusalOf, SETTINGS } from './api.ts';
 import { answerCommand } from './commands.ts';
-import { Health } from './health.ts';
-import { PATHS } from './manifest.ts';
-import { parse } from './parse.ts';
-import { isId } from './payload.ts';
-import { type Press, readPress } from './read-press.ts';
-import { refusalOf } from './refusal.ts';
-import { checkScopes, printManifest } from './registration.ts';
-import { createSend, loadRenderer } from './send.ts';
-import { SETTINGS, secret } from './settings.ts';
-import { StatusLine } from './status.ts';
+import { isId, type Press, parse, readPress } from './parse.ts';
+import { createSend, loadRenderer, StatusLine } from './send.ts';
+import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
 
@@ -33,15 +26,15 @@ const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
 const BODY_LIMIT = 4 * 1024 * 1024;
 
 /** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
-const teamchat: ChannelPlugin = {
+const teamchat: PushPlugin = {
   name: 'teamchat',
   apiVersion: 1,
   summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,
   detect: (settings) =>
     settings.TEAMCHAT_BOT_TOKEN !== undefined && settings.TEAMCHAT_SIGNING_SECRET !== undefined,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: 4000,
     markdown: 'platform',
     typing: true,
@@ -59,9 +52,9 @@ const teamchat: ChannelPlugin = {
   create: (scope) => createTeamchat(scope),
 };
 
-function createTeamchat(scope: ChannelScope): Channel {
+function createTeamchat(scope: PushScope): PushChannel {
   const stopping = new AbortController();
-  const signing_secret = createSecretKey(Buffer.from(secret(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
+  const signing_secret = createSecretKey(Buffer.from(secretOf(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
   const health = new Health();
   const send = createSend(scope, call, health);
@@ -228,4 +221,4 @@ function payloadIn(request: ChannelRequest): Readonly<Record<string, unknown>> {
   }
 }
 
-export default teamchat satisfies ChannelPlugin;
+export default teamchat satisfies PushPlugin;

@@ -1,11 +1,14 @@
 import {
   type ChannelText,
   type EditedMessage,
+  type Fields,
+  fieldsOf,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
+  objectsOf,
+  readPressPayload,
 } from '../../src/channel/index.ts';
-import { type Fields, fieldsOf, isId, isTimestamp, listOf, UNTOLD_TEAM } from './payload.ts';
 import { readText, withoutMentions } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
@@ -157,7 +160,7 @@ function wordsFor(event: Fields, us: ReadonlySet<string>): string {
 /** The bot's user ids in this workspace, from the delivery and from `self`. */
 function botUsersOf({ authorizations }: Fields, self: string | null): Set<string> {
   const users = new Set<string>(self === null ? [] : [self]);
-  for (const authorization of listOf(authorizations)) {
+  for (const authorization of objectsOf(authorizations)) {
     if (authorization.is_bot === true && isId(authorization.user_id)) users.add(authorization.user_id);
   }
   return users;
@@ -185,7 +188,7 @@ function isDirectMessage({ channel_type, channel }: Fields): boolean {
  * workspace as `team_id`. With that id, one thread would be split into two sessions.
  */
 function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
-  return [context_team_id, listOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
+  return [context_team_id, objectsOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**
@@ -199,7 +202,7 @@ function userIdOf(payload: Fields, event: Fields, user: string): string {
   const ours: unknown[] = [
     ownTeamOf(payload),
     payload.context_enterprise_id,
-    ...listOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
+    ...objectsOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
   ];
   return ours.includes(theirs) ? user : `${theirs ?? 'external'}:${user}`;
 }
@@ -217,9 +220,80 @@ function nameOf({ user_profile }: Fields): string {
 }
 
 function hasFiles({ files }: Fields): boolean {
-  return listOf(files).length > 0;
+  return objectsOf(files).length > 0;
 }
 
 function nothing(why: string): Parsed {
   return { kind: 'nothing', why };
+}
+
+/** Ids are opaque, but contain only these characters. If a colon were allowed, one id could look like two. */
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
+
+/**
+ * Used if a payload does not name the workspace. A bot token is valid for only one workspace, so the payload belongs to
+ * that workspace.
+ */
+const UNTOLD_TEAM = '-';
+
+export function isId(value: unknown): value is string {
+  return typeof value === 'string' && ID.test(value);
+}
+
+export function isTimestamp(value: unknown): value is string {
+  return typeof value === 'string' && TIMESTAMP.test(value);
+}
+
+/** A press of a question's button. */
+export interface Press {
+  message: IncomingMessage;
+  /** The id of the person who pressed the button, for calls of the platform's API. */
+  user: string;
+}
+
+/**
+ * Reads a `block_actions` payload (https://docs.slack.dev/reference/interaction-payloads/block_actions-payload). Never
+ * throws, whatever the payload. The sender and the channel come from the signed delivery, never from the button.
+ * @returns the press, or why this is not a press of a question's button
+ */
+export function readPress(payload: Fields): Press | string {
+  if (payload.type !== 'block_actions') return 'an interaction of another type';
+  const action = objectsOf(payload.actions)[0] ?? {};
+  const confirm = readPressPayload(action.value);
+  if (confirm === null) return 'a button of something else';
+  const channel = fieldsOf(payload.channel).id ?? fieldsOf(payload.container).channel_id;
+  const user = fieldsOf(payload.user).id;
+  const { action_ts } = action;
+  const isDated = action_ts !== undefined;
+  if (!isId(channel) || !isId(user) || (isDated && !isTimestamp(action_ts)))
+    return 'ids are not as documented';
+  const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
+  const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
+  const message: IncomingMessage = {
+    platform: 'teamchat',
+    user_id: presserIdOf(payload, user),
+    channel_id: channel,
+    thread_id: `teamchat:${team}:${channel}${root === undefined ? '' : `:${root}`}`,
+    text: '',
+    confirm,
+    metadata: {},
+    // If the payload contains no time, for example because a gateway made it, a second press of the button counts as
+    // the same press.
+    message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
+    ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
+    shared: !channel.startsWith('D'),
+    reply_to: root === undefined ? { channel } : { channel, thread_ts: root },
+  };
+  return { message, user };
+}
+
+/**
+ * The id of a sender, as in events. If the sender belongs to another company, the id includes that company's workspace.
+ */
+function presserIdOf(payload: Fields, user: string): string {
+  const theirs = fieldsOf(payload.user).team_id;
+  const ours = fieldsOf(payload.team).id;
+  const isOther = isId(theirs) && isId(ours) && theirs !== ours && !isId(fieldsOf(payload.enterprise).id);
+  return isOther ? `${theirs}:${user}` : user;
 }

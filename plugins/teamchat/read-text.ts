@@ -74,3 +74,8 @@ function ofLink(address: string, label: string): string {
 function undo(text: string): string {
   return text.replace(/&(amp|lt|gt);/g, (_whole, name: string) => ESCAPED[name] ?? '');
 }
+
+/** The text with its control characters escaped, as the platform wants every text that is not markup. */
+export function escapeText(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,4 +1,4 @@
-import type { ChannelScope, LinkAnswer } from 'agentd/channel';
+import type { LinkAnswer, PushScope } from 'agentd/channel';
 import { ID } from './settings.ts';
 
 /** A command that a person typed, such as `/sign-in`. */
@@ -22,7 +22,7 @@ export function parseCommand(form: URLSearchParams): Command | null {
 }
 
 /** Runs a command and answers the person in private, never in the room: others must not learn who is signed in. */
-export async function carryOut(command: Command, scope: ChannelScope): Promise<void> {
+export async function carryOut(command: Command, scope: PushScope): Promise<void> {
   const { id, user_id } = command;
   // With the message id, a command that the platform delivers twice is run and answered only once.
   const text = await outcomeOf(command, scope);
@@ -31,7 +31,7 @@ export async function carryOut(command: Command, scope: ChannelScope): Promise<v
 
 async function outcomeOf(
   { id: message_id, user_id, name, argument }: Command,
-  { links }: ChannelScope,
+  { links }: PushScope,
 ): Promise<string> {
   if (name === '/sign-in') return inWords(await links.link(user_id, argument, { message_id }));
   if (name === '/sign-out') {

@@ -1,4 +1,4 @@
-import type { Channel, ChannelPlugin, ChannelRequest, ChannelScope } from 'agentd/channel';
+import type { ChannelRequest, PushChannel, PushPlugin, PushScope } from 'agentd/channel';
 import { carryOut, parseCommand } from './commands.ts';
 import { parse } from './parse.ts';
 import { Sender, TEXT_LIMIT } from './send.ts';
@@ -10,7 +10,7 @@ import { isSigned } from './verify.ts';
  * scope, is started, receives, sends, and is stopped. The daemon takes care of order, durability, limits, identity and
  * retries.
  */
-const plugin: ChannelPlugin = {
+const plugin: PushPlugin = {
   name: 'pigeonpost',
   apiVersion: 1,
   summary: 'People who write through pigeonpost.',
@@ -37,8 +37,8 @@ const plugin: ChannelPlugin = {
     },
   ],
   detect: (settings) => settings.PIGEONPOST_TOKEN !== undefined && settings.PIGEONPOST_SECRET !== undefined,
+  delivery: 'push',
   capabilities: {
-    delivery: 'push',
     textLimit: TEXT_LIMIT,
     markdown: 'platform',
     typing: false,
@@ -54,7 +54,7 @@ const plugin: ChannelPlugin = {
 export default plugin;
 
 /** Creates the channel. Do not open sockets or start timers here: that belongs in `start`. */
-function create(scope: ChannelScope): Channel {
+function create(scope: PushScope): PushChannel {
   const { secret } = readSettings(scope.settings);
   const sender = new Sender(scope);
 

@@ -1,20 +1,18 @@
 import {
   type ChannelCheck,
   type ChannelHealth,
-  type ChannelScope,
+  failureOfStatus,
   type OutgoingReply,
-  pressPayload,
-  retryAfterSeconds,
+  type PushScope,
+  readAnswer,
 } from 'agentd/channel';
-import { type Dialect, PLAIN, renderMarkdownInPieces } from 'agentd/channel/markdown';
+import { type Dialect, PLAIN, renderReply } from 'agentd/channel/markdown';
 import { readSettings } from './settings.ts';
 
 /** Maximum length of a message on the platform, in UTF-16 units. */
 export const TEXT_LIMIT = 2000;
 /** The platform shows text unchanged. See `Dialect` for platforms with marks and links. */
 const DIALECT: Dialect = { ...PLAIN, limit: TEXT_LIMIT };
-/** Statuses of temporary refusals: the platform was too slow, or asks to wait. */
-const PASSING: readonly number[] = [408, 429];
 /** Maximum length of an answer, in characters. */
 const ANSWER_MAX = 65_536;
 
@@ -22,20 +20,12 @@ const ANSWER_MAX = 65_536;
  * Splits a reply into messages. A question has two buttons. If it is too long for one message, it has no buttons, and
  * people answer with words.
  */
-async function partsOf(text: string, confirmation: OutgoingReply['confirmation']): Promise<Part[]> {
-  const plain = (texts: readonly string[]): Part[] => texts.map((one) => ({ text: one }));
-  const [question, ...more] = confirmation
-    ? await renderMarkdownInPieces(confirmation.question, DIALECT)
-    : [];
-  if (!confirmation || question === undefined || more.length > 0)
-    return plain(await renderMarkdownInPieces(text, DIALECT));
-  const { id, lead, confirm, decline } = confirmation;
-  const buttons = [
-    { label: confirm, press: pressPayload(id, true) },
-    { label: decline, press: pressPayload(id, false) },
-  ];
-  const before = lead === '' ? [] : await renderMarkdownInPieces(lead, DIALECT);
-  return [...plain(before), { text: question, buttons }];
+async function partsOf(reply: OutgoingReply): Promise<Part[]> {
+  const { texts, question } = await renderReply(reply, DIALECT);
+  const parts: Part[] = texts.map((text) => ({ text }));
+  if (question === null) return parts;
+  const buttons = question.buttons.map(({ label, press }) => ({ label, press }));
+  return [...parts, { text: question.text, buttons }];
 }
 
 interface Part {
@@ -45,10 +35,10 @@ interface Part {
 
 /** Sends replies to the platform. After a failure, the daemon calls `send` again with the same `reply.id`. */
 export class Sender {
-  readonly #scope: ChannelScope;
+  readonly #scope: PushScope;
   #isRefused = false;
 
-  constructor(scope: ChannelScope) {
+  constructor(scope: PushScope) {
     this.#scope = scope;
   }
 
@@ -57,11 +47,11 @@ export class Sender {
    * one of them fails, the next attempt continues with it.
    * @throws the error of `scope.deliveryFailed`
    */
-  send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
+  send(reply: OutgoingReply): Promise<void> {
     return this.#scope.sendParts(
-      id,
-      () => partsOf(text, confirmation),
-      (part, index) => this.#sendPart({ ...reply_to, ...part, key: `${id}:${index}` }),
+      reply.id,
+      () => partsOf(reply),
+      (part, index) => this.#sendPart({ ...reply.reply_to, ...part, key: `${reply.id}:${index}` }),
     );
   }
 
@@ -77,7 +67,7 @@ export class Sender {
     try {
       const response = await this.#call('GET', '/me');
       const { status } = response;
-      const name = nameIn(await textOf(response));
+      const name = nameIn((await readAnswer(response, ANSWER_MAX)) ?? '');
       if (status === 200 && name !== null)
         return { outcome: 'ok', detail: `the platform knows us as ${name}` };
       if (status !== 401 && status !== 403)
@@ -96,13 +86,7 @@ export class Sender {
     const { ok, status, headers } = response;
     this.#isRefused = status === 401 || status === 403;
     if (ok) return;
-    const seconds = retryAfterSeconds(headers);
-    const platform = platformOf(status);
-    throw this.#scope.deliveryFailed(`the platform answered ${status}`, {
-      final: status >= 400 && status < 500 && !PASSING.includes(status),
-      ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
-      ...(platform === null ? {} : { platform }),
-    });
+    throw this.#scope.deliveryFailed(`the platform answered ${status}`, failureOfStatus(status, headers));
   }
 
   async #call(method: 'GET' | 'POST', path: string, body?: object): Promise<Response> {
@@ -123,26 +107,6 @@ export class Sender {
       });
     }
   }
-}
-
-/**
- * What a status says about the platform as a whole. If the platform fails, agentd delays all replies until the platform
- * answers again.
- */
-function platformOf(status: number): 'unreachable' | 'credentials' | null {
-  if (status === 401) return 'credentials';
-  return status >= 500 || status < 400 ? 'unreachable' : null;
-}
-
-/** The body of an answer. Empty if it is longer than any answer that the platform sends. */
-async function textOf({ body }: Response): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = '';
-  for await (const chunk of body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length > ANSWER_MAX) return '';
-  }
-  return text;
 }
 
 function nameIn(text: string): string | null {

@@ -1,12 +1,12 @@
 import type {
-  Channel,
-  ChannelPlugin,
   ChannelRequest,
-  ChannelScope,
+  ResponsePlugin,
+  ResponseScope,
   TokenSource,
+  WebChannel,
 } from '../../src/channel/index.ts';
+import { widgetRoute } from './browser-files.ts';
 import { WIDGET_TEXTS, widgetTranslations } from './texts.ts';
-import { widgetRoute } from './widget-route.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
 const DEFAULT_PATH = '/webchat/message';
@@ -15,7 +15,7 @@ const DEFAULT_PATH = '/webchat/message';
 const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 
 /** Visitors of a website: a POST request sends the message, and its response contains the reply. */
-const webchat: ChannelPlugin = {
+const webchat: ResponsePlugin = {
   name: 'webchat',
   apiVersion: 1,
   summary: 'Visitors of a website; the reply is in the body of the same HTTP response.',
@@ -35,8 +35,8 @@ const webchat: ChannelPlugin = {
     },
   ],
   detect: (settings) => settings.WEBCHAT_ENABLED === true,
+  delivery: 'response',
   capabilities: {
-    delivery: 'response',
     namespace: 'web',
 
     textLimit: null,
@@ -47,7 +47,7 @@ const webchat: ChannelPlugin = {
   create: (scope) => createWebchat(scope),
 };
 
-function createWebchat(scope: ChannelScope): Channel {
+function createWebchat(scope: ResponseScope): WebChannel {
   return {
     routes: [
       {
@@ -90,4 +90,4 @@ function sessionOf(request: ChannelRequest): string | null {
   return typeof session_id === 'string' ? session_id : null;
 }
 
-export default webchat satisfies ChannelPlugin;
+export default webchat;

@@ -1,5 +1,5 @@
 import type { Route } from '../../src/channel/index.ts';
-import { assetResponse, loadAsset } from './asset.ts';
+import { assetResponse, loadAsset } from './browser-files.ts';
 
 /** This policy is strict on purpose: if the widget works under it, it works under the policy of any site. */
 const POLICY = [

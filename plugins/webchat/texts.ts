@@ -1,6 +1,5 @@
 import type { ChannelText, ChannelTranslations } from '../../src/channel/index.ts';
-import { ENGLISH, type Texts, textsWith } from './widget/texts.ts';
-import type { Translations } from './widget/translation.ts';
+import { ENGLISH, type Texts, type Translations, textsWith } from './widget/texts.ts';
 
 type Words = Readonly<Record<string, string>>;
 

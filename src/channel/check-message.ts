@@ -1,6 +1,6 @@
-import type { ChannelCapabilities, FieldError, IncomingMessage } from './index.ts';
+import { isLonger, isTooLong, TEXT_MAX } from './characters.ts';
+import type { ChannelCapabilities, ChannelPlugin, FieldError, IncomingMessage } from './index.ts';
 import { isObject } from './json-object.ts';
-import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
 
 /** Longest id of a platform, characters. */
 const ID_MAX = 256;
@@ -16,7 +16,8 @@ const REPLY_TO_MAX = 8_192;
 /** The part of a plugin that the rules depend on. */
 export interface CheckedChannel {
   name: string;
-  capabilities: Pick<ChannelCapabilities, 'delivery' | 'groups'>;
+  delivery: ChannelPlugin['delivery'];
+  capabilities: Pick<ChannelCapabilities, 'groups'>;
 }
 
 /**
@@ -28,10 +29,10 @@ export interface CheckedChannel {
  */
 export function checkMessage(
   message: IncomingMessage,
-  { name: channel, capabilities }: CheckedChannel,
+  { name: channel, delivery, capabilities }: CheckedChannel,
   at: string,
 ): FieldError[] {
-  const isPush = capabilities.delivery === 'push';
+  const isPush = delivery === 'push';
   const { platform, user_id, alias_id, channel_id, thread_id, message_id, sent_at } = message;
   const errors: FieldError[] = [];
   const wrong = (field: string, problem: string) =>

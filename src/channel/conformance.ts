@@ -10,22 +10,21 @@
  *
  * Run the cases one after another: some of them shorten the timeouts of the process (short-timeouts.ts).
  */
-import { casesOf } from './conformance/cases-of.ts';
+
 import { checkCases } from './conformance/check-cases.ts';
 import { deliveryCases } from './conformance/delivery-cases.ts';
-import type { ConformanceCase, ConformanceOptions } from './conformance/options.ts';
+import { type ConformanceCase, type ConformanceOptions, casesOf } from './conformance/options.ts';
 import { sampleCases } from './conformance/sample-cases.ts';
 import { sendingCases } from './conformance/sending-cases.ts';
-import { shapeCases } from './conformance/shape-cases.ts';
-import { signatureCases } from './conformance/signature-cases.ts';
-import { hasOwnConnection } from './simulated-update.ts';
+import { shapeCases, signatureCases } from './conformance/shape-and-signature-cases.ts';
+import { hasOwnConnection } from './simulator.ts';
 
 export type { ConformanceCase, ConformanceOptions, SampleRequest } from './conformance/options.ts';
-export { RecordedDeliveryFailure, RecordedProblem } from './conformance/recorded-errors.ts';
+export { RecordedDeliveryFailure, RecordedProblem } from './conformance/recording-scope.ts';
 
 export function channelConformance(options: ConformanceOptions): ConformanceCase[] {
   const { plugin, send } = options;
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
   return casesOf(options, [
     ...shapeCases(),

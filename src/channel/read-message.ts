@@ -1,8 +1,9 @@
-import type { ChannelRequest, ChannelScope, FieldError, TokenSource } from './channel.ts';
+import { isLonger, isTooLong, TEXT_MAX } from './characters.ts';
 import { checkAnswer } from './check-message.ts';
 import { isObject } from './json-object.ts';
 import type { ConfirmationAnswer, IncomingMessage, MessageMetadata } from './message.ts';
-import { isLonger, isTooLong, TEXT_MAX } from './text-length.ts';
+import type { ChannelRequest } from './route.ts';
+import type { ChannelScope, FieldError, TokenSource } from './scope.ts';
 
 type Body = Record<string, unknown>;
 

@@ -36,3 +36,54 @@ export type SettingValue = string | number | boolean | readonly string[] | Secre
 
 /** The validated settings of one channel, by name. Settings that are not set are undefined. */
 export type ChannelSettings = Readonly<Record<string, SettingValue | undefined>>;
+
+/** The text of a secret; empty if it is not set. An active channel has all secrets that it requires. */
+export function secretOf(settings: ChannelSettings, name: string): string {
+  const value = settings[name];
+  return typeof value === 'object' && 'reveal' in value ? value.reveal() : '';
+}
+
+/**
+ * A text that a channel shows to people. Operators can replace it for each language (agentd-settings(5), "Texts");
+ * `ChannelScope.say` finds it in the language of its reader.
+ */
+export interface ChannelText {
+  /** Lower case, begins with the channel's name: `telex_signed_out`. */
+  name: string;
+  /** One sentence for operators: who reads the text, and when. */
+  sentence: string;
+  /** The English text. `{name}` is filled in. */
+  default: string;
+}
+
+/** The texts of a channel, from the sentence and the English text of each. Their names begin with the channel's name. */
+export function channelTexts<Name extends string>(
+  channel: string,
+  texts: Readonly<Record<Name, readonly [sentence: string, english: string]>>,
+): Readonly<Record<Name, ChannelText>> {
+  const entries = Object.entries<readonly [string, string]>(texts);
+  const prefix = channel.replaceAll('-', '_');
+  return Object.fromEntries(
+    entries.map(([name, [sentence, english]]) => [
+      name,
+      { name: `${prefix}_${name}`, sentence, default: english },
+    ]),
+  ) as Record<Name, ChannelText>;
+}
+
+/** A time in a text, in UTC, to the minute: `2026-01-31 12:00`. @param at ms since the epoch */
+export function minuteOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
+}
+
+/** Fills in all placeholders of a text at once, so that a value that looks like a placeholder is not replaced. */
+export function fillIn(text: string, values: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (found, name: string) =>
+    Object.hasOwn(values, name) ? (values[name] ?? '') : found,
+  );
+}
+
+/** The names of the placeholders in a text, without the braces. */
+export function placeholdersOf(text: string): string[] {
+  return [...new Set(Array.from(text.matchAll(/\{(\w+)\}/g), ([, name = '']) => name))];
+}

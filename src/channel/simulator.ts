@@ -1,9 +1,10 @@
+import type { ChannelSettings } from './setting.ts';
+
 /**
  * Simulates a platform for `agentd simulate`, `serve --dev` and the conformance suite: it makes deliveries as the
  * platform would, and answers the calls of the channel. It runs in the process of `agentd simulate`. `serve --dev`
  * loads it for `devSettings` only; a daemon in production never loads it.
  */
-import type { ChannelSettings } from './setting.ts';
 
 export interface PlatformSimulator {
   /**
@@ -106,7 +107,7 @@ export interface SimulatedRefusal {
   /** HTTP status, 400 to 599. A platform may put it into the body instead. */
   status: number;
   /** How long the channel should wait. Null for the platform's usual value. */
-  retryAfterSeconds: number | null;
+  retry_after_seconds: number | null;
 }
 
 /** An error response. It shows nothing to people. */
@@ -129,4 +130,22 @@ export interface ShownButton {
   label: string;
   /** The payload of a press: `text` of the event. */
   press: string;
+}
+
+/** The header of a simulated update. A page of another site cannot send it without permission (CORS). */
+export const SIMULATED_HEADER = 'x-agentd-simulated';
+
+/** The path at which `serve --dev` takes updates for a simulated channel without a webhook. */
+export function simulatedPath(channel: string): string {
+  return `/simulate/${channel}`;
+}
+
+/** Whether the channel gets its messages over a connection of its own, not at a route. */
+export function hasOwnConnection({ capabilities }: { capabilities: { webhook?: boolean } }): boolean {
+  return capabilities.webhook === false;
+}
+
+/** The request that brings an update of the simulator to `Channel.receive`. */
+export function updateRequest({ name }: { name: string }, { body }: SimulatedRequest): SimulatedRequest {
+  return { method: 'POST', path: simulatedPath(name), headers: { [SIMULATED_HEADER]: '1' }, body };
 }

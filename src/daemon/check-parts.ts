@@ -1,6 +1,6 @@
 import { checkAgent } from './agent/load.ts';
-import { createChannels } from './channels/create-channels.ts';
-import { idleScope } from './channels/idle-scope.ts';
+import { idleScope } from './channels/ask-platform.ts';
+import { createChannels } from './channels/check-channel.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';
 import { systemClock } from './time/clock.ts';
 import { checkSources } from './tools/check-sources.ts';
@@ -36,7 +36,7 @@ export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): stri
 async function checkChannels({ channels }: Inspection): Promise<readonly SettingProblem[]> {
   try {
     const made = createChannels(channels, ({ plugin, settings }) =>
-      idleScope(plugin, settings, fetch, () => systemClock.now()),
+      plugin.create(idleScope(plugin, settings, fetch, () => systemClock.now())),
     );
     for (const { channel } of made) await channel.stop?.();
     return [];

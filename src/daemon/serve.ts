@@ -3,11 +3,10 @@ import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
-import { createChannels } from './channels/create-channels.ts';
+import { createChannels, startChannel } from './channels/check-channel.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
-import { createScope } from './channels/scope.ts';
-import { withSimulatedUpdates } from './channels/simulated-updates.ts';
-import { startChannel } from './channels/start-channel.ts';
+import { createChannel } from './channels/scope.ts';
+import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
@@ -161,13 +160,13 @@ export async function startDaemon(
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
-      createScope(plugin, own, services, inbox, dev.simulated.includes(plugin.name)),
+      createChannel(plugin, own, { services, inbox }, dev.simulated.includes(plugin.name)),
     )
       .map((one) => platforms.watched(one))
       .map((one) => (dev.simulated.includes(one.plugin.name) ? withSimulatedUpdates(one) : one));
     for (const one of active) {
       readiness.starting(`starting the channel ${one.plugin.name}`);
-      const hasInbox = one.plugin.capabilities.delivery === 'push';
+      const hasInbox = one.plugin.delivery === 'push';
       if (hasInbox) inbox.add(one.plugin, one.channel);
       metrics?.addChannel(one.plugin.name, hasInbox);
       life.started(`channel ${one.plugin.name}`, () => one.channel.stop?.());
@@ -312,7 +311,7 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 }
 
 function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
-  const direct = active.find(({ plugin: { capabilities } }) => capabilities.delivery === 'response');
+  const direct = active.find(({ plugin }) => plugin.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }
 

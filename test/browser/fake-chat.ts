@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
+import { withTranslations } from '../../plugins/webchat/browser-files.ts';
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
-import { withTranslations } from '../../plugins/webchat/widget-route.ts';
 import type { ChannelTranslations } from '../../src/channel/index.ts';
 
 const WIDGET = resolve(import.meta.dirname, '../../dist/plugins/webchat/widget/widget.js');

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, it } from 'vitest';
 import phonechat from '../../plugins/phonechat/index.ts';
-import { signatureOf } from '../../plugins/phonechat/verify.ts';
+import { signatureOf } from '../../plugins/phonechat/webhook-routes.ts';
 import type { SampleRequest } from '../../src/channel/conformance.ts';
 import { settingsOf } from '../support/fake-platform.ts';
 import { allCases } from './channel/all-cases.ts';

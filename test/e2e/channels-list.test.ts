@@ -13,7 +13,7 @@ const PAGER = `export default {
     { name: 'PAGER_URL', kind: 'url', sentence: 'The office.' },
   ],
   detect: (settings) => settings.PAGER_KEY !== undefined,
-  capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
+  delivery: 'push', capabilities: { textLimit: null, markdown: 'none', typing: false },
   create: () => ({
     routes: [], send: async () => {},
     health: () => ({ status: 'degraded', detail: 'the office is closed' }),

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import msgbot from '../../plugins/msgbot/index.ts';
 import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
-import { manifestFor } from '../../plugins/teamchat/manifest.ts';
+import { manifestFor } from '../../plugins/teamchat/setup.ts';
 import { command } from '../support/command.ts';
 import { FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 
@@ -297,7 +297,7 @@ describe('channels setup for other channels', () => {
       join(directory, 'pager.ts'),
       `export default {
         name: 'pager', apiVersion: 1, summary: 'People with pagers.', settings: [], detect: () => false,
-        capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
+        delivery: 'push', capabilities: { textLimit: null, markdown: 'none', typing: false },
         create: () => ({ routes: [], send: async () => {} }),
       };\n`,
     );

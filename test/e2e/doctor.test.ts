@@ -300,7 +300,7 @@ describe('agentd doctor', () => {
         name: 'telex', apiVersion: 1, summary: 'People with a telex.',
         settings: [{ name: 'TELEX_SECRET', kind: 'string', secret: true, sentence: 'It.' }],
         detect: () => true,
-        capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
+        delivery: 'response', capabilities: { textLimit: null, markdown: 'none', typing: false },
         create: (scope) => ({ routes: [], check: async () => { throw new Error('not ' + scope.settings.TELEX_SECRET.reveal()); } }),
       };`,
     );

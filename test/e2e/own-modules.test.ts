@@ -21,7 +21,7 @@ export default {
   summary: 'People with a printer for slips.',
   settings: [],
   detect: () => true,
-  capabilities: { delivery: 'response', textLimit: 25, markdown: 'commonmark', typing: false },
+  delivery: 'response', capabilities: { textLimit: 25, markdown: 'commonmark', typing: false },
   create: (scope) => ({
     routes: [{ method: 'POST', path: '/slip', async handle(request) {
       const text = String(request.json().text).slice(0, TEXT_MAX);

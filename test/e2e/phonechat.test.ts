@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { GROUP_ID, messageIdOf } from '../../plugins/phonechat/simulator/payload.ts';
+import { GROUP_ID, messageIdOf } from '../../plugins/phonechat/simulator.ts';
 import type { Agentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import type { PlatformAnswer } from '../support/fake-platform.ts';

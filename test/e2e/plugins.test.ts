@@ -20,7 +20,7 @@ const REST = `
   summary: 'People with a telex.',
   settings: [],
   detect: () => true,
-  capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
+  delivery: 'response', capabilities: { textLimit: null, markdown: 'none', typing: false },
   create: () => ({ routes: [] }),`;
 
 /**
@@ -28,7 +28,7 @@ const REST = `
  * written.
  */
 const TELEX = `
-import type { Channel, ChannelPlugin, ChannelRequest, ChannelScope } from 'agentd/channel';
+import type { ChannelPlugin, ChannelRequest, StreamScope, WebChannel } from 'agentd/channel';
 
 const telex: ChannelPlugin = {
   name: 'telex',
@@ -39,8 +39,8 @@ const telex: ChannelPlugin = {
     { name: 'TELEX_LINE', kind: 'integer', min: 1, max: 99, required: true, sentence: 'The line.' },
   ],
   detect: (settings) => settings.TELEX_ANSWERBACK !== undefined,
-  capabilities: { delivery: 'stream', textLimit: 400, markdown: 'none', typing: false },
-  create: (scope: ChannelScope): Channel => ({
+  delivery: 'stream', capabilities: { textLimit: 400, markdown: 'none', typing: false },
+  create: (scope: StreamScope): WebChannel => ({
     routes: [
       { method: 'POST', path: '/telex/:line/say', limited: true, handle: (request: ChannelRequest) => ({
         headers: { 'Content-Type': 'text/plain; charset=utf-8' },
@@ -292,7 +292,7 @@ describe('an invalid plugin prevents the start with exit code 78', () => {
       '`settings` is "none"',
       '`detect` is missing',
       '`create` is missing',
-      '`capabilities.delivery` is missing',
+      '`delivery` is missing',
       'has the name telex, which is taken (./telex.ts)',
       'has the reserved name msgbot',
       'has no default export (it exports only channel)',

@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'agentd-webchat-'));
 const BROKEN = `export default {
   name: 'broken', apiVersion: 1, summary: 'A channel with a defect.', settings: [],
   detect: () => true,
-  capabilities: { delivery: 'response', textLimit: null, markdown: 'none', typing: false },
+  delivery: 'response', capabilities: { textLimit: null, markdown: 'none', typing: false },
   create: () => ({
     routes: [{ method: 'POST', path: '/broken', handle() { throw new TypeError('the inner detail'); } }],
   }),

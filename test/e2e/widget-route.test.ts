@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { widgetRoute } from '../../plugins/webchat/browser-files.ts';
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
-import { widgetRoute } from '../../plugins/webchat/widget-route.ts';
 import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
 
 /** The maximum size of the gzipped widget in bytes: 16.5 kB, rounded as in the manual. */

@@ -1,4 +1,4 @@
-import { userOf } from '../../plugins/phonechat/simulator/payload.ts';
+import { userOf } from '../../plugins/phonechat/simulator.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { Actor, POSTING, READING } from './actors.ts';
 import { Checker, type Presented, type Problem, type Seen, type WebMessage } from './checker.ts';

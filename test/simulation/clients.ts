@@ -1,5 +1,5 @@
 import type {
-  ChannelScope,
+  ChannelRequest,
   ConfirmationAnswer,
   ConversationEvent,
   IncomingMessage,
@@ -10,7 +10,7 @@ import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
 import { SEEN } from '../../src/daemon/store/logic/seen.ts';
 import { STREAM } from '../../src/daemon/store/logic/streams.ts';
 import { isLast } from '../../src/daemon/stream/events.ts';
-import type { Response } from './daemon.ts';
+import type { Response, Scopes } from './daemon.ts';
 import { DAEMONS, type DaemonName, type PlannedMessage, type Room } from './scenario.ts';
 import { Actor } from './scheduler.ts';
 import { brief } from './trace.ts';
@@ -109,8 +109,8 @@ export class Clients {
 
   async #chat(message: PlannedMessage, actor: Actor, thread_id: string | null): Promise<Fate> {
     const sent = this.#incoming(message, thread_id);
-    const end = await this.#until(message, actor, message.key, sent.thread_id, (scope, request) =>
-      this.#read(message, scope.converse(sent, request)),
+    const end = await this.#until(message, actor, message.key, sent.thread_id, ({ chat }, request) =>
+      this.#read(message, chat.converse(sent, request)),
     );
     if (end.is !== 'answered') return end;
     const { session_id, response } = end.value;
@@ -134,8 +134,8 @@ export class Clients {
   async #feed(message: PlannedMessage, actor: Actor, thread_id: string | null): Promise<Fate> {
     const sent = this.#incoming(message, thread_id);
     for (;;) {
-      const started = await this.#until(message, actor, true, sent.thread_id, (scope, request) =>
-        scope.streams.start(sent, request, { ttl_ms: 3_600_000 }),
+      const started = await this.#until(message, actor, true, sent.thread_id, ({ feed }, request) =>
+        feed.streams.start(sent, request, { ttl_ms: 3_600_000 }),
       );
       if (started.is !== 'answered') return started;
       const { stream_id } = started.value;
@@ -165,8 +165,8 @@ export class Clients {
       return true;
     };
     while (!seen.some(isLast)) {
-      const opened = await this.#until(message, actor, true, null, async (scope, request) => {
-        const stream = await scope.streams.open(stream_id, request, {
+      const opened = await this.#until(message, actor, true, null, async ({ feed }, request) => {
+        const stream = await feed.streams.open(stream_id, request, {
           tokens: { ambient: [], explicit: undefined, required: false },
           after: seen.length,
         });
@@ -210,8 +210,8 @@ export class Clients {
   }
 
   async #stop(message: PlannedMessage, actor: Actor, stream_id: string): Promise<void> {
-    await this.#until(message, actor, true, null, (scope, request) =>
-      scope.streams.stop(stream_id, request, {
+    await this.#until(message, actor, true, null, ({ feed }, request) =>
+      feed.streams.stop(stream_id, request, {
         tokens: { ambient: [], explicit: undefined, required: false },
       }),
     );
@@ -223,8 +223,8 @@ export class Clients {
     for (let copy = 0; copy < message.copies; copy++) {
       if (copy > 0) await scheduler.point(actor, random.below(3000));
       const batch = this.#batchOf(sent);
-      const end = await this.#until(message, actor, true, sent.thread_id, (scope, request) =>
-        scope.enqueue(batch, request),
+      const end = await this.#until(message, actor, true, sent.thread_id, ({ post }, request) =>
+        post.enqueue(batch, request),
       );
       if (end.is !== 'answered') return end;
       const seen = state.get(SEEN, JSON.stringify(['post', message.label]));
@@ -252,7 +252,7 @@ export class Clients {
     actor: Actor,
     isSafe: boolean,
     thread: string | null,
-    handle: (scope: ChannelScope, request: Parameters<ChannelScope['converse']>[1]) => Promise<T>,
+    handle: (scopes: Scopes, request: ChannelRequest) => Promise<T>,
   ): Promise<{ is: 'answered'; value: T } | { is: 'refused'; code: string }> {
     const { scheduler, random, hosts, faults } = this.#world;
     let to: DaemonName = message.daemon;

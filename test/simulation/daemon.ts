@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { ChannelPlugin, ChannelScope } from '../../src/channel/index.ts';
-import { createScope } from '../../src/daemon/channels/scope.ts';
+import type { PushScope, ResponseScope, StreamScope } from '../../src/channel/index.ts';
+import { createPushScope, createResponseScope, createStreamScope } from '../../src/daemon/channels/scope.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
@@ -23,6 +23,13 @@ import { openSimulatedStore } from './simulated-store.ts';
 import { brief } from './trace.ts';
 import type { World } from './world.ts';
 
+/** The scopes of the three channels of a daemon. */
+export interface Scopes {
+  chat: ResponseScope;
+  feed: StreamScope;
+  post: PushScope;
+}
+
 /** How a request ended for its client. */
 export type Response<T> =
   | { is: 'answered'; value: T }
@@ -44,7 +51,7 @@ export class SimulatedDaemon {
   readonly #stopping = new AbortController();
   readonly #died = Promise.withResolvers<{ is: 'lost' }>();
   readonly #requests = new Set<Promise<unknown>>();
-  readonly #scopes: Readonly<Record<Door, ChannelScope>>;
+  readonly #scopes: Scopes;
   readonly #drained = new AbortController();
   #accepts = false;
   #leavesRequests = false;
@@ -92,8 +99,12 @@ export class SimulatedDaemon {
     });
     this.#inbox = new InboxWorker(this.services);
     const post = world.platform.pluginFor(this);
-    const scopeOf = (plugin: ChannelPlugin) => createScope(plugin, {}, this.services, this.#inbox);
-    this.#scopes = { chat: scopeOf(CHAT), feed: scopeOf(FEED), post: scopeOf(post) };
+    const doors = { services: this.services, inbox: this.#inbox };
+    this.#scopes = {
+      chat: createResponseScope(CHAT, {}, doors),
+      feed: createStreamScope(FEED, {}, doors),
+      post: createPushScope(post, {}, doors),
+    };
     this.#inbox.add(post, post.create(this.#scopes.post));
   }
 
@@ -174,7 +185,7 @@ export class SimulatedDaemon {
       token,
       gone,
     }: { door: Door; thread: string | null; token: string | null; gone: AbortSignal },
-    handle: (scope: ChannelScope, request: ReturnType<typeof simulatedRequest>) => Promise<T>,
+    handle: (scopes: Scopes, request: ReturnType<typeof simulatedRequest>) => Promise<T>,
   ): Promise<Response<T>> {
     if (!this.accepts) return Promise.resolve({ is: 'refused' });
     const request = simulatedRequest(
@@ -183,7 +194,7 @@ export class SimulatedDaemon {
     );
     if (door === 'chat' && thread !== null)
       this.#world.record.arrivals.push({ request_id: request.id, at: this.actor, thread });
-    const work = this.#handle(request, thread, token, () => handle(this.#scopes[door], request));
+    const work = this.#handle(request, thread, token, () => handle(this.#scopes, request));
     this.#requests.add(work);
     void work.finally(() => this.#requests.delete(work));
     return Promise.race([work, this.#died.promise]);

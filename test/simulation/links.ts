@@ -6,14 +6,14 @@ type Linking = Extract<Happening, { is: 'link' | 'unlink' }>;
 
 /** Links a user of the platform to a person, with a message that the platform delivers until it is acknowledged. */
 export function link(world: World, { person, as, daemon, at }: Linking): Promise<void> {
-  return deliver(world, daemon, `link ${person} as ${as}`, (scope, request) =>
-    scope.links.link(person, world.tokenOf(as), { message_id: `link-${at}-${person}`, request }),
+  return deliver(world, daemon, `link ${person} as ${as}`, ({ post }, request) =>
+    post.links.link(person, world.tokenOf(as), { message_id: `link-${at}-${person}`, request }),
   );
 }
 
 export function unlink(world: World, { person, daemon, at }: Linking): Promise<void> {
-  return deliver(world, daemon, `unlink ${person}`, (scope) =>
-    scope.links.unlink(person, { message_id: `unlink-${at}-${person}` }),
+  return deliver(world, daemon, `unlink ${person}`, ({ post }) =>
+    post.links.unlink(person, { message_id: `unlink-${at}-${person}` }),
   );
 }
 

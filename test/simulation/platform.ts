@@ -1,4 +1,4 @@
-import type { ChannelPlugin, OutgoingReply } from '../../src/channel/index.ts';
+import type { OutgoingReply, PushPlugin, ResponsePlugin, StreamPlugin } from '../../src/channel/index.ts';
 import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
 import { TEXTS } from '../../src/daemon/texts/text-records.ts';
 import type { SimulatedDaemon } from './daemon.ts';
@@ -21,14 +21,15 @@ export class SimulatedPlatform {
   }
 
   /** The channel plugin for one daemon. */
-  pluginFor(daemon: SimulatedDaemon): ChannelPlugin {
+  pluginFor(daemon: SimulatedDaemon): PushPlugin {
     return {
       name: 'post',
       apiVersion: 1,
       summary: 'By post.',
       settings: [],
       detect: () => true,
-      capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
+      delivery: 'push',
+      capabilities: { textLimit: null, markdown: 'none', typing: false },
       linking: { argument: 'NAME', idsOf: (given) => [given] },
       create: (scope) => ({
         routes: [],
@@ -67,25 +68,16 @@ export class SimulatedPlatform {
   }
 }
 
-/** The channel that answers in the response. */
-export const CHAT: ChannelPlugin = web('chat', false);
-/** The channel that answers on event streams. It shares its sessions with `chat`. */
-export const FEED: ChannelPlugin = web('feed', true);
+const WEB = {
+  apiVersion: 1,
+  summary: 'For web clients.',
+  settings: [],
+  detect: () => true,
+  capabilities: { namespace: 'web', textLimit: null, markdown: 'commonmark', typing: false },
+  create: () => ({ routes: [] }),
+} as const;
 
-function web(name: string, streaming: boolean): ChannelPlugin {
-  return {
-    name,
-    apiVersion: 1,
-    summary: 'For web clients.',
-    settings: [],
-    detect: () => true,
-    capabilities: {
-      delivery: streaming ? 'stream' : 'response',
-      namespace: 'web',
-      textLimit: null,
-      markdown: 'commonmark',
-      typing: false,
-    },
-    create: () => ({ routes: [] }),
-  };
-}
+/** The channel that answers in the response. */
+export const CHAT: ResponsePlugin = { ...WEB, name: 'chat', delivery: 'response' };
+/** The channel that answers on event streams. It shares its sessions with `chat`. */
+export const FEED: StreamPlugin = { ...WEB, name: 'feed', delivery: 'stream' };

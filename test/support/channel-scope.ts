@@ -1,8 +1,9 @@
 import {
+  type AnyScope,
   type RecordingScope as Recording,
   recordingScope as recording,
 } from '../../src/channel/conformance/recording-scope.ts';
-import type { ChannelScope, ChannelSettings, LinkAnswer } from '../../src/channel/index.ts';
+import type { ChannelSettings, LinkAnswer } from '../../src/channel/index.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { DeliveryFailed } from '../../src/daemon/inbox/outcome.ts';
 
@@ -21,10 +22,7 @@ export const LINKED: LinkAnswer = {
 };
 
 /** @param members replacements for the default members */
-export function recordingScope(
-  settings: ChannelSettings,
-  members: Partial<ChannelScope> = {},
-): RecordingScope {
+export function recordingScope(settings: ChannelSettings, members: Partial<AnyScope> = {}): RecordingScope {
   const linked = new Map<string, string>();
   const scope = recording('a channel', settings, {
     fetch,

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { AgentRuntime } from '../../src/agent/index.ts';
-import { deliver } from '../../src/channel/conformance/deliver.ts';
+import { deliver } from '../../src/channel/conformance/open-channel.ts';
 import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
-import { createScope } from '../../src/daemon/channels/scope.ts';
+import { createPushScope } from '../../src/daemon/channels/scope.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -60,8 +60,8 @@ export class InboxProcess {
     this.worker = new InboxWorker(this.services);
     for (const { plugin, settings: own } of configuration.channels) {
       const platform = platforms.find((one) => one.plugin.name === plugin.name);
-      if (!platform) continue;
-      const scope = createScope(plugin, own, this.services, this.worker);
+      if (!platform || plugin.delivery !== 'push') continue;
+      const scope = createPushScope(plugin, own, { services: this.services, inbox: this.worker });
       const fetch: typeof globalThis.fetch = (...call) => this.#life.lasting(() => platform.fetch(...call));
       // The simulators sign with the system time, so the channels must check signatures with it.
       const channel = plugin.create({ ...scope, fetch, now: () => Date.now() });

@@ -1,4 +1,4 @@
-import type { ChannelPlugin } from '../../src/channel/index.ts';
+import type { PushPlugin } from '../../src/channel/index.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import type { AlarmClock } from '../../src/daemon/time/clock.ts';
@@ -16,12 +16,13 @@ export async function laterServices(
 }
 
 /** A channel that sends its replies through the inbox. */
-export const TELEX: ChannelPlugin = {
+export const TELEX: PushPlugin = {
   name: 'telex',
   apiVersion: 1,
   summary: 'By telex.',
   settings: [],
   detect: () => true,
-  capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: true },
+  delivery: 'push',
+  capabilities: { textLimit: null, markdown: 'none', typing: true },
   create: () => ({ routes: [], send: async () => {} }),
 };

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import phonechat from '../../plugins/phonechat/index.ts';
-import { messageIdOf } from '../../plugins/phonechat/simulator/payload.ts';
+import { messageIdOf } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from './command.ts';
 import { type Agentd, SECRET, startAgentd } from './daemon.ts';

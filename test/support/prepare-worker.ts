@@ -1,5 +1,5 @@
 import { flushCompileCache } from 'node:module';
-import { provideContracts } from '../../src/daemon/channels/modules/provide-contracts.ts';
+import { provideContracts } from '../../src/daemon/channels/modules/import-module.ts';
 
 provideContracts();
 // Node.js writes its cache of compiled code when a process ends. The workers end last, so without this each worker would

@@ -1,5 +1,4 @@
-import { readOptions, type SiteConfiguration } from './options.ts';
-import { mountWidget, type WidgetControls } from './widget.ts';
+import { mountWidget, readOptions, type SiteConfiguration, type WidgetControls } from './widget.ts';
 
 // This must be the last import: the style sheet compresses best at the end of the bundle.
 

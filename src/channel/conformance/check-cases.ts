@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ChannelCheck, ChannelSettings } from '../index.ts';
-import { Bench } from './bench.ts';
+import { Bench, type StandIn } from './bench.ts';
+import { leaks } from './faults.ts';
 import { withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
-import { leaks } from './secrets.ts';
-import { withShortTimeouts } from './short-timeouts.ts';
-import type { StandIn, StandInCall } from './stand-in.ts';
+import { hanging, quoting, withShortTimeouts } from './send-reply.ts';
 
 /** Cases about `check`, with the platform of the plugin's simulator. Channels without `check` pass. */
 export function checkCases(): readonly [name: string, trial: Trial][] {
@@ -65,18 +64,5 @@ async function checked(
     assert.ok(check.detail.length > 0, 'check() must return a detail');
     if (check.outcome !== 'ok') assert.ok(check.advice.length > 0, 'check() must return advice');
     return check;
-  });
-}
-
-/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
-function quoting({ method, path, headers }: StandInCall): Promise<Response> {
-  return Promise.reject(new TypeError(`cannot send ${JSON.stringify({ method, path, headers })}`));
-}
-
-/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
-function hanging({ signal }: StandInCall): Promise<Response> {
-  return new Promise((_resolve, reject) => {
-    if (signal) signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    else setTimeout(() => reject(new DOMException('The operation timed out.', 'TimeoutError')), 1);
   });
 }

@@ -4,7 +4,7 @@ import { type EnqueueOutcome, type IncomingMessage, type SimulatedEvent, TEXT_MA
 import { Bench } from './bench.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
 import type { Trial } from './options.ts';
-import { RecordedProblem } from './recorded-errors.ts';
+import { RecordedProblem } from './recording-scope.ts';
 
 /** A channel that does not wait for the store answers within this many ticks of the event loop. */
 const TICKS = 50;

@@ -1,13 +1,14 @@
+import { inspect } from 'node:util';
 import { checkMessage, checkMessageId, checkReplyTo, checkText } from '../check-message.ts';
 import type {
   ChannelPlugin,
+  ChannelSettings,
   EditedMessage,
   FieldError,
   IncomingMessage,
   JsonObject,
   NotifyOptions,
 } from '../index.ts';
-import { leaks } from './secrets.ts';
 
 /** One sentence for each fault of a message: what the daemon would refuse, or what the contract forbids. */
 export function faultsOfMessage(
@@ -15,7 +16,7 @@ export function faultsOfMessage(
   message: IncomingMessage,
   secrets: readonly string[],
 ): string[] {
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const faults = checkMessage(message, plugin, 'message').map(inWords);
   if (leaks(JSON.stringify(message), secrets))
     faults.push('the message must not contain a secret of the settings');
@@ -55,4 +56,29 @@ export function faultsOfEdit({ message_id, text }: EditedMessage): string[] {
 
 function inWords({ field, message }: FieldError): string {
   return `${field} ${message}`;
+}
+
+/** Minimum length of a secret that is searched for, characters. A shorter one may be part of an unrelated text. */
+const LENGTH_MIN = 8;
+/** Minimum length of a piece of a secret that is searched for, characters. */
+const PIECE_MIN = 16;
+
+/** The secrets among a channel's settings, and their long pieces. */
+export function secretsOf({ settings: records }: ChannelPlugin, settings: ChannelSettings): string[] {
+  return records.flatMap(({ name, secret }) => {
+    const value = secret ? settings[name] : undefined;
+    if (value === undefined) return [];
+    const text = typeof value === 'object' && 'reveal' in value ? value.reveal() : String(value);
+    const pieces = text.split(/[^\w-]+/).filter((piece) => piece.length >= PIECE_MIN);
+    return [text.trim(), ...pieces].filter((part) => part.length >= LENGTH_MIN);
+  });
+}
+
+/** Whether a value shows one of the secrets, at any depth, for example in the cause or the stack of an error. */
+export function leaks(something: unknown, secrets: readonly string[]): boolean {
+  const text =
+    typeof something === 'string'
+      ? something
+      : inspect(something, { depth: 10, maxStringLength: null, maxArrayLength: null });
+  return secrets.some((secret) => text.includes(secret));
 }

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
-import type { Channel, ChannelScope, ChannelSettings } from '../index.ts';
-import { hasOwnConnection } from '../simulated-update.ts';
-import type { Bench } from './bench.ts';
-import { deliver } from './deliver.ts';
-import type { Evidence } from './evidence.ts';
-import { faultsOfEdit, faultsOfMessage, faultsOfNotice } from './faults.ts';
-import type { SampleRequest } from './options.ts';
-import { RecordedProblem } from './recorded-errors.ts';
-import { type RecordingScope, recordingScope } from './recording-scope.ts';
-import { leaks, secretsOf } from './secrets.ts';
-import type { StandIn } from './stand-in.ts';
+import type { Channel, ChannelRequest, ChannelResponse, ChannelSettings } from '../index.ts';
+import { readMultipart } from '../payload.ts';
+import { hasOwnConnection } from '../simulator.ts';
+import type { Bench, StandIn } from './bench.ts';
+import { faultsOfEdit, faultsOfMessage, faultsOfNotice, leaks, secretsOf } from './faults.ts';
+import type { Evidence, SampleRequest } from './options.ts';
+import {
+  type AnyScope,
+  createIn,
+  RecordedProblem,
+  type RecordingScope,
+  recordingScope,
+} from './recording-scope.ts';
 
 /** Maximum number of times that a request is delivered while the channel answers 503. */
 const DELIVERIES_MAX = 10;
@@ -40,7 +42,7 @@ export class OpenChannel {
   readonly batches: number[] = [];
   readonly faults: string[] = [];
 
-  constructor(bench: Bench, settings: ChannelSettings, members: Partial<ChannelScope>) {
+  constructor(bench: Bench, settings: ChannelSettings, members: Partial<AnyScope>) {
     const { plugin, evidence } = bench;
     this.#evidence = evidence;
     this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
@@ -60,7 +62,7 @@ export class OpenChannel {
       return edit(edited);
     };
     this.scope = scope;
-    this.channel = plugin.create(scope);
+    this.channel = createIn(plugin, scope);
     this.#hasOwnConnection = hasOwnConnection(plugin);
     this.#faultsOf = (message) => faultsOfMessage(plugin, message, this.secrets);
   }
@@ -135,7 +137,7 @@ interface Opening {
   platform?: StandIn;
   /** Whether to call the channel's `start`. Default false. */
   start?: boolean;
-  members?: Partial<ChannelScope>;
+  members?: Partial<AnyScope>;
 }
 
 /** Creates a channel, runs `work` with it, inspects what the channel did, and stops it. */
@@ -153,4 +155,72 @@ export async function withChannel<T>(
   } finally {
     await open.channel.stop?.();
   }
+}
+
+/** Finds the route of a request and calls it as the daemon does. */
+export async function deliver(channel: Channel, sample: SampleRequest): Promise<ChannelResponse> {
+  const url = new URL(sample.path, 'http://conformance');
+  const method = sample.method ?? 'POST';
+  for (const route of channel.routes) {
+    const params = route.method === method ? match(route.path, url.pathname) : null;
+    if (params) return route.handle(request(sample, method, url, params));
+  }
+  throw new Error(`the channel has no route for ${method} ${url.pathname}`);
+}
+
+function match(pattern: string, path: string): Record<string, string> | null {
+  const [wanted, came] = [pattern.split('/'), path.split('/')];
+  if (wanted.length !== came.length) return null;
+  const params: Record<string, string> = {};
+  for (const [index, part] of wanted.entries()) {
+    const given = came[index] ?? '';
+    if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(given);
+    else if (part !== given) return null;
+  }
+  return params;
+}
+
+function request(
+  sample: SampleRequest,
+  method: string,
+  url: URL,
+  params: Record<string, string>,
+): ChannelRequest {
+  const body =
+    typeof sample.body === 'string'
+      ? new TextEncoder().encode(sample.body)
+      : (sample.body ?? new Uint8Array());
+  const headers = Object.fromEntries(
+    Object.entries(sample.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  const text = () => new TextDecoder().decode(body);
+  return {
+    id: 'conformance',
+    method,
+    path: url.pathname,
+    params,
+    query: url.searchParams,
+    headers,
+    body,
+    json: () => objectIn(text()),
+    form: () => new URLSearchParams(text()),
+    async multipart() {
+      const parts = await readMultipart(headers['content-type'], body);
+      if (parts === null) throw new RecordedProblem('invalid_request', 'the body is not multipart/form-data');
+      return parts;
+    },
+    address: '127.0.0.1',
+    signal: new AbortController().signal,
+  };
+}
+
+function objectIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch {
+    // A body that cannot be parsed gets the same problem as a body that is not an object.
+  }
+  throw new RecordedProblem('malformed_json', 'the body is not a JSON object');
 }

@@ -1,5 +1,10 @@
-import type { ChannelPlugin, ChannelSettings, IncomingMessage, OutgoingReply } from '../index.ts';
-import type { Evidence } from './evidence.ts';
+import type {
+  ChannelPlugin,
+  ChannelSettings,
+  IncomingMessage,
+  OutgoingReply,
+  SimulatedEvent,
+} from '../index.ts';
 
 /** A request of a client or of a platform. */
 export interface SampleRequest {
@@ -44,3 +49,76 @@ export interface TrialOptions extends ConformanceOptions {
 
 /** One case. It rejects if the channel breaks the contract. */
 export type Trial = (options: TrialOptions) => Promise<void>;
+
+/** The cases that a test runner gets. The error of a failed case shows the latest deliveries and calls. */
+export function casesOf(
+  options: ConformanceOptions,
+  trials: readonly (readonly [name: string, trial: Trial])[],
+): ConformanceCase[] {
+  return trials.map(([name, trial]) => ({
+    name: `${options.plugin.name}: ${name}`,
+    async run() {
+      const evidence = new Evidence();
+      try {
+        await trial({ ...options, evidence });
+      } catch (error) {
+        throw evidence.shownWith(error);
+      }
+    },
+  }));
+}
+
+/** Number of exchanges that are shown. */
+const SHOWN_MAX = 3;
+/** Longest part of a body or an event that is shown, characters. */
+const LENGTH_MAX = 600;
+
+/**
+ * The deliveries and calls of one case, so that a failed case can show them. All of this data is made up by the suite
+ * and the channel, so it contains no secrets.
+ */
+export class Evidence {
+  readonly #events = new WeakMap<SampleRequest, SimulatedEvent>();
+  readonly #lines: string[][] = [];
+
+  /** Records the event that a delivery was made from. */
+  made(request: SampleRequest, event: SimulatedEvent): void {
+    this.#events.set(request, event);
+  }
+
+  /** Records a delivery. Returns a function that records the answer. */
+  delivery(request: SampleRequest): (answer: string) => void {
+    const event = this.#events.get(request);
+    const what =
+      event === undefined ? 'a delivery' : `a delivery of the event ${bounded(JSON.stringify(event))}`;
+    const { method = 'POST', path, body = '' } = request;
+    const text = typeof body === 'string' ? body : Buffer.from(body).toString();
+    return this.#exchange(what, `${method} ${path} ${bounded(text)}`);
+  }
+
+  /** Records a call to the platform. Returns a function that records the answer. */
+  call({ method, path, body }: { method: string; path: string; body: string }): (answer: string) => void {
+    return this.#exchange('a call to the platform', `${method} ${path} ${bounded(body)}`);
+  }
+
+  /** Returns an error with the message of `error`, followed by the latest exchanges. Its cause is `error`. */
+  shownWith(error: unknown): unknown {
+    if (this.#lines.length === 0) return error;
+    const text = error instanceof Error ? error.message.trimEnd() : String(error);
+    const message = [text, '', 'What happened last:', ...this.#lines.flat()].join('\n');
+    return new Error(message, { cause: error });
+  }
+
+  #exchange(what: string, request: string): (answer: string) => void {
+    const lines = [`- ${what}`, `  ${request.trimEnd()}`];
+    this.#lines.push(lines);
+    if (this.#lines.length > SHOWN_MAX) this.#lines.shift();
+    return (answer) => void lines.push(`  answer: ${answer}`);
+  }
+}
+
+/** The text on one line, cut after LENGTH_MAX characters. */
+function bounded(text: string): string {
+  const line = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
+  return line.length <= LENGTH_MAX ? line : `${line.slice(0, LENGTH_MAX)}… (${text.length} characters)`;
+}

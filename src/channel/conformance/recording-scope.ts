@@ -1,11 +1,24 @@
-import type { ChannelScope, ChannelSettings, EditedMessage, IncomingMessage, JsonObject } from '../index.ts';
+import type {
+  ChannelPlugin,
+  ChannelScope,
+  ChannelSettings,
+  DeliveryFailure,
+  EditedMessage,
+  FieldError,
+  IncomingMessage,
+  JsonObject,
+  PushScope,
+  StreamScope,
+} from '../index.ts';
 import { readMessage, readToken } from '../read-message.ts';
 import { ReplyParts } from '../reply-parts.ts';
-import { fillIn } from '../text.ts';
-import { RecordedDeliveryFailure, RecordedProblem } from './recorded-errors.ts';
+import { fillIn } from '../setting.ts';
+
+/** The members of every scope. */
+export type AnyScope = StreamScope & PushScope;
 
 /** A scope that records what the channel does with it, and gives simple answers. */
-export interface RecordingScope extends ChannelScope {
+export interface RecordingScope extends StreamScope, PushScope {
   /** Messages of `enqueue`, `converse` and `streams.start`. */
   readonly enqueued: IncomingMessage[];
   /** Messages of `press`. */
@@ -25,7 +38,7 @@ const NO_TOKEN = 'JWT Malformed';
 export function recordingScope(
   name: string,
   settings: ChannelSettings,
-  members: Partial<ChannelScope> = {},
+  members: Partial<AnyScope> = {},
 ): RecordingScope {
   const enqueued: IncomingMessage[] = [];
   const pressed: IncomingMessage[] = [];
@@ -94,4 +107,46 @@ export function recordingScope(
     deliveryFailed: (reason, options) => new RecordedDeliveryFailure(reason, options),
     ...members,
   };
+}
+
+/** Members that only the scope of one kind of delivery has. */
+const WEB = ['converse', 'readMessage', 'streams'] as const;
+const PUSH = ['enqueue', 'press', 'edit', 'notify', 'sendParts', 'deliveryFailed'] as const;
+
+/** Creates the channel as the daemon does: its scope has only the members of its delivery. */
+export function createIn<Scope extends AnyScope>(
+  plugin: ChannelPlugin,
+  scope: Scope,
+): ReturnType<ChannelPlugin['create']> {
+  const others = { push: WEB, stream: PUSH, response: [...PUSH, 'streams'] }[plugin.delivery];
+  const own: Scope = { ...scope };
+  for (const member of others) Reflect.deleteProperty(own, member);
+  return plugin.create(own);
+}
+
+/** A problem that a channel made with `scope.problem`. */
+export class RecordedProblem extends Error {
+  readonly code: string;
+  readonly errors: readonly FieldError[];
+
+  constructor(code: string, detail: string, errors: readonly FieldError[] = []) {
+    super(detail);
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+/** An error that a channel made with `scope.deliveryFailed`. */
+export class RecordedDeliveryFailure extends Error {
+  readonly final: boolean;
+  readonly retry_after_seconds: number | undefined;
+  readonly platform: DeliveryFailure['platform'] | null;
+
+  constructor(reason: string, { final, retry_after_seconds, platform }: DeliveryFailure) {
+    super(reason);
+    this.platform = platform ?? null;
+    // The daemon ignores `final` if the platform as a whole has failed.
+    this.final = final && this.platform === null;
+    this.retry_after_seconds = retry_after_seconds;
+  }
 }

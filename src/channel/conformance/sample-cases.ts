@@ -3,7 +3,7 @@ import type { IncomingMessage } from '../index.ts';
 import { Bench } from './bench.ts';
 import { withChannel } from './open-channel.ts';
 import type { ConformanceOptions, SampleRequest, Trial, TrialOptions } from './options.ts';
-import { RecordedProblem } from './recorded-errors.ts';
+import { RecordedProblem } from './recording-scope.ts';
 
 /** Cases that are made from the requests in the options. */
 export function sampleCases({
@@ -11,7 +11,7 @@ export function sampleCases({
   messages = [],
   refused = [],
 }: ConformanceOptions): readonly [name: string, trial: Trial][] {
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const withMessages = messages.filter(({ expect }) => expect.length > 0).map(({ request }) => request);
   return [
     ...messages.map(({ request, expect }, index): [string, Trial] => [
@@ -50,7 +50,7 @@ async function parses(
     await open.take(request);
     const { enqueued } = open.scope;
     assert.equal(enqueued.length, expect.length, `the delivery must make ${expect.length} message(s)`);
-    if (options.plugin.capabilities.delivery === 'push')
+    if (options.plugin.delivery === 'push')
       assert.ok(open.batches.length <= 1, 'all messages of a delivery must be enqueued in one call');
     enqueued.forEach((message, index) => {
       for (const [field, value] of Object.entries(expect[index] ?? {})) {

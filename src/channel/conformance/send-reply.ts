@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import type { DeliveryFailure, JsonObject, OutgoingReply, ReplyConfirmation } from '../index.ts';
-import type { Bench } from './bench.ts';
+import type { Bench, StandIn, StandInCall } from './bench.ts';
+import { leaks } from './faults.ts';
 import { type OpenChannel, withChannel } from './open-channel.ts';
-import { RecordedDeliveryFailure } from './recorded-errors.ts';
-import { leaks } from './secrets.ts';
-import type { StandIn } from './stand-in.ts';
+import { RecordedDeliveryFailure } from './recording-scope.ts';
 
 /** The members that the error of `send` must have. */
-export interface Failure extends Pick<DeliveryFailure, 'final' | 'retryAfterSeconds' | 'platform'> {}
+export interface Failure extends Pick<DeliveryFailure, 'final' | 'retry_after_seconds' | 'platform'> {}
 
 /** A failure after which the daemon sends the reply again. */
 export const PASSING: Failure = { final: false };
@@ -74,11 +73,11 @@ export function isSent(error: Error | null): void {
   assert.equal(error, null, `send() failed: ${error?.message}`);
 }
 
-export function isFailure(error: Error | null, { final, retryAfterSeconds, platform }: Failure): void {
+export function isFailure(error: Error | null, { final, retry_after_seconds, platform }: Failure): void {
   assert.ok(error, 'send() resolved, but the platform did not accept the reply');
   if (!(error instanceof RecordedDeliveryFailure)) {
     const what = 'the daemon retries after an error that scope.deliveryFailed() did not make';
-    assert.ok(!final && retryAfterSeconds === undefined, `${what}: ${error.message}`);
+    assert.ok(!final && retry_after_seconds === undefined, `${what}: ${error.message}`);
     // The daemon recognizes network errors itself, so the channel need not set `platform` for them.
     const isOfNetwork = platform === 'unreachable' && error.cause instanceof Error;
     assert.ok(
@@ -88,7 +87,7 @@ export function isFailure(error: Error | null, { final, retryAfterSeconds, platf
     return;
   }
   assert.equal(error.final, final, `the error of send() must have \`final: ${final}\`: ${error.message}`);
-  if (retryAfterSeconds !== undefined) assert.equal(error.retryAfterSeconds, retryAfterSeconds);
+  if (retry_after_seconds !== undefined) assert.equal(error.retry_after_seconds, retry_after_seconds);
   if (platform !== undefined)
     assert.equal(
       error.platform,
@@ -99,4 +98,53 @@ export function isFailure(error: Error | null, { final, retryAfterSeconds, platf
 
 export function status(code: number, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response('{}', { status: code, headers: { 'Content-Type': 'application/json', ...headers } });
+}
+
+/** Factor by which timeouts are shortened. */
+const FACTOR = 1000;
+
+/** Number of calls of `withShortTimeouts` that are running. The usual timers are restored when the last one ends. */
+let running = 0;
+let restore = () => {};
+
+/**
+ * Shortens timeouts while `work` runs: `setTimeout` and `AbortSignal.timeout` of this process take a thousandth of the
+ * given time. Everything else takes as long as usual.
+ */
+export async function withShortTimeouts<T>(work: () => Promise<T>): Promise<T> {
+  if (running++ === 0) restore = shorten();
+  try {
+    return await work();
+  } finally {
+    if (--running === 0) restore();
+  }
+}
+
+function shorten(): () => void {
+  const { setTimeout: usual } = globalThis;
+  const { timeout } = AbortSignal;
+  const short = (callback: () => void, ms?: number, ...args: []) =>
+    usual(callback, (ms ?? 0) / FACTOR, ...args);
+  globalThis.setTimeout = Object.assign(short, usual) as typeof setTimeout;
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, Math.ceil(ms / FACTOR));
+  return () => {
+    globalThis.setTimeout = usual;
+    AbortSignal.timeout = timeout;
+  };
+}
+
+/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
+export function quoting({ method, path, headers, body }: StandInCall): Promise<Response> {
+  const request = JSON.stringify({ method, path, headers, body });
+  return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));
+}
+
+/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
+export function hanging({ signal }: StandInCall): Promise<Response> {
+  return new Promise((_resolve, reject) => whenGivenUp(signal, reject));
+}
+
+export function whenGivenUp(signal: AbortSignal | undefined, give: (reason: unknown) => void): void {
+  if (signal) signal.addEventListener('abort', () => give(signal.reason), { once: true });
+  else setTimeout(() => give(new DOMException('The operation timed out.', 'TimeoutError')), 1);
 }

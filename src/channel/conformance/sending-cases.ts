@@ -1,23 +1,25 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers';
 import type { ShownButton } from '../index.ts';
-import { Bench } from './bench.ts';
+import { Bench, type StandInCall, type Trouble } from './bench.ts';
+import { leaks } from './faults.ts';
 import { withChannel } from './open-channel.ts';
 import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
-import { leaks } from './secrets.ts';
 import {
   attempt,
   type Failure,
+  hanging,
   isFailure,
   isSent,
   outcomeOf,
   PASSING,
+  quoting,
   replyOf,
   sending,
   status,
+  whenGivenUp,
+  withShortTimeouts,
 } from './send-reply.ts';
-import { withShortTimeouts } from './short-timeouts.ts';
-import type { StandInCall, Trouble } from './stand-in.ts';
 
 /**
  * How long to wait for a call that must end within 60 s, in real ms. Shortened timeouts turn the 60 s into 60 ms; the
@@ -46,7 +48,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     failing('reports status 429 as a failure that allows a retry', () => status(429), PASSING),
     failing('passes on Retry-After', () => status(429, { 'Retry-After': '7' }), {
       final: false,
-      retryAfterSeconds: 7,
+      retry_after_seconds: 7,
     }),
     failing('reports status 500 as an unreachable platform', () => status(500), UNREACHABLE),
     failing('reports status 503 as an unreachable platform', () => status(503), UNREACHABLE),
@@ -279,17 +281,6 @@ const NETWORK_ERROR = new TypeError('fetch failed', {
   cause: Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:9'), { code: 'ECONNREFUSED' }),
 });
 
-/** Fails as `fetch` does if a header or the address is invalid: the error quotes the request. */
-function quoting({ method, path, headers, body }: StandInCall): Promise<Response> {
-  const request = JSON.stringify({ method, path, headers, body });
-  return Promise.reject(new TypeError(`cannot send ${request}`, { cause: new Error(request) }));
-}
-
-/** Never answers. The call ends when the channel gives up, or at the timeout of the scope's `fetch`. */
-function hanging({ signal }: StandInCall): Promise<Response> {
-  return new Promise((_resolve, reject) => whenGivenUp(signal, reject));
-}
-
 /** An answer with a body that does not end. */
 function stalling({ signal }: StandInCall): Response {
   const body = new ReadableStream({
@@ -299,11 +290,6 @@ function stalling({ signal }: StandInCall): Response {
     },
   });
   return new Response(body, { headers: { 'Content-Type': 'application/json' } });
-}
-
-function whenGivenUp(signal: AbortSignal | undefined, give: (reason: unknown) => void): void {
-  if (signal) signal.addEventListener('abort', () => give(signal.reason), { once: true });
-  else setTimeout(() => give(new DOMException('The operation timed out.', 'TimeoutError')), 1);
 }
 
 async function inTime<T>(work: Promise<T>): Promise<T> {

@@ -1,8 +1,97 @@
-import type { Token } from 'markdown-it';
-import { buildInline, type Shared } from './build-inline.ts';
-import { restoreSigns } from './limit-nesting.ts';
-import { readInline } from './parser.ts';
-import type { Block, Inline, ListItem } from './tree.ts';
+import type { Env, Token } from 'markdown-it';
+import { mailIn, readInline } from './parser.ts';
+import { restoreSigns } from './source.ts';
+
+/** A reply as a tree: the part of mdast that platforms can show, with the names of mdast. */
+export type Block = Paragraph | Heading | Quote | List | CodeBlock | Table | Rule | Footnote;
+
+interface Paragraph {
+  readonly type: 'paragraph';
+  readonly children: readonly Inline[];
+}
+
+export interface Heading {
+  readonly type: 'heading';
+  readonly children: readonly Inline[];
+}
+
+export interface Quote {
+  readonly type: 'blockquote';
+  readonly children: readonly Block[];
+}
+
+export interface List {
+  readonly type: 'list';
+  /** The number of the first item. Null if the list has bullets. */
+  readonly start: number | null;
+  /** Whether there are empty lines between the items. */
+  readonly spread: boolean;
+  readonly children: readonly ListItem[];
+}
+
+export interface ListItem {
+  /** Whether there are empty lines between the blocks of the item. */
+  readonly spread: boolean;
+  /** Null if the item is not a task. */
+  readonly checked: boolean | null;
+  readonly children: readonly Block[];
+}
+
+interface CodeBlock {
+  readonly type: 'code';
+  /** Empty if no language is named. */
+  readonly lang: string;
+  readonly value: string;
+}
+
+export interface Table {
+  readonly type: 'table';
+  /** Rows of cells, head first. Rows may differ in length. */
+  readonly rows: readonly (readonly (readonly Inline[])[])[];
+}
+
+export interface Rule {
+  readonly type: 'thematicBreak';
+}
+
+interface Footnote {
+  readonly type: 'footnoteDefinition';
+  readonly label: string;
+  readonly children: readonly Block[];
+}
+
+export type Inline = Text | Code | Break | Styled | Link | Image;
+
+export interface Text {
+  readonly type: 'text';
+  readonly value: string;
+}
+
+export interface Code {
+  readonly type: 'inlineCode';
+  readonly value: string;
+}
+
+interface Break {
+  readonly type: 'break';
+}
+
+interface Styled {
+  readonly type: 'strong' | 'emphasis' | 'delete';
+  readonly children: readonly Inline[];
+}
+
+export interface Link {
+  readonly type: 'link';
+  readonly url: string;
+  readonly children: readonly Inline[];
+}
+
+interface Image {
+  readonly type: 'image';
+  readonly url: string;
+  readonly alt: string;
+}
 
 /** A block with its first line and the line after its last one. */
 interface Placed {
@@ -124,4 +213,160 @@ function languageOf({ info }: Token): string {
 
 function codeOf({ content }: Token): string {
   return restoreSigns(content).replace(/\n$/, '');
+}
+
+/** State that the parts of one reply share. */
+export interface Shared {
+  /** Definitions of links and footnotes. */
+  readonly env: Env;
+  /**
+   * Total length of the addresses that further references may show, characters. Without this limit, a text could repeat
+   * a long address ten thousand times.
+   */
+  room: number;
+}
+
+/** Builds the tree of the text of one block. */
+function buildInline(tokens: readonly Token[], shared: Shared): Inline[] {
+  return new InlineBuilder(tokens, shared).nodes(false);
+}
+
+const STYLES: Readonly<Record<string, Styled['type']>> = {
+  strong_open: 'strong',
+  em_open: 'emphasis',
+  s_open: 'delete',
+};
+
+class InlineBuilder {
+  readonly #tokens: readonly Token[];
+  readonly #shared: Shared;
+  readonly #styles = new Set<Styled['type']>();
+  #at = 0;
+
+  constructor(tokens: readonly Token[], shared: Shared) {
+    this.#tokens = tokens;
+    this.#shared = shared;
+  }
+
+  /** Reads all nodes up to the end of the enclosing mark. */
+  nodes(isInLink: boolean): Inline[] {
+    const nodes: Inline[] = [];
+    let repeatedStyles = 0;
+    let text = '';
+    const endText = () => {
+      if (text !== '')
+        nodes.push(...(isInLink ? [textNode(restoreSigns(text))] : withMail(restoreSigns(text))));
+      text = '';
+    };
+    for (let token = this.#next(); token !== undefined; token = this.#next()) {
+      const plain = plainText(token);
+      if (plain !== null) {
+        text += plain;
+        continue;
+      }
+      endText();
+      // A style inside the same style changes nothing. Skipping it keeps the tree shallow, however deeply the text is
+      // nested.
+      if (this.#isRepeated(token)) repeatedStyles++;
+      else if (token.nesting !== -1) nodes.push(this.#node(token, isInLink));
+      else if (repeatedStyles > 0) repeatedStyles--;
+      else break;
+    }
+    endText();
+    return nodes;
+  }
+
+  #next(): Token | undefined {
+    return this.#tokens[this.#at++];
+  }
+
+  #node(token: Token, isInLink: boolean): Inline {
+    const style = STYLES[token.type];
+    if (style !== undefined) return this.#styled(style, isInLink);
+    switch (token.type) {
+      case 'code_inline':
+        return { type: 'inlineCode', value: restoreSigns(token.content) };
+      case 'hardbreak':
+        return { type: 'break' };
+      case 'link_open':
+        return this.#link(token);
+      case 'image':
+        return this.#image(token);
+      default:
+        throw new TypeError(`the parser made text of an unknown type: ${token.type}`);
+    }
+  }
+
+  #isRepeated(token: Token): boolean {
+    const style = STYLES[token.type];
+    return style !== undefined && this.#styles.has(style);
+  }
+
+  #styled(type: Styled['type'], isInLink: boolean): Styled {
+    this.#styles.add(type);
+    const children = this.nodes(isInLink);
+    this.#styles.delete(type);
+    return { type, children };
+  }
+
+  #link(token: Token): Link {
+    const url = this.#urlOf(token, 'href');
+    return { type: 'link', url, children: this.nodes(true) };
+  }
+
+  #image(token: Token): Image {
+    const alt = restoreSigns(seenIn(token.children ?? []));
+    return { type: 'image', url: this.#urlOf(token, 'src'), alt };
+  }
+
+  /** The address of a link or an image. Empty if it is the address of a reference for which no room is left. */
+  #urlOf(token: Token, attribute: 'href' | 'src'): string {
+    const url = restoreSigns(String(token.attrGet(attribute) ?? ''));
+    const isReference = token.meta?.label !== undefined;
+    if (isReference) this.#shared.room -= url.length;
+    return isReference && this.#shared.room < 0 ? '' : url;
+  }
+}
+
+/** The text of a token. Null if the token is more than text. */
+function plainText(token: Token): string | null {
+  switch (token.type) {
+    case 'text':
+    case 'text_special':
+      return token.content;
+    case 'softbreak':
+      return '\n';
+    case 'footnote_reference':
+      return `[${token.content}]`;
+    default:
+      return null;
+  }
+}
+
+/** The visible text of an image's label. */
+function seenIn(tokens: readonly Token[]): string {
+  return tokens
+    .map((token) => {
+      if (token.type === 'hardbreak') return '\n';
+      return plainText(token) ?? (token.type === 'image' ? seenIn(token.children ?? []) : token.content);
+    })
+    .join('');
+}
+
+function textNode(value: string): Inline {
+  return { type: 'text', value };
+}
+
+/** The text with its mail addresses as links. */
+function withMail(text: string): Inline[] {
+  const nodes: Inline[] = [];
+  let from = 0;
+  for (const { index, shown: address } of mailIn(text)) {
+    if (index > from) nodes.push(textNode(text.slice(from, index)));
+    const url = address.toLowerCase().startsWith('mailto:') ? address : `mailto:${address}`;
+    nodes.push({ type: 'link', url, children: [textNode(address)] });
+    from = index + address.length;
+  }
+  if (from < text.length) nodes.push(textNode(text.slice(from)));
+  return nodes;
 }

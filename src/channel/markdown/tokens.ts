@@ -1,8 +1,9 @@
+import type { Mark } from './dialect.ts';
+
 /**
  * The form of a reply between the parsed tree and the written messages: words and the white space between them. Each
  * word has the marks around it, outermost first.
  */
-import type { Mark } from './dialect.ts';
 
 export type Token = Word | Blank;
 
@@ -25,3 +26,49 @@ export interface Blank {
 /** A higher value is a better place for a cut. */
 export const CUT = { word: 0, sentence: 1, line: 2, paragraph: 3 } as const;
 export type Cut = (typeof CUT)[keyof typeof CUT];
+
+/** The end of a sentence, with closing quotes and brackets. */
+const SENTENCE_END = /[.!?…。！？｡؟۔।]["'”’»)\]]*$/u;
+/** Scripts without spaces: a sentence can end inside a word. */
+const SENTENCE_WITHIN = /(?<=[。！？｡][”’」』）]?)(?![”’」』）。！？｡])/u;
+
+export const LINE: Blank = { kind: 'line', text: '', cut: CUT.line };
+export const PARAGRAPH: Blank = { kind: 'paragraph', text: '', cut: CUT.paragraph };
+
+/** Splits prose into words and white space. Line breaks are kept. */
+export function wordsOf(text: string, marks: readonly Mark[]): Token[] {
+  const tokens: Token[] = [];
+  for (const part of text.split(/(\n|[^\S\n]+)/)) {
+    if (part === '') continue;
+    if (part === '\n') tokens.push(LINE);
+    else if (part.trim() === '') tokens.push(space(part, tokens.at(-1)));
+    else {
+      const [first = '', ...others] = part.split(SENTENCE_WITHIN);
+      tokens.push({ kind: 'word', text: first, marks });
+      for (const text of others) {
+        tokens.push({ kind: 'space', text: '', cut: CUT.sentence }, { kind: 'word', text, marks });
+      }
+    }
+  }
+  return tokens;
+}
+
+function space(text: string, before: Token | undefined): Blank {
+  const ends = before?.kind === 'word' && SENTENCE_END.test(before.text.slice(-8));
+  return { kind: 'space', text, cut: ends ? CUT.sentence : CUT.word };
+}
+
+/**
+ * Splits code into words and white space. The indentation of a line is part of its first word, so that a cut does not
+ * remove it.
+ */
+export function codeOf(text: string, marks: readonly Mark[]): Token[] {
+  return text.split('\n').flatMap((line, index) => {
+    const tokens: Token[] = index === 0 ? [] : [LINE];
+    for (const part of line.trimEnd().split(/(?<=\S)(\s+)(?=\S)/)) {
+      if (part.trim() !== '') tokens.push({ kind: 'word', text: part, marks });
+      else if (part !== '') tokens.push({ kind: 'space', text: part, cut: CUT.word });
+    }
+    return tokens;
+  });
+}

@@ -152,8 +152,8 @@ function channelViews(found: Inspection, health: Health | null): ChannelView[] {
   return [...views, ...brokenViews(found)];
 }
 
-function answersOf({ capabilities, eventStream }: ChannelPlugin): ChannelView['answers'] {
-  if (capabilities.delivery === 'push') return 'later';
+function answersOf({ delivery, eventStream }: ChannelPlugin): ChannelView['answers'] {
+  if (delivery === 'push') return 'later';
   return eventStream === undefined ? 'in the request' : 'on a stream';
 }
 

@@ -1,6 +1,6 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { ChannelPlugin, ChannelSettings, SetupOutcome } from '../../channel/index.ts';
-import { hasOwnConnection } from '../../channel/simulated-update.ts';
+import { hasOwnConnection } from '../../channel/simulator.ts';
 import { idleScope } from '../../daemon/admin/channels.ts';
 import {
   ConfigurationError,
@@ -93,7 +93,7 @@ async function runSetup(plugin: ChannelPlugin, address: string, found: Inspectio
       `the channel ${name} has no setup`,
       hasOwnConnection(plugin)
         ? 'It connects to its platform itself, so there is nothing to register.'
-        : plugin.capabilities.delivery === 'push'
+        : plugin.delivery === 'push'
           ? 'Register its webhook at its platform yourself, as the documentation of the channel says.'
           : 'Its clients call the daemon themselves, so there is nothing to register.',
     );

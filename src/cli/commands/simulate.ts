@@ -133,7 +133,7 @@ function limitsOf(options: OptionValues): Behavior & { wait_ms: number } {
     wait_ms: number('--wait', options.wait, 1, 600) * 1000,
     fail: number('--fail', options.fail, 0, 1000),
     failStatus: number('--fail-status', options.failStatus, 400, 599),
-    retryAfterSeconds:
+    retry_after_seconds:
       options.retryAfter === undefined ? null : number('--retry-after', options.retryAfter, 0, 3600),
   };
 }

@@ -127,7 +127,7 @@ async function problemOf(
 /** The names of the channels that were chosen. Default: the channels of a website. */
 export function channelsOf({ channels }: Answers, plugins: readonly ChannelPlugin[]): string[] {
   if (channels !== '') return listOf(channels);
-  return plugins.filter(({ capabilities }) => capabilities.delivery !== 'push').map(({ name }) => name);
+  return plugins.filter(({ delivery }) => delivery !== 'push').map(({ name }) => name);
 }
 
 /** The settings that result from the answers, without those that keep their defaults. */

@@ -6,7 +6,7 @@ import {
   type SimulatedRequest,
 } from '../../channel/index.ts';
 import { jsonObject } from '../../channel/json-object.ts';
-import { hasOwnConnection, updateRequest } from '../../channel/simulated-update.ts';
+import { hasOwnConnection, updateRequest } from '../../channel/simulator.ts';
 import { failed, unavailable } from '../cli-error.ts';
 import { failureOf, readBounded, sendRequest } from '../running-daemon.ts';
 import { asksForAnswer, type Batch, type DaemonRecords, type MessageEnd, type Scenario } from './scenario.ts';

@@ -20,7 +20,7 @@ export interface Behavior {
   /** How many replies of this simulation are refused with `failStatus` before the others are accepted. */
   fail: number;
   failStatus: number;
-  retryAfterSeconds: number | null;
+  retry_after_seconds: number | null;
 }
 
 /**
@@ -80,10 +80,10 @@ export async function openStandIn(
 
 function refusalOf(
   simulator: PlatformSimulator,
-  { failStatus: status, retryAfterSeconds }: Behavior,
+  { failStatus: status, retry_after_seconds }: Behavior,
 ): SimulatedApiAnswer {
-  const headers = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
-  const refused = simulator.refusal?.({ status, retryAfterSeconds }) ?? { status, headers, body: {} };
+  const headers = retry_after_seconds === null ? {} : { 'Retry-After': String(retry_after_seconds) };
+  const refused = simulator.refusal?.({ status, retry_after_seconds }) ?? { status, headers, body: {} };
   return { ...refused, shown: [] };
 }
 

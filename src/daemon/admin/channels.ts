@@ -1,6 +1,6 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
 import type { LoadedPlugins } from '../channels/load.ts';
-import { isStandInAddress } from '../channels/stand-in-address.ts';
+import { isStandInAddress } from '../channels/simulator.ts';
 import { lazy } from './lazy.ts';
 
 /** Channels as the operator sees them: which there are, their simulators, and how each is checked and set up. */
@@ -14,7 +14,7 @@ export async function loadBundled(): Promise<LoadedPlugins> {
 
 /** Loads one bundled channel after the other, in the order of their names, and skips those that do not load. */
 export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
-  const { bundledPlugins } = await import('../channels/bundled-plugins.ts');
+  const { bundledPlugins } = await import('../channels/import-plugin.ts');
   for (const name of (await bundledPlugins()).keys()) {
     const plugin = await loadOneBundled(name);
     if (plugin) yield plugin;
@@ -24,8 +24,8 @@ export async function* eachBundled(): AsyncGenerator<ChannelPlugin> {
 /** The bundled channel of this name; null if there is none. */
 export async function loadOneBundled(name: string): Promise<ChannelPlugin | null> {
   const [{ bundledPlugins }, { importPlugin }] = await Promise.all([
-    import('../channels/bundled-plugins.ts'),
-    import('../channels/import.ts'),
+    import('../channels/import-plugin.ts'),
+    import('../channels/import-plugin.ts'),
   ]);
   const file = (await bundledPlugins()).get(name);
   const imported = file === undefined ? null : await importPlugin(file);
@@ -47,8 +47,8 @@ export async function channelNameRules(): Promise<ChannelNames> {
 }
 
 /** The scope in which a channel can call its platform, but neither receives nor sends messages. */
-export const idleScope = lazy(() => import('../channels/idle-scope.ts'), 'idleScope');
+export const idleScope = lazy(() => import('../channels/ask-platform.ts'), 'idleScope');
 /** The simulator of a channel's platform; null if it has none. @throws ConfigurationError if it cannot be used */
-export const loadSimulator = lazy(() => import('../channels/load-simulator.ts'), 'loadSimulator');
+export const loadSimulator = lazy(() => import('../channels/simulator.ts'), 'loadSimulator');
 /** Whether the operator, and not `serve --dev`, has given all settings that the channel needs. */
 export const isSetUp = lazy(() => import('../dev/platforms.ts'), 'isSetUp');

@@ -1,9 +1,11 @@
-import type { Channel, ChannelPlugin, Route } from '../../channel/index.ts';
+import type { Channel, ChannelPlugin, ChannelSettings, Route } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
-import { hasOwnConnection } from '../../channel/simulated-update.ts';
+import { hasOwnConnection } from '../../channel/simulator.ts';
 import { WEBHOOK_MAX } from '../http/body.ts';
-import type { SettingProblem } from '../settings/problem.ts';
-import { type Refusal, unfit } from './modules/refusal.ts';
+import type { ActiveChannel } from '../http/routes.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import { describeThrown } from '../syntax/source-location.ts';
+import { isAbsentOr, isFunction, type Refusal, type Row, unfit, unfitting } from './modules/import-module.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'] satisfies readonly Route['method'][];
 const OPTIONAL_MEMBERS = [
@@ -59,15 +61,29 @@ export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingPro
 
 function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
   if (!isObject(channel)) return [unfit('the result of `create`', 'a channel (an object)', channel)];
-  const refusals = OPTIONAL_MEMBERS.filter(
-    (name) => channel[name] !== undefined && typeof channel[name] !== 'function',
-  ).map((name) => unfit(`\`${name}\``, 'a function, or absent', channel[name]));
-  if (plugin.capabilities.delivery === 'push' && channel.send === undefined) {
-    refusals.push(unfit('`send`', "a function, since `capabilities.delivery` is 'push'", channel.send));
-  }
-  if (hasOwnConnection(plugin) && channel.receive === undefined) {
-    refusals.push(unfit('`receive`', 'a function, since `capabilities.webhook` is false', channel.receive));
-  }
+  const { delivery } = plugin;
+  const refusals = unfitting([
+    ...OPTIONAL_MEMBERS.map(
+      (name): Row => [
+        isAbsentOr(isFunction, channel[name]),
+        `\`${name}\``,
+        'a function, or absent',
+        channel[name],
+      ],
+    ),
+    [
+      delivery !== 'push' || channel.send !== undefined,
+      '`send`',
+      "a function, since `delivery` is 'push'",
+      channel.send,
+    ],
+    [
+      !hasOwnConnection(plugin) || channel.receive !== undefined,
+      '`receive`',
+      'a function, since `capabilities.webhook` is false',
+      channel.receive,
+    ],
+  ]);
   const { routes } = channel;
   if (!Array.isArray(routes)) return [...refusals, unfit('`routes`', 'a list of routes', routes)];
   return [...refusals, ...routes.flatMap((route, index) => routeRefusals(route, `\`routes[${index}]`))];
@@ -76,40 +92,85 @@ function channelRefusals(plugin: ChannelPlugin, channel: unknown): Refusal[] {
 function routeRefusals(route: unknown, at: string): Refusal[] {
   if (!isObject(route)) return [unfit(`${at}\``, 'a route', route)];
   const { method, path, contentType, body, bodyLimit, token, refusal, headers, thread, handle } = route;
-  const refusals: Refusal[] = [];
-  if (!METHODS.includes(method as string))
-    refusals.push(unfit(`${at}.method\``, `one of ${METHODS.join(', ')}`, method));
-  if (typeof path !== 'string' || !PATH.test(path)) {
-    const expected = 'a path that begins with `/`, such as /telex/webhook or /telex/:id';
-    refusals.push(unfit(`${at}.path\``, expected, path));
-  }
-  if (contentType !== undefined && typeof contentType !== 'string') {
-    refusals.push(unfit(`${at}.contentType\``, 'a media type, or absent', contentType));
-  }
-  if (body !== undefined && body !== 'multipart')
-    refusals.push(unfit(`${at}.body\``, "'multipart', or absent", body));
-  if (body !== undefined && contentType !== undefined)
-    refusals.push(unfit(`${at}.contentType\``, 'absent, since `body` says it', contentType));
-  if (bodyLimit !== undefined && !isBodyLimit(bodyLimit)) {
-    const expected = `a whole number of bytes from 1 to ${WEBHOOK_MAX}, or absent`;
-    refusals.push(unfit(`${at}.bodyLimit\``, expected, bodyLimit));
-  }
-  if (token !== undefined && typeof token !== 'function') {
-    refusals.push(unfit(`${at}.token\``, 'a function, or absent', token));
-  }
-  if (refusal !== undefined && typeof refusal !== 'function') {
-    refusals.push(unfit(`${at}.refusal\``, 'a function, or absent', refusal));
-  }
-  if (headers !== undefined && typeof headers !== 'function') {
-    refusals.push(unfit(`${at}.headers\``, 'a function, or absent', headers));
-  }
-  if (thread !== undefined && typeof thread !== 'function') {
-    refusals.push(unfit(`${at}.thread\``, 'a function, or absent', thread));
-  }
-  if (typeof handle !== 'function') refusals.push(unfit(`${at}.handle\``, 'a function', handle));
-  return refusals;
+  const isText = (value: unknown) => typeof value === 'string';
+  const isPath = typeof path === 'string' && PATH.test(path);
+  const rows: readonly Row[] = [
+    [METHODS.includes(method as string), 'method', `one of ${METHODS.join(', ')}`, method],
+    [isPath, 'path', 'a path that begins with `/`, such as /telex/webhook or /telex/:id', path],
+    [isAbsentOr(isText, contentType), 'contentType', 'a media type, or absent', contentType],
+    [body === undefined || body === 'multipart', 'body', "'multipart', or absent", body],
+    [
+      body === undefined || contentType === undefined,
+      'contentType',
+      'absent, since `body` says it',
+      contentType,
+    ],
+    [
+      isAbsentOr(isBodyLimit, bodyLimit),
+      'bodyLimit',
+      `a whole number of bytes from 1 to ${WEBHOOK_MAX}, or absent`,
+      bodyLimit,
+    ],
+    ...Object.entries({ token, refusal, headers, thread }).map(
+      ([name, value]): Row => [isAbsentOr(isFunction, value), name, 'a function, or absent', value],
+    ),
+    [isFunction(handle), 'handle', 'a function', handle],
+  ];
+  return unfitting(rows.map(([fits, member, ...rest]) => [fits, `${at}.${member}\``, ...rest]));
 }
 
 function isBodyLimit(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= WEBHOOK_MAX;
+}
+
+interface Configured {
+  plugin: ChannelPlugin;
+  settings: ChannelSettings;
+}
+
+/**
+ * Creates the active channels, each with its own scope (src/channel/channel.ts, "given its settings and scope"). The
+ * code of plugins runs here. Errors that it throws are reported together with all other problems, for all channels at
+ * once.
+ * @throws ConfigurationError
+ */
+export function createChannels(
+  configured: readonly Configured[],
+  create: (configured: Configured) => Channel,
+): ActiveChannel[] {
+  const active: ActiveChannel[] = [];
+  const problems: SettingProblem[] = [];
+  for (const one of configured) {
+    const { plugin } = one;
+    try {
+      const channel = create(one);
+      const misshapen = channelProblems(plugin, channel);
+      problems.push(...misshapen);
+      if (misshapen.length === 0) active.push({ plugin, channel });
+    } catch (error) {
+      const right = 'a function that only creates the channel; code that can fail belongs in `start`';
+      problems.push(problemOf(plugin, { problem: `\`create\` threw: ${describeThrown(error)}`, right }));
+    }
+  }
+  problems.push(...routeProblems(active));
+  if (problems.length > 0) throw new ConfigurationError(problems);
+  return active;
+}
+
+/** A channel did not start, because something that it needs cannot be reached or has refused it. Exit code 69. */
+export class ChannelStartFailed extends Error {
+  constructor(channel: string, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    super(`the channel ${channel} did not start: ${why}`, { cause });
+    this.name = 'ChannelStartFailed';
+  }
+}
+
+/** Starts a channel that has something to start. @throws ChannelStartFailed */
+export async function startChannel({ plugin, channel }: ActiveChannel): Promise<void> {
+  try {
+    await channel.start?.();
+  } catch (error) {
+    throw new ChannelStartFailed(plugin.name, error);
+  }
 }

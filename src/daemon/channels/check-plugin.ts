@@ -1,13 +1,22 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
 import { fileSettingOf, readValue } from '../settings/value.ts';
-import { inWords, type Refusal, unfit } from './modules/refusal.ts';
-import { prefixOf } from './setting-prefix.ts';
+import {
+  inWords,
+  isAbsentOr,
+  isFunction,
+  type Refusal,
+  type Row,
+  unfit,
+  unfitting,
+} from './modules/import-module.ts';
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 const NAME_MAX = 32;
 const SETTING_NAME = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/;
 const TEXT_NAME = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
+const DELIVERIES = ['response', 'stream', 'push'];
+const MARKDOWN = ['commonmark', 'platform', 'none'];
 const SETTING_KINDS = ['string', 'integer', 'number', 'boolean', 'choice', 'list', 'url'];
 
 /** The form of a name, in words. */
@@ -32,6 +41,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     summary,
     settings,
     detect,
+    delivery,
     capabilities,
     create,
     linking,
@@ -41,90 +51,65 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
     eventStream,
   } = plugin as Partial<Record<keyof ChannelPlugin, unknown>>;
   if (!isChannelName(name)) return [unfit('`name`', NAME_RULE, name)];
-  const refusals: Refusal[] = [];
-  if (typeof summary !== 'string' || summary === '')
-    refusals.push(unfit('`summary`', 'one sentence', summary));
-  if (typeof detect !== 'function') refusals.push(unfit('`detect`', 'a function', detect));
-  if (typeof create !== 'function') refusals.push(unfit('`create`', 'a function', create));
-  refusals.push(
-    ...checkCapabilities(capabilities),
+  return [
+    ...unfitting([
+      [isText(summary), '`summary`', 'one sentence', summary],
+      [isFunction(detect), '`detect`', 'a function', detect],
+      [isFunction(create), '`create`', 'a function', create],
+      [isOneOf(DELIVERIES, delivery), '`delivery`', "'response', 'stream' or 'push'", delivery],
+    ]),
+    ...checkCapabilities(delivery, capabilities),
     ...checkLinking(name, linking),
     ...checkSetup(setup),
     ...checkTexts(name, texts),
     ...checkEventStream(eventStream),
-  );
-  if (simulator !== undefined && typeof simulator !== 'function')
-    refusals.push(unfit('`simulator`', 'a function, or absent', simulator));
-  if (Array.isArray(settings)) refusals.push(...checkSettings(name, settings));
-  else refusals.push(unfit('`settings`', 'a list of setting records', settings));
-  return refusals;
+    ...unfitting([[isAbsentOr(isFunction, simulator), '`simulator`', 'a function, or absent', simulator]]),
+    ...(Array.isArray(settings)
+      ? checkSettings(name, settings)
+      : [unfit('`settings`', 'a list of setting records', settings)]),
+  ];
 }
 
-function checkCapabilities(capabilities: unknown): Refusal[] {
+function checkCapabilities(delivery: unknown, capabilities: unknown): Refusal[] {
   if (!isObject(capabilities)) return [unfit('`capabilities`', 'an object', capabilities)];
-  const { delivery, namespace, textLimit, markdown, typing, groups, webhook } = capabilities;
-  const refusals: Refusal[] = [];
-  const expect = (holds: boolean, member: string, expected: string, came: unknown) => {
-    if (!holds) refusals.push(unfit(`\`capabilities.${member}\``, expected, came));
-  };
-  expect(
-    delivery === 'response' || delivery === 'stream' || delivery === 'push',
-    'delivery',
-    "'response', 'stream' or 'push'",
-    delivery,
-  );
-  expect(
-    namespace === undefined || (typeof namespace === 'string' && NAME.test(namespace)),
-    'namespace',
-    'a name, or absent',
-    namespace,
-  );
-  expect(
-    namespace === undefined || delivery !== 'push',
-    'namespace',
-    "absent with `delivery: 'push'`",
-    namespace,
-  );
-  expect(textLimit === null || isPositive(textLimit), 'textLimit', 'a number above 0, or null', textLimit);
-  expect(
-    markdown === 'commonmark' || markdown === 'platform' || markdown === 'none',
-    'markdown',
-    "'commonmark', 'platform' or 'none'",
-    markdown,
-  );
-  expect(typeof typing === 'boolean', 'typing', 'true or false', typing);
-  expect(
-    webhook === undefined || typeof webhook === 'boolean',
-    'webhook',
-    'true or false, or absent',
-    webhook,
-  );
-  expect(webhook !== false || delivery === 'push', 'webhook', "true, unless `delivery` is 'push'", webhook);
-  expect(groups === undefined || typeof groups === 'boolean', 'groups', 'true or false, or absent', groups);
-  return refusals;
+  const { namespace, textLimit, markdown, typing, groups, webhook } = capabilities;
+  const isPush = delivery === 'push';
+  const isName = (value: unknown) => typeof value === 'string' && NAME.test(value);
+  const rows: readonly Row[] = [
+    [isAbsentOr(isName, namespace), 'namespace', 'a name, or absent', namespace],
+    [namespace === undefined || !isPush, 'namespace', "absent with `delivery: 'push'`", namespace],
+    [textLimit === null || isPositive(textLimit), 'textLimit', 'a number above 0, or null', textLimit],
+    [isOneOf(MARKDOWN, markdown), 'markdown', "'commonmark', 'platform' or 'none'", markdown],
+    [isBoolean(typing), 'typing', 'true or false', typing],
+    [isAbsentOr(isBoolean, webhook), 'webhook', 'true or false, or absent', webhook],
+    [webhook !== false || isPush, 'webhook', "true, unless `delivery` is 'push'", webhook],
+    [isAbsentOr(isBoolean, groups), 'groups', 'true or false, or absent', groups],
+  ];
+  return unfitting(rows.map(([fits, member, ...rest]) => [fits, `\`capabilities.${member}\``, ...rest]));
 }
 
 function checkLinking(name: string, linking: unknown): Refusal[] {
   if (linking === undefined) return [];
   if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
   const { word = name, argument, form, idsOf } = linking;
-  const refusals: Refusal[] = [];
-  if (typeof word !== 'string' || !NAME.test(word) || LINK_COMMANDS.includes(word))
-    refusals.push(unfit('`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word));
-  if (!isText(argument)) refusals.push(unfit('`linking.argument`', 'a word', argument));
-  if (form !== undefined && !isText(form)) refusals.push(unfit('`linking.form`', 'a text, or absent', form));
-  if (typeof idsOf !== 'function') refusals.push(unfit('`linking.idsOf`', 'a function', idsOf));
-  return refusals;
+  const isWord = typeof word === 'string' && NAME.test(word) && !LINK_COMMANDS.includes(word);
+  return unfitting([
+    [isWord, '`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word],
+    [isText(argument), '`linking.argument`', 'a word', argument],
+    [isAbsentOr(isText, form), '`linking.form`', 'a text, or absent', form],
+    [isFunction(idsOf), '`linking.idsOf`', 'a function', idsOf],
+  ]);
 }
 
 function checkSetup(setup: unknown): Refusal[] {
   if (setup === undefined) return [];
   if (!isObject(setup)) return [unfit('`setup`', 'an object, or absent', setup)];
-  const refusals: Refusal[] = [];
-  if (!(Array.isArray(setup.settings) && setup.settings.every(isText)))
-    refusals.push(unfit('`setup.settings`', 'a list of names of settings', setup.settings));
-  if (typeof setup.run !== 'function') refusals.push(unfit('`setup.run`', 'a function', setup.run));
-  return refusals;
+  const { settings, run } = setup;
+  const isList = Array.isArray(settings) && settings.every(isText);
+  return unfitting([
+    [isList, '`setup.settings`', 'a list of names of settings', settings],
+    [isFunction(run), '`setup.run`', 'a function', run],
+  ]);
 }
 
 function checkTexts(channel: string, texts: unknown): Refusal[] {
@@ -145,11 +130,11 @@ function checkEventStream(paths: unknown): Refusal[] {
   if (paths === undefined) return [];
   if (!isObject(paths)) return [unfit('`eventStream`', 'an object, or absent', paths)];
   const { start, stream } = paths;
-  const refusals: Refusal[] = [];
-  if (!isText(start)) refusals.push(unfit('`eventStream.start`', 'a path', start));
-  if (!(typeof stream === 'string' && stream.includes(':stream_id')))
-    refusals.push(unfit('`eventStream.stream`', 'a path that contains :stream_id', stream));
-  return refusals;
+  const hasId = typeof stream === 'string' && stream.includes(':stream_id');
+  return unfitting([
+    [isText(start), '`eventStream.start`', 'a path', start],
+    [hasId, '`eventStream.stream`', 'a path that contains :stream_id', stream],
+  ]);
 }
 
 function checkSettings(channel: string, records: readonly unknown[]): Refusal[] {
@@ -177,8 +162,7 @@ function checkSetting(channel: string, record: Readonly<Record<string, unknown>>
   if (typeof kind !== 'string' || !SETTING_KINDS.includes(kind)) {
     return unfit(`\`kind\` of ${name}`, `one of ${SETTING_KINDS.join(', ')}`, kind);
   }
-  if (typeof sentence !== 'string' || sentence === '')
-    return unfit(`\`sentence\` of ${name}`, 'one sentence', sentence);
+  if (!isText(sentence)) return unfit(`\`sentence\` of ${name}`, 'one sentence', sentence);
   return checkBounds(name, kind, record) ?? checkDefault(name, kind, record);
 }
 
@@ -187,17 +171,13 @@ function checkBounds(
   kind: string,
   { min, max, choices, pattern }: Readonly<Record<string, unknown>>,
 ): Refusal | null {
-  if (kind === 'integer' && !(Number.isInteger(min) && Number.isInteger(max) && Number(min) <= Number(max))) {
+  const [isKind, words] =
+    kind === 'integer' ? [Number.isInteger, 'whole numbers'] : [Number.isFinite, 'numbers'];
+  const isRange = isKind(min) && isKind(max) && Number(min) <= Number(max);
+  if ((kind === 'integer' || kind === 'number') && !isRange)
     return unfit(
       `the range of ${name}`,
-      '`min` and `max`, whole numbers, `min` not above `max`',
-      `${inWords(min)} to ${inWords(max)}`,
-    );
-  }
-  if (kind === 'number' && !(Number.isFinite(min) && Number.isFinite(max) && Number(min) <= Number(max)))
-    return unfit(
-      `the range of ${name}`,
-      '`min` and `max`, numbers, `min` not above `max`',
+      `\`min\` and \`max\`, ${words}, \`min\` not above \`max\``,
       `${inWords(min)} to ${inWords(max)}`,
     );
   if (kind === 'choice' && !(Array.isArray(choices) && choices.length > 0 && choices.every(isText))) {
@@ -235,4 +215,16 @@ function isPositive(value: unknown): boolean {
 
 function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
+}
+
+function isBoolean(value: unknown): boolean {
+  return typeof value === 'boolean';
+}
+
+function isOneOf(words: readonly string[], value: unknown): boolean {
+  return words.some((word) => word === value);
+}
+/** The prefix of the settings of a channel: its name in upper snake case, and an underscore. */
+export function prefixOf(channel: string): string {
+  return `${channel.toUpperCase().replaceAll('-', '_')}_`;
 }

@@ -1,14 +1,12 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../plugins/names.ts';
-import type { ChannelPlugin } from '../../channel/index.ts';
+import type { ChannelPlugin, ChannelSettings } from '../../channel/index.ts';
 import type { SettingProblem } from '../settings/problem.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import type { PluginEntry } from '../settings/sources.ts';
-import { bundledPlugins } from './bundled-plugins.ts';
 import { checkPlugin } from './check-plugin.ts';
-import { importPlugin } from './import.ts';
+import { bundledPlugins, importPlugin } from './import-plugin.ts';
+import { provideContracts, type Refusal } from './modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from './modules/locate-module.ts';
-import { provideContracts } from './modules/provide-contracts.ts';
-import type { Refusal } from './modules/refusal.ts';
 
 /** Third parties publish the channel `telex` as the package `agentd-channel-telex`. */
 const PACKAGE_PREFIX = 'agentd-channel-';
@@ -239,4 +237,9 @@ class Loading implements LoadedPlugins {
 
 function isReserved(name: string): boolean {
   return RESERVED_CHANNEL_NAMES.some((reserved) => reserved === name);
+}
+
+/** An active channel, with the values of its settings. */
+export interface ConfiguredChannel extends LoadedPlugin {
+  settings: ChannelSettings;
 }

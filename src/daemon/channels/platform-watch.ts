@@ -1,9 +1,9 @@
-import type { Channel, ChannelHealth } from '../../channel/index.ts';
+import type { ChannelHealth, PushChannel } from '../../channel/index.ts';
 import type { ActiveChannel } from '../http/routes.ts';
 import type { Log } from '../process/log.ts';
 import { maskSecrets } from '../settings/value.ts';
 import { askPlatform, type PlatformAnswer } from './ask-platform.ts';
-import type { ConfiguredChannel } from './configured-channel.ts';
+import type { ConfiguredChannel } from './load.ts';
 
 /** Timeout of one call of a check, ms. */
 const CALL_MS = 10_000;
@@ -35,21 +35,25 @@ export class PlatformWatch {
    */
   watched({ plugin, channel }: ActiveChannel): ActiveChannel {
     const { name } = plugin;
-    const watched: Channel = {
+    // A channel may be an instance of a class, so its functions are called with the channel as `this`.
+    const watched = {
       routes: channel.routes,
       health: () => this.#healthOf(name, channel.health?.()),
+      start: async () => channel.start?.(),
+      stop: async () => channel.stop?.(),
     };
-    if (channel.start) watched.start = () => channel.start?.() ?? Promise.resolve();
-    if (channel.stop) watched.stop = () => channel.stop?.() ?? Promise.resolve();
-    if (channel.receive) watched.receive = (update) => channel.receive?.(update) ?? Promise.resolve();
-    if (channel.typing) watched.typing = async (reply_to) => channel.typing?.(reply_to);
-    if (channel.send) {
-      watched.send = async (reply) => {
-        await channel.send?.(reply);
+    if (!channel.send) return { plugin, channel: watched };
+    const { receive, typing } = channel;
+    const push: PushChannel = {
+      ...watched,
+      send: async (reply) => {
+        await channel.send(reply);
         this.#clear(name);
-      };
-    }
-    return { plugin, channel: watched };
+      },
+      ...(receive ? { receive: (update) => receive.call(channel, update) } : {}),
+      ...(typing ? { typing: async (reply_to) => typing.call(channel, reply_to) } : {}),
+    };
+    return { plugin, channel: push };
   }
 
   /** Begins the checks, and returns at once. */

@@ -1,9 +1,15 @@
 import type {
+  Channel,
   ChannelPlugin,
   ChannelRequest,
   ChannelScope,
   ChannelSettings,
   LinkAnswer,
+  PushPlugin,
+  PushScope,
+  ResponseScope,
+  StreamPlugin,
+  StreamScope,
   TokenAnswer,
 } from '../../channel/index.ts';
 import { readMessage, readToken } from '../../channel/read-message.ts';
@@ -32,38 +38,39 @@ const FETCH_TIMEOUT_MS = 10_000;
 /** `Retry-After` if a channel answers `unavailable`, seconds. No channel knows when a retry will succeed. */
 const AGAIN_SECONDS = 5;
 
-/** The scope of one plugin: its own settings and functions, and nothing from other plugins. */
-export function createScope(
+/** The services of the daemon that a scope hands over. */
+export interface Doors {
+  services: StreamServices;
+  inbox: InboxWorker;
+}
+
+/** Creates a channel in the scope of its delivery. Nothing of other plugins is in it. */
+export function createChannel(plugin: ChannelPlugin, ...given: Given): Channel {
+  switch (plugin.delivery) {
+    case 'response':
+      return plugin.create(createResponseScope(plugin, ...given));
+    case 'stream':
+      return plugin.create(createStreamScope(plugin, ...given));
+    case 'push':
+      return plugin.create(createPushScope(plugin, ...given));
+  }
+}
+
+type Given = [settings: ChannelSettings, doors: Doors, isSimulated?: boolean];
+
+function commonScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
-  services: StreamServices,
-  inbox: InboxWorker,
+  { services }: Doors,
   isSimulated = false,
 ): ChannelScope {
-  const problem: ChannelScope['problem'] = (code, detail, errors) =>
-    new AgentdError(code, detail, {
-      ...(errors ? { errors } : {}),
-      ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
-    });
-  const replyParts = new ReplyParts(storedParts(services.store.inbox));
   return {
     settings,
     simulated: isSimulated,
     log: services.log.child({ channel: plugin.name }),
     fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
     now: () => services.clock.now(),
-    readMessage: (request, sources) =>
-      readMessage(plugin.name, request, sources, problem, (bytes) =>
-        services.log.info(
-          { request_id: request.id, channel: plugin.name, bytes },
-          'metadata of the client was dropped: apart from the known keys, it has more than 4096 bytes',
-        ),
-      ),
     readToken,
-    ...(plugin.capabilities.delivery === 'push'
-      ? { ...inboxOf(plugin, services, inbox), ...noWebDoors(plugin) }
-      : { ...webDoorsOf(plugin, services), ...noInbox(plugin) }),
-    sendParts: (...reply) => replyParts.send(...reply),
     say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
     translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
     links: linksOf(plugin, services),
@@ -72,46 +79,34 @@ export function createScope(
         answerOf(await validateOnce(services.tokens, request).validate(token)),
     },
     problem,
-    deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
 }
 
-/** The daemon's data about a request that a channel passes back. */
-function originOf(request: ChannelRequest, { observer }: Services): Origin {
-  const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
-  const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
-  return { request_id: request.id, address: request.address, validated, ticket, parent_span };
-}
+const problem: ChannelScope['problem'] = (code, detail, errors) =>
+  new AgentdError(code, detail, {
+    ...(errors ? { errors } : {}),
+    ...(code === 'unavailable' ? { retryAfter: AGAIN_SECONDS } : {}),
+  });
 
-type Inbox = Pick<ChannelScope, 'enqueue' | 'press' | 'edit' | 'notify'>;
-
-function inboxOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): Inbox {
-  const throttle = new Throttle(() => services.clock.now());
-  const notifier = { plugin, services, worker: inbox, throttle };
+export function createResponseScope(plugin: ChannelPlugin, ...given: Given): ResponseScope {
+  const [, { services }] = given;
   return {
-    enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
-    press: (message, request) => press(plugin, services, inbox, message, request),
-    edit: (edited) => edit(plugin, services, edited),
-    notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
-  };
-}
-
-/** A channel without `push` need not have a `send`, so it must not store replies to be sent. */
-function noInbox(plugin: ChannelPlugin): Inbox {
-  const refuse = (member: string) => () => Promise.reject(misfit(plugin, member, "'push'"));
-  return {
-    enqueue: refuse('enqueue'),
-    press: refuse('press'),
-    edit: refuse('edit'),
-    notify: refuse('notify'),
-  };
-}
-
-type WebDoors = Pick<ChannelScope, 'converse' | 'streams'>;
-
-function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
-  return {
+    ...commonScope(plugin, ...given),
     converse: (message, request) => converse(plugin, services, message, originOf(request, services)),
+    readMessage: (request, sources) =>
+      readMessage(plugin.name, request, sources, problem, (bytes) =>
+        services.log.info(
+          { request_id: request.id, channel: plugin.name, bytes },
+          'metadata of the client was dropped: apart from the known keys, it has more than 4096 bytes',
+        ),
+      ),
+  };
+}
+
+export function createStreamScope(plugin: StreamPlugin, ...given: Given): StreamScope {
+  const [, { services }] = given;
+  return {
+    ...createResponseScope(plugin, ...given),
     streams: {
       start: (message, request, options) =>
         startStream(plugin, services, message, originOf(request, services), options),
@@ -121,27 +116,27 @@ function webDoorsOf(plugin: ChannelPlugin, services: StreamServices): WebDoors {
   };
 }
 
-/**
- * On a channel with `push` the daemon trusts the sender and the session of a message, because the platform signs it. A
- * web client only claims both, so a channel with `push` must not use the functions for web clients.
- */
-function noWebDoors(plugin: ChannelPlugin): WebDoors {
-  const refusal = (member: string) => misfit(plugin, member, "'response' or 'stream'");
-  const refuse = (member: string) => () => Promise.reject(refusal(member));
+export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope {
+  const [, { services, inbox }] = given;
+  const throttle = new Throttle(() => services.clock.now());
+  const notifier = { plugin, services, worker: inbox, throttle };
+  const replyParts = new ReplyParts(storedParts(services.store.inbox));
   return {
-    converse() {
-      throw refusal('converse');
-    },
-    streams: {
-      start: refuse('streams.start'),
-      open: refuse('streams.open'),
-      stop: refuse('streams.stop'),
-    },
+    ...commonScope(plugin, ...given),
+    enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
+    press: (message, request) => press(plugin, services, inbox, message, request),
+    edit: (edited) => edit(plugin, services, edited),
+    notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
+    sendParts: (...reply) => replyParts.send(...reply),
+    deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
 }
 
-function misfit({ name, capabilities: { delivery } }: ChannelPlugin, member: string, needed: string): Error {
-  return new Error(`the channel ${name} has capabilities.delivery '${delivery}': ${member} needs ${needed}`);
+/** The daemon's data about a request that a channel passes back. */
+function originOf(request: ChannelRequest, { observer }: Services): Origin {
+  const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
+  const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
+  return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
 function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {

@@ -2,7 +2,7 @@ import { createHmac, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { loadSimulator } from '../channels/load-simulator.ts';
+import { loadSimulator } from '../channels/simulator.ts';
 import type { EffectiveSetting } from '../settings/check.ts';
 import { DEV_SOURCE } from '../settings/sources.ts';
 

@@ -4,11 +4,16 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { SampleApi } from '../../../plugins/sample/api.ts';
-import { companyRoutes, type DoneAction, type ShopParts } from '../../../plugins/sample/company-routes.ts';
-import { SAMPLE_DOCUMENT } from '../../../plugins/sample/document.ts';
-import { SAMPLE_PEOPLE, type SamplePerson } from '../../../plugins/sample/people.ts';
+import { SAMPLE_DOCUMENT } from '../../../plugins/sample/api.ts';
+import {
+  companyRoutes,
+  type DoneAction,
+  SAMPLE_PEOPLE,
+  type SamplePerson,
+  type ShopParts,
+} from '../../../plugins/sample/people.ts';
 import type { ChannelPlugin, ChannelRequest, Route } from '../../channel/index.ts';
-import { prefixOf } from '../channels/setting-prefix.ts';
+import { prefixOf } from '../channels/check-plugin.ts';
 import { AgentdError } from '../errors.ts';
 import { makePrivateDirectory } from '../files/make-directory.ts';
 import { personKey } from '../identity/identity.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { getRawBody, type RawBodyError } from 'raw-body';
 import type { Route } from '../../channel/index.ts';
-import { MULTIPART } from '../../channel/multipart.ts';
+import { MULTIPART } from '../../channel/payload.ts';
 import { AgentdError } from '../errors.ts';
 import type { Clock } from '../time/clock.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ChannelRequest, Route } from '../../channel/index.ts';
-import { PARTS_MAX, readMultipart } from '../../channel/multipart.ts';
+import { PARTS_MAX, readMultipart } from '../../channel/payload.ts';
 import { AgentdError } from '../errors.ts';
 import type { TokenValidator, ValidatedToken } from '../identity/identity.ts';
 import type { RequestSequencer } from '../message/waits/request-sequencer.ts';

@@ -238,7 +238,7 @@ export class Delivery {
     const { sends, text_stored_at } = this.#message;
     const { clock, settings } = this.#services;
     const now = clock.now();
-    const asked = error instanceof DeliveryFailed ? error.retryAfterSeconds : 0;
+    const asked = error instanceof DeliveryFailed ? error.retry_after_seconds : 0;
     const ends_at = (text_stored_at ?? now) + settings.INBOX_SEND_SECONDS * 1000;
     const wait_ms = withinBudget(isAway ? 0 : backOff(sends, LONGEST_MS.send, asked), ends_at, now);
     if (wait_ms === null) return { kind: 'failed', failure };

@@ -61,7 +61,7 @@ export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): s
 export function platformFailureOf(error: unknown): PlatformFailure | null {
   const words = failureOfDelivery('failed', error);
   if (error instanceof DeliveryFailed) {
-    const { platform: reason, retryAfterSeconds: askedSeconds } = error;
+    const { platform: reason, retry_after_seconds: askedSeconds } = error;
     return reason === null ? null : { reason, words, askedSeconds };
   }
   return isNetworkFailure(error) ? { reason: 'unreachable', words, askedSeconds: 0 } : null;
@@ -75,18 +75,18 @@ export class DeliveryFailed extends Error {
   /** Whether the platform refused this text and would refuse it again. */
   readonly final: boolean;
   /** How long the platform asks to wait, seconds; 0 if it does not ask. */
-  readonly retryAfterSeconds: number;
+  readonly retry_after_seconds: number;
   /** What the failure means for the platform as a whole. Null if it concerns only this text or the rate of texts. */
   readonly platform: 'unreachable' | 'credentials' | null;
 
   /** @param reason the platform's own words, for the operator; never contains a secret. */
-  constructor(reason: string, { final, retryAfterSeconds = 0, platform }: DeliveryFailure) {
+  constructor(reason: string, { final, retry_after_seconds = 0, platform }: DeliveryFailure) {
     super(reason);
     this.name = 'DeliveryFailed';
     this.platform = platform ?? null;
     // A platform that cannot be reached, or refuses the channel's credentials, has not judged the text.
     this.final = final && this.platform === null;
-    this.retryAfterSeconds = retryAfterSeconds > 0 ? retryAfterSeconds : 0;
+    this.retry_after_seconds = retry_after_seconds > 0 ? retry_after_seconds : 0;
   }
 }
 

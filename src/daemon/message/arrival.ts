@@ -50,11 +50,11 @@ export function arrivalOf(
   };
 }
 
-export function arrivedChannel({ name, capabilities, linking }: ChannelPlugin): ArrivedChannel {
+export function arrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {
   return {
     name,
     namespace: capabilities.namespace ?? name,
-    has_platform: capabilities.delivery === 'push',
+    has_platform: delivery === 'push',
     markdown: capabilities.markdown,
     linking,
   };

@@ -1,4 +1,4 @@
-import { segmenter } from '../../channel/segmenter.ts';
+import { segmenter } from '../../channel/characters.ts';
 
 /** A word that a search looks for. */
 export interface WantedTerm {

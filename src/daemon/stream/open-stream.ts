@@ -37,7 +37,7 @@ export async function openStream(
   services: StreamServices,
   stream_id: string,
   request: ChannelRequest,
-  { tokens, after, maxReadersPerClient }: OpenOptions,
+  { tokens, after, max_readers_per_client }: OpenOptions,
 ): Promise<OpenStream | null> {
   const stream = await findStream(services, stream_id);
   refuseForeignPage(request, tokens, services.settings);
@@ -53,7 +53,7 @@ export async function openStream(
     leave = enterReader(services.readers, request, {
       stream_id,
       signedIn,
-      maxPerClient: maxReadersPerClient,
+      maxPerClient: max_readers_per_client,
     });
     if (ticket) begun = await begin(plugin, services, admitted, request, ticket);
     if (begun === 'by-another') await admitAgain(services, stream_id, request, { tokens, after });

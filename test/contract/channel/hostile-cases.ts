@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { Bench } from '../../../src/channel/conformance/bench.ts';
-import { casesOf } from '../../../src/channel/conformance/cases-of.ts';
 import { withChannel } from '../../../src/channel/conformance/open-channel.ts';
-import type {
-  ConformanceCase,
-  ConformanceOptions,
-  SampleRequest,
-  Trial,
-  TrialOptions,
+import {
+  type ConformanceCase,
+  type ConformanceOptions,
+  casesOf,
+  type SampleRequest,
+  type Trial,
+  type TrialOptions,
 } from '../../../src/channel/conformance/options.ts';
 import { isFailure, PASSING, sending, status } from '../../../src/channel/conformance/send-reply.ts';
 import { failing } from '../../../src/channel/conformance/sending-cases.ts';
-import { eventsOf } from '../../../src/channel/conformance/signature-cases.ts';
+import { eventsOf } from '../../../src/channel/conformance/shape-and-signature-cases.ts';
 import { TEXT_MAX } from '../../../src/channel/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 
@@ -25,7 +25,7 @@ const CHUNK = new Uint8Array(65_536).fill(0x20);
  */
 export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
   const { plugin, send, messages = [] } = options;
-  const isPush = plugin.capabilities.delivery === 'push';
+  const isPush = plugin.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
   const requests = messages.filter(({ expect }) => expect.length > 0).map(({ request }) => request);
   return casesOf(options, [
@@ -50,7 +50,7 @@ function simulatedCases(): [string, Trial][] {
 }
 
 function answerCases(): [string, Trial][] {
-  const retryAfter = { final: false, retryAfterSeconds: 7 };
+  const retryAfter = { final: false, retry_after_seconds: 7 };
   return [
     failing(
       'passes on the Retry-After header of a failing platform',

@@ -14,7 +14,7 @@ const MESSAGE: IncomingMessage = {
 const errors = (groups: boolean | undefined, shared: boolean | undefined) =>
   checkMessage(
     { ...MESSAGE, ...(shared === undefined ? {} : { shared }) },
-    { name: 'telex', capabilities: { delivery: 'push', ...(groups === undefined ? {} : { groups }) } },
+    { name: 'telex', delivery: 'push', capabilities: { ...(groups === undefined ? {} : { groups }) } },
     'messages[0]',
   );
 

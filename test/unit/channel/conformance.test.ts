@@ -3,14 +3,15 @@ import { describe, expect, it } from 'vitest';
 import webchat from '../../../plugins/webchat/index.ts';
 import type { ConformanceOptions } from '../../../src/channel/conformance.ts';
 import type {
-  Channel,
-  ChannelPlugin,
   ChannelRequest,
-  ChannelScope,
   DeliveryFailure,
   EnqueueOutcome,
   IncomingMessage,
   OutgoingReply,
+  PushChannel,
+  PushPlugin,
+  PushScope,
+  ResponsePlugin,
   SecretValue,
 } from '../../../src/channel/index.ts';
 import { allCases } from '../../contract/channel/all-cases.ts';
@@ -20,9 +21,9 @@ const LOST = { outcome: 'failed', detail: 'lost', advice: 'Look for it.' } as co
 
 /** The sample channel with one defect, in its behavior or in its use of the scope. */
 function broken(
-  change: (channel: Channel, scope: ChannelScope) => Partial<Channel>,
-  inScope: (scope: ChannelScope) => Partial<ChannelScope> = () => ({}),
-): ChannelPlugin {
+  change: (channel: PushChannel, scope: PushScope) => Partial<PushChannel>,
+  inScope: (scope: PushScope) => Partial<PushScope> = () => ({}),
+): PushPlugin {
   return {
     ...courier,
     create(scope) {
@@ -32,16 +33,16 @@ function broken(
   };
 }
 
-const inScope = (change: (scope: ChannelScope) => Partial<ChannelScope>) => broken(() => ({}), change);
+const inScope = (change: (scope: PushScope) => Partial<PushScope>) => broken(() => ({}), change);
 
 /** The sample channel with another handler. `right` is the correct handler. */
 function taking(
   handle: (
     request: ChannelRequest,
     right: (request: ChannelRequest) => Promise<void>,
-    scope: ChannelScope,
+    scope: PushScope,
   ) => Promise<void>,
-): ChannelPlugin {
+): PushPlugin {
   return broken((channel, scope) => {
     const [route] = channel.routes;
     if (!route) throw new Error('the sample has no route');
@@ -55,7 +56,7 @@ function taking(
 }
 
 /** The sample channel, but it enqueues each message with these changes. */
-const accepting = (change: (message: IncomingMessage, scope: ChannelScope) => Partial<IncomingMessage>) =>
+const accepting = (change: (message: IncomingMessage, scope: PushScope) => Partial<IncomingMessage>) =>
   inScope((scope) => ({
     enqueue: (messages, request) =>
       scope.enqueue(
@@ -69,7 +70,7 @@ const sending = (
   send: (
     reply: OutgoingReply,
     right: (reply: OutgoingReply) => Promise<void>,
-    scope: ChannelScope,
+    scope: PushScope,
   ) => Promise<void>,
 ) =>
   broken((channel, scope) => ({
@@ -78,13 +79,13 @@ const sending = (
 
 /** The sample channel with another way to call the platform. `right` makes the unchanged call. */
 const calling = (
-  call: (right: () => Promise<Response>, scope: ChannelScope, init: RequestInit) => Promise<Response>,
+  call: (right: () => Promise<Response>, scope: PushScope, init: RequestInit) => Promise<Response>,
 ) =>
   inScope((scope) => ({
     fetch: (input, init = {}) => call(() => scope.fetch(input, init), scope, init),
   }));
 
-function secretOf({ settings }: ChannelScope, name: 'COURIER_SEAL' | 'COURIER_TOKEN'): string {
+function secretOf({ settings }: PushScope, name: 'COURIER_SEAL' | 'COURIER_TOKEN'): string {
   return (settings[name] as SecretValue).reveal();
 }
 
@@ -96,7 +97,7 @@ function letters(request: ChannelRequest): { id: string; text: string }[] {
 const sent = new Set<string>();
 let number = 0;
 
-const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly string[]][] = [
+const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly string[]][] = [
   [
     'acknowledges every delivery',
     taking((request, right) => right(request).catch(() => {})),
@@ -278,10 +279,10 @@ const DEFECTS: readonly [what: string, plugin: ChannelPlugin, noticed: readonly 
     'does not distinguish an unreachable platform from a refused reply',
     sending((reply, right, scope) =>
       right(reply).catch((error: Error & DeliveryFailure) => {
-        const { final, retryAfterSeconds } = error;
+        const { final, retry_after_seconds } = error;
         throw scope.deliveryFailed(error.message, {
           final,
-          ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+          ...(retry_after_seconds === undefined ? {} : { retry_after_seconds }),
         });
       }),
     ),
@@ -497,7 +498,7 @@ describe('a third-party channel', () => {
 
 describe('a channel that has no groups', () => {
   /** The platform has no groups: the suite must not simulate a message from a group. */
-  const plugin: ChannelPlugin = {
+  const plugin: PushPlugin = {
     ...courier,
     capabilities: { ...courier.capabilities, groups: false },
     async simulator() {
@@ -522,7 +523,7 @@ describe('a channel that has no groups', () => {
 });
 
 describe('the error of a failed case', () => {
-  async function messageOf(plugin: ChannelPlugin, name: string): Promise<string> {
+  async function messageOf(plugin: PushPlugin, name: string): Promise<string> {
     const found = allCases({ plugin }).find((one) => one.name === `courier: ${name}`);
     const error = await found?.run().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Error);
@@ -585,7 +586,7 @@ describe('the suite finds a channel that', () => {
   });
 
   it('replaces the problem documents of the daemon with a reply', async () => {
-    const plugin: ChannelPlugin = {
+    const plugin: ResponsePlugin = {
       ...webchat,
       create: (scope) =>
         webchat.create({

@@ -1,8 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { convert } from '../../../src/channel/markdown/convert.ts';
-import { inPieces } from '../../../src/channel/markdown/in-pieces.ts';
-import { type Dialect, renderMarkdown, renderMarkdownInPieces } from '../../../src/channel/markdown.ts';
+import {
+  convert,
+  type Dialect,
+  inPieces,
+  renderMarkdown,
+  renderMarkdownInPieces,
+} from '../../../src/channel/markdown.ts';
 import { listMarkdown, ordinaryMarkdown } from '../../support/hostile-markdown.ts';
 
 const PLAIN: Dialect = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { HIDDEN, limitNesting, restoreSigns } from '../../../src/channel/markdown/limit-nesting.ts';
-import { splitSource } from '../../../src/channel/markdown/split-source.ts';
-import { tableLines } from '../../../src/channel/markdown/table.ts';
+import { tableLines } from '../../../src/channel/markdown/layout.ts';
+import { HIDDEN, limitNesting, restoreSigns, splitSource } from '../../../src/channel/markdown/source.ts';
 import { type Dialect, renderMarkdown } from '../../../src/channel/markdown.ts';
 import { hostileMarkdown } from '../../support/hostile-markdown.ts';
 

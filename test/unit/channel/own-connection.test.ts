@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { recordingScope } from '../../../src/channel/conformance/recording-scope.ts';
 import { channelConformance } from '../../../src/channel/conformance.ts';
-import type { Channel, ChannelPlugin, IncomingMessage } from '../../../src/channel/index.ts';
+import type { IncomingMessage, PushChannel, PushPlugin } from '../../../src/channel/index.ts';
 import { channelProblems } from '../../../src/daemon/channels/check-channel.ts';
-import { withSimulatedUpdates } from '../../../src/daemon/channels/simulated-updates.ts';
+import { withSimulatedUpdates } from '../../../src/daemon/channels/simulator.ts';
 import postBox from '../../fixtures/post-box.ts';
 
 const SETTINGS = {
@@ -25,13 +25,13 @@ describe('the conformance suite, for a channel without a webhook', () => {
     expect(names.filter((name) => /signature|signed/.test(name))).toEqual([]);
   });
 
-  const failing = async (plugin: ChannelPlugin) => {
+  const failing = async (plugin: PushPlugin) => {
     const failed: string[] = [];
     for (const { name, run } of channelConformance({ plugin }))
       await run().catch(() => failed.push(name.slice('courier: '.length)));
     return failed;
   };
-  const creating = (change: (channel: Channel) => Channel): ChannelPlugin => ({
+  const creating = (change: (channel: PushChannel) => PushChannel): PushPlugin => ({
     ...postBox,
     create: (scope) => change(postBox.create(scope)),
   });
@@ -99,6 +99,7 @@ describe('a channel with `capabilities.webhook: false`', () => {
     const taken: string[] = [];
     const channel = {
       routes: [],
+      send: async () => undefined,
       async receive(update: Uint8Array) {
         taken.push(Buffer.from(update).toString());
       },

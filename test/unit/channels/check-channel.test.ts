@@ -10,9 +10,10 @@ function plugin(name: string, delivery: 'response' | 'push' = 'response'): Chann
     summary: 'For tests.',
     settings: [],
     detect: () => true,
-    capabilities: { delivery, textLimit: null, markdown: 'none', typing: false },
+    delivery,
+    capabilities: { textLimit: null, markdown: 'none', typing: false },
     create: () => ({ routes: [] }),
-  };
+  } as ChannelPlugin;
 }
 
 const route = (path: string, method: Route['method'] = 'POST'): Route => ({
@@ -82,7 +83,7 @@ describe('the channel object that a plugin creates', () => {
 
   it('is refused without `send` if the channel answers later', () => {
     expect(refusals(channelProblems(plugin('telex', 'push'), { routes: [] }))).toEqual([
-      "channel telex: `send` is missing → a function, since `capabilities.delivery` is 'push'",
+      "channel telex: `send` is missing → a function, since `delivery` is 'push'",
     ]);
   });
 });

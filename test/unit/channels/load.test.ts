@@ -264,24 +264,25 @@ describe('a plugin is refused', () => {
   });
 
   it('with all problems reported at once', async () => {
-    const capabilities = `{ delivery: 'soon', textLimit: 0, markdown: 'html', typing: false }`;
-    expect(await refusalOf(pluginSource({ capabilities, summary: '1' }))).toEqual([
+    const delivery = `'soon'`;
+    const capabilities = `{ textLimit: 0, markdown: 'html', typing: false }`;
+    expect(await refusalOf(pluginSource({ delivery, capabilities, summary: '1' }))).toEqual([
       'plugins[0] `summary` is 1 → one sentence',
-      `plugins[0] \`capabilities.delivery\` is "soon" → 'response', 'stream' or 'push'`,
+      `plugins[0] \`delivery\` is "soon" → 'response', 'stream' or 'push'`,
       'plugins[0] `capabilities.textLimit` is 0 → a number above 0, or null',
       `plugins[0] \`capabilities.markdown\` is "html" → 'commonmark', 'platform' or 'none'`,
     ]);
   });
 
   it('if it shares a namespace with web clients although its platform identifies the sender', async () => {
-    const capabilities = `{ delivery: 'push', namespace: 'web', textLimit: null, markdown: 'none', typing: false }`;
+    const capabilities = `{ namespace: 'web', textLimit: null, markdown: 'none', typing: false }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
       'plugins[0] `capabilities.namespace` is "web" → absent with `delivery: \'push\'`',
     ]);
   });
 
   it('if its `capabilities.groups` is neither true nor false', async () => {
-    const capabilities = `{ delivery: 'push', textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
+    const capabilities = `{ textLimit: null, markdown: 'none', typing: false, groups: 0 }`;
     expect(await refusalOf(pluginSource({ capabilities }))).toEqual([
       'plugins[0] `capabilities.groups` is 0 → true or false, or absent',
     ]);

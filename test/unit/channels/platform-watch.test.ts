@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { Channel, ChannelCheck, ChannelPlugin, OutgoingReply } from '../../../src/channel/index.ts';
+import type { ChannelCheck, ChannelPlugin, OutgoingReply, PushChannel } from '../../../src/channel/index.ts';
 import { PlatformWatch } from '../../../src/daemon/channels/platform-watch.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -28,15 +28,16 @@ afterEach(() => {
 });
 
 /** An active channel. Its checks return `answers` in order, and then the last answer again and again. */
-function watched(members: Partial<Channel> = {}) {
-  const channel: Channel = { routes: [], send: async () => {}, ...members };
+function watched(members: Partial<PushChannel> = {}) {
+  const channel: PushChannel = { routes: [], send: async () => {}, ...members };
   const plugin: ChannelPlugin = {
     name: 'telex',
     apiVersion: 1,
     summary: 'People with a telex.',
     settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, sentence: 'It.' }],
     detect: () => true,
-    capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
+    delivery: 'push',
+    capabilities: { textLimit: null, markdown: 'none', typing: false },
     create: () => ({
       ...channel,
       async check() {
@@ -116,7 +117,7 @@ it('the platform watch checks at growing intervals, and stops checking when it i
 });
 
 it('the methods of a watched channel work even if the channel is an object of a class with private fields', async () => {
-  class Telex implements Channel {
+  class Telex implements PushChannel {
     readonly routes = [];
     #said: string[] = [];
     async start() {

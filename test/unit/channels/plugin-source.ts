@@ -7,7 +7,8 @@ export function pluginSource(members: Readonly<Record<string, string>> = {}): st
     settings: '[]',
     detect: '() => true',
     create: '() => ({ routes: [], send: async () => {} })',
-    capabilities: `{ delivery: 'push', textLimit: 80, markdown: 'none', typing: false }`,
+    delivery: `'push'`,
+    capabilities: `{ textLimit: 80, markdown: 'none', typing: false }`,
     ...members,
   };
   const lines = Object.entries(all).map(([name, source]) => `  ${name}: ${source},`);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { ChannelPlugin, ChannelRequest } from '../../../src/channel/index.ts';
-import { createScope } from '../../../src/daemon/channels/scope.ts';
+import type { ChannelPlugin } from '../../../src/channel/index.ts';
+import { createChannel, createPushScope } from '../../../src/daemon/channels/scope.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { DeliveryFailed } from '../../../src/daemon/inbox/outcome.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
@@ -10,51 +10,41 @@ import { laterServices, TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
 import { openAt, stateDirectory } from '../store/state-directory.ts';
 
-async function scopeOf(
-  plugin: ChannelPlugin,
-  texts = new Texts(),
-  store = openAt(`${stateDirectory()}/agentd.db`),
-) {
+async function doorsOf(texts = new Texts(), store = openAt(`${stateDirectory()}/agentd.db`)) {
   const { services: usual } = await laterServices(store, systemClock);
   const services = { ...usual, texts };
-  return createScope(plugin, {}, services, new InboxWorker(services));
+  return { services, inbox: new InboxWorker(services) };
 }
 
-it('the scope of a channel that answers in the response refuses calls to the inbox', async () => {
-  const scope = await scopeOf({ ...TELEX, capabilities: { ...TELEX.capabilities, delivery: 'response' } });
-  const problem = (member: string) =>
-    `the channel telex has capabilities.delivery 'response': ${member} needs 'push'`;
-  await expect(scope.enqueue([])).rejects.toThrow(problem('enqueue'));
-  await expect(scope.notify({}, 'text')).rejects.toThrow(problem('notify'));
-  await expect(scope.edit({ message_id: 'm1', user_id: 'u', thread_id: 't', text: 'text' })).rejects.toThrow(
-    problem('edit'),
-  );
-});
+const pushScope = async (...given: Parameters<typeof doorsOf>) =>
+  createPushScope(TELEX, {}, await doorsOf(...given));
 
-it('the scope of a channel whose platform identifies the sender refuses calls to the entry points for web clients', async () => {
-  const scope = await scopeOf(TELEX);
-  const message = {
-    platform: 'telex',
-    user_id: 'ada',
-    channel_id: 'ada',
-    thread_id: 'telex:ada',
-    text: 'Hi',
-  };
-  const request = {} as ChannelRequest;
-  const problem = (member: string) =>
-    `the channel telex has capabilities.delivery 'push': ${member} needs 'response' or 'stream'`;
-  expect(() => scope.converse({ ...message, metadata: {} }, request)).toThrow(problem('converse'));
-  const { start, open, stop } = scope.streams;
-  await expect(start({ ...message, metadata: {} }, request, { ttl_ms: 1 })).rejects.toThrow(
-    problem('streams.start'),
-  );
-  await expect(open('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.open'));
-  await expect(stop('s', request, { tokens: [] } as never)).rejects.toThrow(problem('streams.stop'));
-});
+const PUSH = ['deliveryFailed', 'edit', 'enqueue', 'notify', 'press', 'sendParts'];
+
+// A web client only claims its user and its session. The daemon trusts both on a channel whose platform signs them.
+it.each([
+  ['response', ['converse', 'readMessage']],
+  ['stream', ['converse', 'readMessage', 'streams']],
+  ['push', PUSH],
+] as const)(
+  'the scope of a channel with delivery %s has only the entry points for it',
+  async (delivery, members) => {
+    const scopes: object[] = [];
+    const create = (scope: object) => {
+      scopes.push(scope);
+      return { routes: [], send: async () => undefined };
+    };
+    createChannel({ ...TELEX, delivery, create } as ChannelPlugin, {}, await doorsOf());
+    const others = [...PUSH, 'converse', 'readMessage', 'streams'].filter(
+      (member) => member in (scopes[0] ?? {}),
+    );
+    expect(others.sort()).toEqual([...members].sort());
+  },
+);
 
 it('the scope stores the answer to a link as data of its person, so that an erasure deletes it', async () => {
   const store = openAt(`${stateDirectory()}/agentd.db`);
-  const { links } = await scopeOf(TELEX, new Texts(), store);
+  const { links } = await pushScope(new Texts(), store);
   const jwt = await token({ sub: 'ada' });
   expect(await links.link('t1', jwt, { message_id: 'm1' })).toMatchObject({ linked: true });
   const erased = await store.persons?.erase({ person: personKey({ sub: 'ada' }), link_keys: [] });
@@ -64,7 +54,7 @@ it('the scope stores the answer to a link as data of its person, so that an eras
 it('the scope returns the texts of a channel in the language of their reader', async () => {
   const text = { name: 'telex_signed_in', sentence: 'Confirms it.', default: 'Signed in as {email}.' };
   const german = new Texts(new Map([['de', { telex_signed_in: '{email} ist angemeldet.' }]]), 'fr');
-  const scope = await scopeOf(TELEX, german);
+  const scope = await pushScope(german);
   expect(scope.say(text, { email: 'ada' }, 'de-CH')).toBe('ada ist angemeldet.');
   expect(scope.say(text, { email: '{email}' }, null)).toBe('Signed in as {email}.');
   expect(scope.translations([text])).toEqual({
@@ -74,10 +64,10 @@ it('the scope returns the texts of a channel in the language of their reader', a
 });
 
 it('the scope makes errors for failed deliveries, and the daemon understands these errors', async () => {
-  const scope = await scopeOf(TELEX);
+  const scope = await pushScope();
   const failure = scope.deliveryFailed('channel_not_found', { final: true });
   expect(failure).toBeInstanceOf(DeliveryFailed);
-  expect(failure).toMatchObject({ message: 'channel_not_found', final: true, retryAfterSeconds: 0 });
-  const later = scope.deliveryFailed('busy', { final: false, retryAfterSeconds: 3 });
-  expect(later).toMatchObject({ final: false, retryAfterSeconds: 3 });
+  expect(failure).toMatchObject({ message: 'channel_not_found', final: true, retry_after_seconds: 0 });
+  const later = scope.deliveryFailed('busy', { final: false, retry_after_seconds: 3 });
+  expect(later).toMatchObject({ final: false, retry_after_seconds: 3 });
 });

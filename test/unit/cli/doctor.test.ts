@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { withShortTimeouts } from '../../../src/channel/conformance/short-timeouts.ts';
-import type { Channel, ChannelPlugin, ChannelScope } from '../../../src/channel/index.ts';
+import { withShortTimeouts } from '../../../src/channel/conformance/send-reply.ts';
+import type { ChannelPlugin, PushChannel, PushScope } from '../../../src/channel/index.ts';
 import { checkChannel, checkStateDirectory } from '../../../src/cli/doctor/check-all.ts';
 import { checkClock, ProbeClient } from '../../../src/cli/doctor/finding.ts';
 import { checkBusinessApi, checkModel } from '../../../src/cli/doctor/services.ts';
@@ -106,19 +106,20 @@ describe('a check of another server', () => {
 });
 
 describe('the check of a channel', () => {
-  const checks = (channel: (scope: ChannelScope) => Partial<Channel>) => {
+  const checks = (channel: (scope: PushScope) => Partial<PushChannel>) => {
     const plugin: ChannelPlugin = {
       name: 'telex',
       apiVersion: 1,
       summary: 'People with a telex.',
       settings: [],
       detect: () => true,
-      capabilities: { delivery: 'push', textLimit: null, markdown: 'none', typing: false },
+      delivery: 'push',
+      capabilities: { textLimit: null, markdown: 'none', typing: false },
       create: (scope) => ({ routes: [], send: async () => {}, ...channel(scope) }),
     };
     return checkChannel({ plugin, from: 'bundled', settings: {} }, new ProbeClient(), '');
   };
-  const check = async (channel: (scope: ChannelScope) => Partial<Channel>) => (await checks(channel))[0];
+  const check = async (channel: (scope: PushScope) => Partial<PushChannel>) => (await checks(channel))[0];
 
   it('checks the registration only if the platform accepts the channel', async () => {
     const ok = async () => ({ outcome: 'ok', detail: 'known' }) as const;
@@ -126,7 +127,7 @@ describe('the check of a channel', () => {
       ({ outcome: 'warning', detail: 'nothing arrives', advice: 'Register it.' }) as const;
     const refused = async () =>
       ({ outcome: 'failed', detail: 'refused', advice: 'Set another token.' }) as const;
-    const words = async (channel: Partial<Channel>) =>
+    const words = async (channel: Partial<PushChannel>) =>
       (await checks(() => channel)).map(({ check: name, outcome }) => `${name}: ${outcome}`);
     expect(await words({ check: ok, checkRegistration: lost })).toEqual([
       'channel telex: ok',
@@ -146,7 +147,8 @@ describe('the check of a channel', () => {
   });
 
   it('validates the result of the channel', async () => {
-    const nonsense = async () => undefined as unknown as Awaited<ReturnType<NonNullable<Channel['check']>>>;
+    const nonsense = async () =>
+      undefined as unknown as Awaited<ReturnType<NonNullable<PushChannel['check']>>>;
     expect(await check(() => ({ check: nonsense }))).toMatchObject({
       outcome: 'failed',
       detail: 'it gave no reason',
@@ -154,7 +156,7 @@ describe('the check of a channel', () => {
   });
 
   it('prevents the channel from sending anything', async () => {
-    const speaks = (scope: ChannelScope) => ({
+    const speaks = (scope: PushScope) => ({
       async check() {
         await scope.notify({}, 'Hello?');
         return { outcome: 'ok', detail: 'said' } as const;
@@ -167,7 +169,7 @@ describe('the check of a channel', () => {
   });
 
   it('reports a channel that is invalid or cannot be created', async () => {
-    const misshapen = () => ({ routes: 'none' }) as unknown as Channel;
+    const misshapen = () => ({ routes: 'none' }) as unknown as PushChannel;
     expect(await check(misshapen)).toMatchObject({
       outcome: 'failed',
       detail: expect.stringContaining('`routes`'),

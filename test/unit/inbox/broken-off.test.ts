@@ -8,7 +8,7 @@ import { anInboxMessage } from '../../contract/fixtures.ts';
 import { testServices } from '../../support/services.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } } as ChannelPlugin;
+const CHAT = { name: 'chat', delivery: 'push', capabilities: { typing: false } } as ChannelPlugin;
 
 it('a message whose processing stopped because of a defect is retried, so that later messages do not wait forever', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));

@@ -12,7 +12,8 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const CHAT = {
   name: 'chat',
-  capabilities: { delivery: 'push', typing: false },
+  delivery: 'push',
+  capabilities: { typing: false },
 } as ChannelPlugin;
 const MINUTE = 60_000;
 

@@ -10,7 +10,7 @@ import { anInboxMessage } from '../../contract/fixtures.ts';
 import { testServices } from '../../support/services.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const CHAT = { name: 'chat', capabilities: { delivery: 'push', typing: false } } as ChannelPlugin;
+const CHAT = { name: 'chat', delivery: 'push', capabilities: { typing: false } } as ChannelPlugin;
 
 it('a paused worker returns a newly claimed message to the inbox, even if its first write fails', async () => {
   const clock = new VirtualClock(Date.UTC(2030, 0, 1));

@@ -77,7 +77,7 @@ describe('a failed delivery', () => {
   it('is recognized as a failure of the whole platform, or of one message', () => {
     const away = new DeliveryFailed('status 503', {
       final: false,
-      retryAfterSeconds: 7,
+      retry_after_seconds: 7,
       platform: 'unreachable',
     });
     expect(platformFailureOf(away)).toEqual({

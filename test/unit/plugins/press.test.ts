@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { partsOf as telegramParts } from '../../../plugins/msgbot/question.ts';
-import { readPress as readTelegramPress } from '../../../plugins/msgbot/read-press.ts';
+import { readPress as readTelegramPress } from '../../../plugins/msgbot/parse.ts';
+import { partsOf as telegramParts } from '../../../plugins/msgbot/render.ts';
 import { parse as parseWhatsApp } from '../../../plugins/phonechat/parse.ts';
-import { messagesOf as whatsAppMessages } from '../../../plugins/phonechat/question.ts';
-import { partsOf as slackParts } from '../../../plugins/teamchat/question-blocks.ts';
-import { readPress as readSlackPress } from '../../../plugins/teamchat/read-press.ts';
-import { deliver } from '../../../src/channel/conformance/deliver.ts';
+import { messagesOf as whatsAppMessages } from '../../../plugins/phonechat/render.ts';
+import { readPress as readSlackPress } from '../../../plugins/teamchat/parse.ts';
+import { partsOf as slackParts } from '../../../plugins/teamchat/render.ts';
+import { deliver } from '../../../src/channel/conformance/open-channel.ts';
 import { pressPayload, readPressPayload } from '../../../src/channel/index.ts';
 import { recordingScope } from '../../support/channel-scope.ts';
 import { settingsOf } from '../../support/fake-platform.ts';
@@ -48,24 +48,37 @@ describe('a question that is too long to have buttons', () => {
   const long = (characters: number) => 'x'.repeat(characters - 1);
 
   it('is sent as text in Slack, beyond 3,000 characters', async () => {
-    expect((await slackParts('all', question(long(3000)))).at(-1)).toHaveProperty('blocks');
-    expect(await slackParts('all', question(long(3002)))).toEqual([{ text: 'all' }]);
+    expect((await slackParts({ text: 'all', confirmation: question(long(3000)) })).at(-1)).toHaveProperty(
+      'blocks',
+    );
+    expect(await slackParts({ text: 'all', confirmation: question(long(3002)) })).toEqual([{ text: 'all' }]);
   });
 
   it('is sent as text in WhatsApp, beyond 1,024 characters', async () => {
-    expect((await whatsAppMessages('all', question(long(1024)))).at(-1)).toHaveProperty('interactive');
-    expect(await whatsAppMessages('all', question(long(1026)))).toMatchObject([{ text: { body: 'all' } }]);
+    expect(
+      (await whatsAppMessages({ text: 'all', confirmation: question(long(1024)) })).at(-1),
+    ).toHaveProperty('interactive');
+    expect(await whatsAppMessages({ text: 'all', confirmation: question(long(1026)) })).toMatchObject([
+      { text: { body: 'all' } },
+    ]);
   });
 
   it('is sent as text in Telegram, if it does not fit into one message', async () => {
-    expect((await telegramParts('all', question(long(4096)))).at(-1)).toHaveProperty('reply_markup');
-    expect(await telegramParts('all', question(long(4098)))).toEqual([{ text: 'all' }]);
+    expect((await telegramParts({ text: 'all', confirmation: question(long(4096)) })).at(-1)).toHaveProperty(
+      'reply_markup',
+    );
+    expect(await telegramParts({ text: 'all', confirmation: question(long(4098)) })).toEqual([
+      { text: 'all' },
+    ]);
   });
 });
 
 describe('a question with buttons in Slack', () => {
   it('does not turn names between colons into pictures, or addresses into links', async () => {
-    const [part] = await slackParts('all', { ...question('reason: ":tada: :x:"'), lead: '' });
+    const [part] = await slackParts({
+      text: 'all',
+      confirmation: { ...question('reason: ":tada: :x:"'), lead: '' },
+    });
     expect(part?.text).not.toMatch(/:[\w]+:/);
     expect(part?.blocks?.[0]).toMatchObject({ text: { verbatim: true } });
   });

@@ -50,7 +50,7 @@ describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
   it.each(ofToken)(
     'of the credentials, with status %i, makes replies wait for new credentials',
     async (status) => {
-      const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+      const { failure } = await refused(plugin, { status, retry_after_seconds: null });
       expect(failure).toMatchObject({ final: false, platform: 'credentials' });
     },
   );
@@ -58,47 +58,47 @@ describe.each(PLUGINS)('a simulated refusal for $name', (plugin) => {
   const others = [400, 403, 404, 409, 413].filter((status) => !ofToken.includes(status));
 
   it.each(others)('with status %i is final for the channel', async (status) => {
-    const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+    const { failure } = await refused(plugin, { status, retry_after_seconds: null });
     expect(failure.final).toBe(true);
     expect(failure.message).not.toMatch(/^status \d+$/);
   });
 
   it.each([429, 500, 502, 503])('with status %i makes the channel try again', async (status) => {
-    const { failure } = await refused(plugin, { status, retryAfterSeconds: null });
+    const { failure } = await refused(plugin, { status, retry_after_seconds: null });
     expect(failure.final).toBe(false);
   });
 
   it('with a time to wait makes the channel report that time', async () => {
-    const { failure } = await refused(plugin, { status: 429, retryAfterSeconds: 7 });
-    expect(failure).toMatchObject({ final: false, retryAfterSeconds: 7 });
+    const { failure } = await refused(plugin, { status: 429, retry_after_seconds: 7 });
+    expect(failure).toMatchObject({ final: false, retry_after_seconds: 7 });
   });
 
   it('with status 401 makes the health of the channel degraded', async () => {
-    const { health } = await refused(plugin, { status: 401, retryAfterSeconds: null });
+    const { health } = await refused(plugin, { status: 401, retry_after_seconds: null });
     expect(health).toMatchObject({ status: 'degraded' });
   });
 });
 
 it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
   // The Web API reports errors of the caller with status 200.
-  [teamchat, { status: 400, retryAfterSeconds: null }, 200, { ok: false, error: 'invalid_arguments' }],
-  [teamchat, { status: 429, retryAfterSeconds: 3 }, 429, { ok: false, error: 'ratelimited' }],
-  [teamchat, { status: 503, retryAfterSeconds: null }, 503, { ok: false, error: 'service_unavailable' }],
+  [teamchat, { status: 400, retry_after_seconds: null }, 200, { ok: false, error: 'invalid_arguments' }],
+  [teamchat, { status: 429, retry_after_seconds: 3 }, 429, { ok: false, error: 'ratelimited' }],
+  [teamchat, { status: 503, retry_after_seconds: null }, 503, { ok: false, error: 'service_unavailable' }],
   [
     phonechat,
-    { status: 429, retryAfterSeconds: null },
+    { status: 429, retry_after_seconds: null },
     429,
     { error: { message: '(#130429) Rate limit hit', type: 'OAuthException', code: 130429 } },
   ],
   [
     phonechat,
-    { status: 401, retryAfterSeconds: null },
+    { status: 401, retry_after_seconds: null },
     401,
     { error: { type: 'OAuthException', code: 190 } },
   ],
   [
     msgbot,
-    { status: 429, retryAfterSeconds: 3 },
+    { status: 429, retry_after_seconds: 3 },
     429,
     {
       ok: false,
@@ -109,7 +109,7 @@ it.each<[ChannelPlugin, SimulatedRefusal, number, object]>([
   ],
   [
     msgbot,
-    { status: 502, retryAfterSeconds: null },
+    { status: 502, retry_after_seconds: null },
     502,
     { ok: false, error_code: 502, description: 'Bad Gateway' },
   ],

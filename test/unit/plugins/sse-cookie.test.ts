@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cookieFor, tokensInCookie } from '../../../plugins/sse/cookie.ts';
+import { cookieFor, tokensInCookie } from '../../../plugins/sse/index.ts';
 
 const CLEARED = 'jwt_token=; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax';
 

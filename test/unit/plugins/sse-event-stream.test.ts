@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { framesOf, writeEvents } from '../../../plugins/sse/event-stream.ts';
+import { framesOf, writeEvents } from '../../../plugins/sse/index.ts';
 import type { OpenStream, ResponseStream, StreamEvent, StreamReader } from '../../../src/channel/index.ts';
 
 const scope = { problem: (code: string, detail: string) => new Error(`${code}: ${detail}`) };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Asset, assetResponse } from '../../../plugins/webchat/asset.ts';
+import { type Asset, assetResponse } from '../../../plugins/webchat/browser-files.ts';
 import type { ChannelRequest } from '../../../src/channel/index.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 

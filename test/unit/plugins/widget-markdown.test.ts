@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseMarkdown } from '../../../plugins/webchat/widget/markdown/parse.ts';
-import { type Piece, TAGS, wordsOf } from '../../../plugins/webchat/widget/markdown/tree.ts';
+import { type Piece, TAGS } from '../../../plugins/webchat/widget/markdown/inline.ts';
+import { parseMarkdown, wordsOf } from '../../../plugins/webchat/widget/markdown/parse.ts';
 
 /** The result as HTML, for the tests. The widget itself creates no HTML. */
 function html(text: string): string {

@@ -69,7 +69,7 @@ describe('a secret in a file', () => {
       settings: [{ name: 'TELEX_TOKEN', kind: 'string', secret: true, required: true, sentence: 'Token.' }],
       detect: (settings) => settings.TELEX_TOKEN !== undefined,
       create: () => ({ routes: [], send: async () => {} }),
-      capabilities: { delivery: 'push', textLimit: 80, markdown: 'none', typing: false } };`;
+      delivery: 'push', capabilities: { textLimit: 80, markdown: 'none', typing: false } };`;
     const files = {
       'telex.mjs': channel,
       'agentd.yaml': 'plugins: [./telex.mjs]\nTELEX_TOKEN_FILE: ./token',

@@ -1,5 +1,47 @@
-import { safeAddress } from './link.ts';
-import { type Element, element, type Piece, type Tag } from './tree.ts';
+/** The only elements that Markdown can produce. The widget creates no other elements from an agent's text. */
+export const TAGS = [
+  'p',
+  'h3',
+  'h4',
+  'ul',
+  'ol',
+  'li',
+  'blockquote',
+  'pre',
+  'hr',
+  'table',
+  'thead',
+  'tbody',
+  'tr',
+  'th',
+  'td',
+  'code',
+  'strong',
+  'em',
+  'del',
+  'br',
+  'a',
+] as const;
+
+export type Tag = (typeof TAGS)[number];
+
+/** A piece of a message: text, or an allowed element that contains pieces. */
+export type Piece = string | Element;
+
+export interface Element {
+  tag: Tag;
+  children: Piece[];
+  /** Only for `a`: an absolute http, https or mailto address. */
+  href?: string;
+  /** Only for `ol`: the number of its first item. */
+  start?: number;
+  /** Only for `th` and `td`: the alignment of the column. */
+  align?: 'left' | 'center' | 'right';
+}
+
+export function element(tag: Tag, children: Piece[] = []): Element {
+  return { tag, children };
+}
 
 /** Emphasis that is nested deeper is shown as text. */
 const MAX_DEPTH = 6;
@@ -149,4 +191,16 @@ function emphasis(text: string, at: number, mark: string, place: Place): [Elemen
   }
   const inner = parseInline(text.slice(from, found.index), place.depth + 1, place.inLink);
   return [element(form.tag, inner), found.index + mark.length];
+}
+
+const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
+
+/**
+ * Returns the address that the browser would follow. Null for relative addresses and for any scheme other than http,
+ * https and mailto.
+ */
+function safeAddress(text: string): string | null {
+  if (!URL.canParse(text)) return null;
+  const url = new URL(text);
+  return SCHEMES.has(url.protocol) ? url.href : null;
 }

@@ -1,5 +1,4 @@
-import { parseInline } from './inline.ts';
-import { type Element, element, type Piece } from './tree.ts';
+import { type Element, element, type Piece, parseInline, type Tag } from './inline.ts';
 
 /** Longer texts are truncated. A reply of the daemon has at most 100,000 characters. */
 const MAX_CHARACTERS = 200_000;
@@ -233,4 +232,15 @@ function cellsOf(line: string): string[] {
     .split(/(?<!\\)\|/)
     .slice(0, MAX_COLUMNS)
     .map((cell) => cell.trim().replaceAll('\\|', '|'));
+}
+
+const INLINE: ReadonlySet<Tag> = new Set(['code', 'strong', 'em', 'del', 'a']);
+
+/** The text without markup. Each block is on its own lines. */
+export function wordsOf(pieces: readonly Piece[]): string {
+  return pieces
+    .map((piece) =>
+      typeof piece === 'string' ? piece : `${wordsOf(piece.children)}${INLINE.has(piece.tag) ? '' : '\n'}`,
+    )
+    .join('');
 }

@@ -1,11 +1,17 @@
 import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
-import type { Delivery, DeliveryListener, Pending } from './deliver.ts';
-import { Failure } from './failure.ts';
-import { type Entry, type Kept, type Memory, randomId, type Trouble } from './memory.ts';
-import { Reach } from './reach.ts';
+import { type Delivery, type DeliveryListener, type Pending, Reach } from './deliver.ts';
+import {
+  type Entry,
+  type Kept,
+  type Memory,
+  noteTool,
+  randomId,
+  Transcript,
+  type Trouble,
+} from './memory.ts';
+import { Failure } from './service.ts';
 import { personOf, type TokenSource } from './token.ts';
-import { noteTool, Transcript } from './transcript.ts';
 
 /** Failures that end without the visitor's help when the service can be reached again. */
 const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];

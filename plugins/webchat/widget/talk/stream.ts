@@ -5,7 +5,7 @@ import {
   type StreamHandler,
 } from '../../../../src/channel/event-stream.ts';
 import { jsonObject } from '../../../../src/channel/json-object.ts';
-import { failureOf } from './failure.ts';
+import { failureOf } from './service.ts';
 
 /** Gets the events of a stream as they arrive. */
 export interface StreamListener extends AnswerHandler {

@@ -1,5 +1,4 @@
 import { jsonObject } from '../../../../src/channel/json-object.ts';
-import { passed } from './passed.ts';
 
 /** A token is renewed when less than this time remains, in ms (agentd-webchat(7)). */
 const RENEW_BEFORE_MS = 5 * 60 * 1000;
@@ -90,4 +89,9 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
     throw new Error(`no answer within ${ms} ms`);
   });
   return Promise.race([work, late]);
+}
+
+/** Resolves after this many milliseconds. */
+export function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

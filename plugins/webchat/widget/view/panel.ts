@@ -1,11 +1,9 @@
 import type { Connection, State } from '../talk/conversation.ts';
 import type { Entry } from '../talk/memory.ts';
 import type { Texts } from '../texts.ts';
-import { Announcer } from './announcer.ts';
-import { Composer, type ComposerActions } from './composer.ts';
-import { button, h, icon, iconButton, set } from './dom.ts';
+import { Composer, type ComposerActions, TroubleView } from './composer.ts';
+import { Announcer, button, h, icon, iconButton, set } from './dom.ts';
 import { EntryView } from './entry.ts';
-import { TroubleView } from './trouble.ts';
 
 /** What the visitor can do in the chat. */
 export interface PanelActions extends ComposerActions {

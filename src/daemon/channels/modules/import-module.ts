@@ -1,9 +1,10 @@
-import { realpath } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { execFile } from 'node:child_process';
+import { readFile, realpath, stat } from 'node:fs/promises';
+import { registerHooks } from 'node:module';
+import { dirname, resolve, sep } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { importFailure } from './import-failure.ts';
-import type { Refusal } from './refusal.ts';
+import { describeThrown, sourceLocation } from '../../syntax/source-location.ts';
 
 /**
  * How long importing a module may take, ms. Modules must not have side effects. The limit is for a module that has
@@ -59,4 +60,138 @@ async function withinTime<T>(work: Promise<T>): Promise<T> {
 
 function refuse(problem: string, right: string): Imported {
   return { ok: false, refusal: { problem, right } };
+}
+
+/** Maximum number of files that are searched for the syntax error. */
+const FILES_MAX = 50;
+const CHECK_MS = 5_000;
+const IMPORTED = /\b(?:from|import)\s*\(?\s*['"](\.[^'"]+)['"]/g;
+const NOT_FOUND = /^Cannot find (?:module|package) '([^']+)' imported from (.+)$/;
+
+/**
+ * Says on one line why a plugin or runtime could not be imported, with file and line. Node's error does not have the
+ * location of syntax errors in JavaScript and of imports that cannot be resolved.
+ * @param file the module that was imported.
+ */
+export async function importFailure(error: unknown, file: string): Promise<string> {
+  return describeThrown(error, sourceLocation(error) ?? (await locationIn(error, file)) ?? file);
+}
+
+async function locationIn(error: unknown, file: string): Promise<string | null> {
+  if (!(error instanceof Error)) return null;
+  const [, missing, importer] = NOT_FOUND.exec(error.message) ?? [];
+  if (missing !== undefined && importer !== undefined) return importLine(importer, missing);
+  return error instanceof SyntaxError ? syntaxErrorBelow(file) : null;
+}
+
+/** The line that imports the missing module. */
+async function importLine(importer: string, missing: string): Promise<string> {
+  const name = missing.startsWith('/') ? missing.slice(missing.lastIndexOf('/') + 1) : missing;
+  const lines = (await textOf(importer)).split('\n');
+  const at = lines.findIndex((line) => /\b(?:from|import)\b/.test(line) && line.includes(name));
+  return at === -1 ? importer : `${importer}:${at + 1}`;
+}
+
+/** The first module with a syntax error, among the imported module and the modules that it imports. */
+async function syntaxErrorBelow(file: string): Promise<string | null> {
+  const files = new Set([file]);
+  for (const one of files) {
+    const location = await syntaxErrorIn(one);
+    if (location !== null) return location;
+    for (const [, specifier = ''] of (await textOf(one)).matchAll(IMPORTED)) {
+      const next = resolve(dirname(one), specifier);
+      if (files.size < FILES_MAX && (await isFile(next))) files.add(next);
+    }
+  }
+  return null;
+}
+
+/** Has Node check the syntax of the file, without running it. */
+function syntaxErrorIn(file: string): Promise<string | null> {
+  return new Promise((found) => {
+    execFile(process.execPath, ['--check', file], { timeout: CHECK_MS }, (error, _stdout, stderr) => {
+      found(error === null ? null : sourceLocation(Object.assign(new Error(), { stack: stderr })));
+    });
+  });
+}
+
+/**
+ * The text of a file. Empty if the file cannot be read: the reason for the failure is already known, and only the line
+ * is then missing.
+ */
+async function textOf(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch(() => '');
+}
+
+async function isFile(file: string): Promise<boolean> {
+  return stat(file).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+/** The modules of agentd that plugins and runtimes may import. */
+const CONTRACTS = /^agentd\/(?:agent|channel(?:\/markdown)?)$/;
+
+let areProvided = false;
+
+/**
+ * Lets modules of the operator import the contracts even if agentd is not installed in their folder, for example from a
+ * single file, or from a package next to a global agentd. They get this daemon's copy. If agentd is installed there,
+ * Node's own resolution finds it first.
+ */
+export function provideContracts(): void {
+  if (areProvided) return;
+  areProvided = true;
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      if (!CONTRACTS.test(specifier)) return nextResolve(specifier, context);
+      try {
+        return nextResolve(specifier, context);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+        return nextResolve(specifier, { ...context, parentURL: import.meta.url });
+      }
+    },
+  });
+}
+
+/**
+ * Why a module or a plugin does not fit its contract, and what would fit. `problem` is the end of a sentence that
+ * begins with the location.
+ */
+export interface Refusal {
+  problem: string;
+  right: string;
+}
+
+/** The refusal of a member that should be `expected`, but is `came`. */
+export function unfit(member: string, expected: string, came: unknown): Refusal {
+  return { problem: `${member} is ${inWords(came)}`, right: expected };
+}
+
+/** Whether a member fits, its name, what it should be, and what it is. */
+export type Row = readonly [fits: boolean, member: string, expected: string, came: unknown];
+
+/** The refusals of the members that do not fit, in order. */
+export function unfitting(rows: readonly Row[]): Refusal[] {
+  return rows.flatMap(([fits, ...row]) => (fits ? [] : [unfit(...row)]));
+}
+
+export function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}
+
+export function isAbsentOr(fits: (value: unknown) => boolean, value: unknown): boolean {
+  return value === undefined || fits(value);
+}
+
+/** A value from the code of a plugin, short enough to be shown. */
+export function inWords(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  return JSON.stringify(value)?.slice(0, 80) ?? String(value);
 }

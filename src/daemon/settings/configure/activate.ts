@@ -1,6 +1,5 @@
 import type { ChannelPlugin } from '../../../channel/index.ts';
-import type { ConfiguredChannel } from '../../channels/configured-channel.ts';
-import type { LoadedPlugins } from '../../channels/load.ts';
+import type { ConfiguredChannel, LoadedPlugins } from '../../channels/load.ts';
 import { describeThrown } from '../../syntax/source-location.ts';
 import { type EffectiveSetting, notSet } from '../check.ts';
 import { nearest } from '../nearest.ts';

@@ -1,7 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { ChannelPlugin, SettingRecord } from '../../../channel/index.ts';
-import type { ConfiguredChannel } from '../../channels/configured-channel.ts';
-import { type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
+import { type ConfiguredChannel, type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
 import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
 import { checkRecords, type EffectiveSetting, Examination, GUARDED } from '../check.ts';
@@ -30,7 +29,7 @@ import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
 import { findUnknownNames } from './unknown-names.ts';
 
-export type { ConfiguredChannel } from '../../channels/configured-channel.ts';
+export type { ConfiguredChannel } from '../../channels/load.ts';
 export type { EffectiveSetting } from '../check.ts';
 export { ConfigurationError, type SettingProblem } from '../problem.ts';
 export type { Place as ConfigureOptions } from '../sources.ts';

@@ -161,7 +161,7 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
     );
   }
   // Browsers open an event stream with cookies, and do not accept a wildcard for requests with cookies.
-  const stream = active.find(({ capabilities }) => capabilities.delivery === 'stream');
+  const stream = active.find(({ delivery }) => delivery === 'stream');
   if (stream !== undefined && origins.includes('*')) {
     look.refuse(
       'WEBCHAT_ALLOWED_ORIGINS',

@@ -1,5 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../../plugins/names.ts';
-import { prefixOf } from '../../channels/setting-prefix.ts';
+import { prefixOf } from '../../channels/check-plugin.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../sources.ts';

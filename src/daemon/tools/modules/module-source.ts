@@ -1,9 +1,7 @@
 import type { ToolDefinition } from '../../../agent/index.ts';
 import { isObject } from '../../../channel/json-object.ts';
-import { importModule } from '../../channels/modules/import-module.ts';
+import { importModule, provideContracts, type Refusal, unfit } from '../../channels/modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from '../../channels/modules/locate-module.ts';
-import { provideContracts } from '../../channels/modules/provide-contracts.ts';
-import { type Refusal, unfit } from '../../channels/modules/refusal.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';

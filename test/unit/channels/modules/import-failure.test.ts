@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { constants, runInThisContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
-import { importFailure } from '../../../../src/daemon/channels/modules/import-failure.ts';
+import { importFailure } from '../../../../src/daemon/channels/modules/import-module.ts';
 
 /** Node's own `import()`, as the daemon uses it. The test runner replaces `import()` in the files that it runs. */
 const load = runInThisContext('(url) => import(url)', {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { PlatformApi } from '../../../../plugins/msgbot/api.ts';
+import { PlatformApi, PlatformFailure } from '../../../../plugins/msgbot/api.ts';
 import { Bot } from '../../../../plugins/msgbot/bot.ts';
-import { PlatformFailure } from '../../../../plugins/msgbot/failures.ts';
 import { collectLog } from '../../../support/log-lines.ts';
 import { platformScope, TOKEN } from './scope.ts';
 

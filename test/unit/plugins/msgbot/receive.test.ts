@@ -1,11 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import msgbot from '../../../../plugins/msgbot/index.ts';
-import type {
-  Channel,
-  ChannelRequest,
-  ChannelScope,
-  IncomingMessage,
-} from '../../../../src/channel/index.ts';
+import type { Channel, ChannelRequest, IncomingMessage, PushScope } from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
 import { sample } from './samples.ts';
 import { platformScope } from './scope.ts';
@@ -30,7 +25,7 @@ beforeEach(() => {
   now = 1_795_290_000_000;
   // The platform is down, so the name of the bot stays unknown.
   const { scope } = platformScope(() => new Response('', { status: 503 }));
-  const members: Partial<ChannelScope> = {
+  const members: Partial<PushScope> = {
     now: () => now,
     problem: (code, detail) => new AgentdError(code, detail),
     async enqueue(messages) {

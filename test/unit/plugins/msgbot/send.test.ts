@@ -164,12 +164,12 @@ describe('a reply', () => {
     ['a wrong address', () => new Response('<html>', { status: 404 }), true, 0],
   ])(
     'that fails reports whether and when to try again: %s',
-    async (_title, answer, final, retryAfterSeconds, platform: string | null = null) => {
+    async (_title, answer, final, retry_after_seconds, platform: string | null = null) => {
       const { sender } = senderAt(answer);
       await expect(sender.send(reply('hello'))).rejects.toMatchObject({
         name: 'DeliveryFailed',
         final,
-        retryAfterSeconds,
+        retry_after_seconds,
         platform,
       });
     },

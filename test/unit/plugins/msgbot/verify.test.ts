@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSigned } from '../../../../plugins/msgbot/verify.ts';
+import { isSigned } from '../../../../plugins/msgbot/receive.ts';
 
 const SECRET = 'a-Webhook_Secret-0123456789';
 

@@ -1,17 +1,15 @@
 import { describe, expect, it, vi } from 'vitest';
-import { readSettings } from '../../../../plugins/phonechat/configured.ts';
-import { Graph } from '../../../../plugins/phonechat/graph.ts';
-import { meaningOf } from '../../../../plugins/phonechat/graph-errors.ts';
+import { Graph, meaningOf, readSettings } from '../../../../plugins/phonechat/api.ts';
 import phonechat from '../../../../plugins/phonechat/index.ts';
-import { Sender } from '../../../../plugins/phonechat/send.ts';
-import { ReadMarks } from '../../../../plugins/phonechat/typing.ts';
+import { ReadMarks, Sender } from '../../../../plugins/phonechat/send.ts';
 import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 import { settingsOf } from '../../../support/fake-platform.ts';
 
 // Each paragraph becomes one part, because splitting has its own tests.
 vi.mock('../../../../plugins/phonechat/render.ts', () => ({
-  render: (markdown: string) => markdown.split('\n\n'),
+  messagesOf: async ({ text }: { text: string }) =>
+    text.split('\n\n').map((body) => ({ type: 'text', text: { preview_url: false, body } })),
 }));
 
 const ACCESS_TOKEN = 'EAAG-a-token';
@@ -161,11 +159,11 @@ describe('an error of the platform', () => {
     [500, 3, false, undefined, 'unreachable'],
     [502, undefined, false, undefined, 'unreachable'],
     [302, undefined, false, undefined, 'unreachable'],
-  ])('with status %i and code %s is final: %s', (status, code, final, retryAfterSeconds, platform) => {
+  ])('with status %i and code %s is final: %s', (status, code, final, retry_after_seconds, platform) => {
     const meaning = meaningOf(status, code, undefined);
-    expect([meaning.final, meaning.retryAfterSeconds, meaning.platform]).toEqual([
+    expect([meaning.final, meaning.retry_after_seconds, meaning.platform]).toEqual([
       final,
-      retryAfterSeconds,
+      retry_after_seconds,
       platform,
     ]);
   });
@@ -188,9 +186,9 @@ describe('an error of the platform', () => {
   it('delays the next attempt until the date that the platform names', async () => {
     const later = new Date(Date.now() + 30_000).toUTCString();
     const { sender } = parts(() => new Response('{}', { status: 429, headers: { 'Retry-After': later } }));
-    const { retryAfterSeconds } = await failureOf(sender.send(reply('Hello.')));
-    expect(retryAfterSeconds).toBeGreaterThan(25);
-    expect(retryAfterSeconds).toBeLessThanOrEqual(31);
+    const { retry_after_seconds } = await failureOf(sender.send(reply('Hello.')));
+    expect(retry_after_seconds).toBeGreaterThan(25);
+    expect(retry_after_seconds).toBeLessThanOrEqual(31);
   });
 });
 

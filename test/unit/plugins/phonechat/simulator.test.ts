@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import phonechat from '../../../../plugins/phonechat/index.ts';
 import { parse } from '../../../../plugins/phonechat/parse.ts';
 import { simulator } from '../../../../plugins/phonechat/simulator.ts';
-import { isSigned } from '../../../../plugins/phonechat/verify.ts';
+import { isSigned } from '../../../../plugins/phonechat/webhook-routes.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
 import { settingsOf } from '../../../support/fake-platform.ts';
 import { sample } from '../../../support/phonechat.ts';

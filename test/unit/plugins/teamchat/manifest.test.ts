@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import { manifestFor } from '../../../../plugins/teamchat/manifest.ts';
+import { manifestFor } from '../../../../plugins/teamchat/setup.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../../plugins/teamchat/refusal.ts';
+import { refusalOf } from '../../../../plugins/teamchat/api.ts';
 
 const answered = (error: unknown, retryAfter?: number) =>
   refusalOf({
@@ -75,8 +75,8 @@ describe('a refusal by the platform', () => {
   });
 
   it('says how long to wait if the platform says so', () => {
-    expect(answered('ratelimited', 30)).toMatchObject({ final: false, retryAfterSeconds: 30 });
-    expect(answered('is_archived', 30)).not.toHaveProperty('retryAfterSeconds');
+    expect(answered('ratelimited', 30)).toMatchObject({ final: false, retry_after_seconds: 30 });
+    expect(answered('is_archived', 30)).not.toHaveProperty('retry_after_seconds');
   });
 
   it.each([
@@ -120,7 +120,7 @@ describe('the HTTP status of a refusal', () => {
     });
     const headers = { 'retry-after': '7' };
     const asked = refusalOf({ code: 'slack_webapi_http_error', statusCode, headers });
-    expect(asked.retryAfterSeconds).toBe(final || statusCode === 401 ? undefined : 7);
+    expect(asked.retry_after_seconds).toBe(final || statusCode === 401 ? undefined : 7);
   });
 });
 
@@ -152,7 +152,7 @@ describe('a call without an answer', () => {
       reason: 'ratelimited',
       final: false,
       credentials: false,
-      retryAfterSeconds: 7,
+      retry_after_seconds: 7,
     });
   });
 });

@@ -140,17 +140,17 @@ describe('a refusal', () => {
     platform.answer = () => ({ status: 429, headers: { 'Retry-After': '30' }, body: { ok: false } });
     await expect(send(reply('x'))).rejects.toMatchObject({
       final: false,
-      retryAfterSeconds: 30,
+      retry_after_seconds: 30,
       message: 'ratelimited',
     });
     platform.answer = () => ({ status: 429, body: {} });
-    await expect(send(reply('x'))).rejects.toMatchObject({ final: false, retryAfterSeconds: 0 });
+    await expect(send(reply('x'))).rejects.toMatchObject({ final: false, retry_after_seconds: 0 });
     platform.answer = () => ({
       status: 200,
       headers: { 'Retry-After': '5' },
       body: { ok: false, error: 'ratelimited' },
     });
-    await expect(send(reply('x'))).rejects.toMatchObject({ final: false, retryAfterSeconds: 5 });
+    await expect(send(reply('x'))).rejects.toMatchObject({ final: false, retry_after_seconds: 5 });
     expect(platform.calls).toHaveLength(3);
   });
 
@@ -158,10 +158,10 @@ describe('a refusal', () => {
     const later = new Date(Date.now() + 30_000).toUTCString();
     platform.answer = () => ({ status, headers: { 'Retry-After': later }, body: {} });
     const failure = await send(reply('x')).catch((error: unknown) => error);
-    expect(failure).toMatchObject({ final: false, retryAfterSeconds: expect.any(Number) });
-    const { retryAfterSeconds } = failure as { retryAfterSeconds: number };
-    expect(retryAfterSeconds).toBeGreaterThan(25);
-    expect(retryAfterSeconds).toBeLessThanOrEqual(30);
+    expect(failure).toMatchObject({ final: false, retry_after_seconds: expect.any(Number) });
+    const { retry_after_seconds } = failure as { retry_after_seconds: number };
+    expect(retry_after_seconds).toBeGreaterThan(25);
+    expect(retry_after_seconds).toBeLessThanOrEqual(30);
   });
 
   it.each([

@@ -508,7 +508,7 @@ describe('settings that depend on each other', () => {
   it('are refused if WEBCHAT_ALLOWED_ORIGINS is * while a channel streams to browsers', async () => {
     const plugin = `export default { name: 'flow', apiVersion: 1, summary: 'Streams.', settings: [],
       detect: () => true, create: () => ({ routes: [] }),
-      capabilities: { delivery: 'stream', textLimit: null, markdown: 'none', typing: false } };`;
+      delivery: 'stream', capabilities: { textLimit: null, markdown: 'none', typing: false } };`;
     const files = { 'flow.mjs': plugin, 'agentd.yaml': 'plugins: [./flow.mjs]' };
     expect(await refused(placeWith({ ...VALID, WEBCHAT_ALLOWED_ORIGINS: '*' }, files))).toEqual([
       'WEBCHAT_ALLOWED_ORIGINS contains * although the channel flow is active, which browsers call with credentials',
@@ -632,7 +632,7 @@ describe('the active channels', () => {
     ],
     detect: (settings) => settings.TELEX_TOKEN !== undefined,
     create: () => ({ routes: [], send: async () => {} }),
-    capabilities: { delivery: 'push', textLimit: 80, markdown: 'none', typing: false } };`;
+    delivery: 'push', capabilities: { textLimit: 80, markdown: 'none', typing: false } };`;
   const files = {
     'channels/telex.mjs': telex,
     'agentd.yaml': 'plugins: [{ path: ./channels/telex.mjs, name: telex }]',

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { render as renderForTelegram } from '../../../../plugins/msgbot/render.ts';
 import { render as renderForWhatsApp } from '../../../../plugins/phonechat/render.ts';
 import { render as renderForSlack } from '../../../../plugins/teamchat/render.ts';
+import type { Piece } from '../../../../plugins/webchat/widget/markdown/inline.ts';
 import { parseMarkdown } from '../../../../plugins/webchat/widget/markdown/parse.ts';
-import type { Piece } from '../../../../plugins/webchat/widget/markdown/tree.ts';
 import { readBlocks, readInline } from '../../../../src/channel/markdown/parser.ts';
 import { markdownQuestion, questionOf } from '../../../../src/daemon/tools/confirmation/question.ts';
 

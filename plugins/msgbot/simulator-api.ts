@@ -1,0 +1,355 @@
+import { createHash } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type {
+  Shown,
+  SimulatedApi,
+  SimulatedApiAnswer,
+  SimulatedApiCall,
+  SimulatedRefusal,
+  SimulatedRefused,
+} from '../../src/channel/index.ts';
+import { idOf } from './bot.ts';
+
+/** The simulated bot. Its id is part of its token. */
+export const BOT_USERNAME = 'agentd_bot';
+export const BOT_NAME = 'agentd';
+
+/** A group with topics. */
+export const GROUP = {
+  id: -1005550100,
+  title: 'The simulated group',
+  type: 'supergroup',
+  is_forum: true,
+} as const;
+
+/** Maximum length of a message, in UTF-16 units, not counting its markup. */
+const TEXT_MAX = 4096;
+/**
+ * The id of the bot's first message. It is large, so that the bot's messages and people's messages have different ids.
+ */
+const FIRST_MESSAGE = 1_000_001;
+
+type Payload = Readonly<Record<string, unknown>>;
+/** The answer of a method. A string means a bad request, and is the platform's description of it. */
+type Outcome = { result: unknown; shown?: readonly Shown[] } | string;
+
+/** The part of the Bot API that the channel uses, with the answers of the platform's server. */
+export class BotApi implements SimulatedApi {
+  readonly #token: string;
+  /** Ids of the bot's own messages and of deleted messages, as `<chat>:<message>`. */
+  readonly #sent = new Set<string>();
+  readonly #deleted = new Set<string>();
+  #last = FIRST_MESSAGE - 1;
+  /** The simulator delivers updates without a registered webhook, so it reports this one. */
+  #webhook: object = { url: 'https://simulate.invalid/webhook/msgbot' };
+
+  constructor(token: string) {
+    this.#token = token;
+  }
+
+  answer({ path, headers, body }: SimulatedApiCall): SimulatedApiAnswer {
+    const [, token, method] = /^\/bot([^/]*)\/([^/?]*)(?:\?|$)/.exec(path) ?? [];
+    // To the platform, a path with a malformed token is an unknown path.
+    if (token === undefined || method === undefined || !/^\d+:[\w-]+$/.test(token))
+      return refusal(404, 'Not Found');
+    if (token !== this.#token) return refusal(401, 'Unauthorized');
+    const payload = payloadOf(headers['content-type'], body);
+    if (payload === null) return refusal(400, "Bad Request: can't parse JSON object");
+    const outcome = this.#call(method, payload);
+    if (outcome === null) return refusal(404, 'Not Found: method not found');
+    if (typeof outcome === 'string') return refusal(400, `Bad Request: ${outcome}`);
+    return { status: 200, body: { ok: true, result: outcome.result }, shown: outcome.shown ?? [] };
+  }
+
+  /** Method names are case-insensitive. */
+  #call(method: string, payload: Payload): Outcome | null {
+    switch (method.toLowerCase()) {
+      case 'getme':
+        return { result: { ...this.#bot, ...ABILITIES } };
+      case 'setwebhook':
+        return this.#setWebhook(payload);
+      case 'getwebhookinfo':
+        return { result: { has_custom_certificate: false, pending_update_count: 0, ...this.#webhook } };
+      case 'sendmessage':
+        return this.#sendMessage(payload);
+      case 'sendchataction':
+        return this.#sendChatAction(payload);
+      case 'answercallbackquery':
+        return answerCallbackQuery(payload);
+      case 'deletemessage':
+        return this.#deleteMessage(payload);
+      default:
+        return null;
+    }
+  }
+
+  #setWebhook({ url, secret_token, allowed_updates }: Payload): Outcome {
+    const address = URL.parse(String(url));
+    if (address?.protocol !== 'https:') return 'bad webhook: An HTTPS URL must be provided for webhook';
+    if (secret_token !== undefined && !/^[\w-]{1,256}$/.test(String(secret_token)))
+      return 'secret token contains unallowed characters';
+    this.#webhook = {
+      url: String(url),
+      max_connections: 40,
+      ip_address: '203.0.113.7',
+      ...(Array.isArray(allowed_updates) && allowed_updates.length > 0 ? { allowed_updates } : {}),
+    };
+    return { result: true };
+  }
+
+  #sendMessage(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    const { text: given, parse_mode, message_thread_id } = payload;
+    const markup = typeof given === 'string' ? given : '';
+    const html = parse_mode !== undefined && String(parse_mode).toLowerCase() === 'html';
+    if (parse_mode !== undefined && !html) return 'unsupported parse_mode';
+    const parsed = html ? parseHtml(markup) : { text: markup, entities: [] };
+    if (typeof parsed === 'string') return `can't parse entities: ${parsed}`;
+    const text = parsed.text.trim();
+    if (text === '') return 'message text is empty';
+    if (text.length > TEXT_MAX) return 'message is too long';
+    const message_id = ++this.#last;
+    this.#sent.add(`${chat.id}:${message_id}`);
+    const result = {
+      message_id,
+      from: this.#bot,
+      chat,
+      date: Math.floor(Date.now() / 1000),
+      text,
+      ...(parsed.entities.length > 0 ? { entities: parsed.entities } : {}),
+      ...(message_thread_id === undefined ? {} : { message_thread_id, is_topic_message: true }),
+    };
+    const buttons = buttonsIn(payload.reply_markup);
+    if (typeof buttons === 'string') return buttons;
+    return { result, shown: [{ ...shown('message', payload, markup), ...buttons }] };
+  }
+
+  #sendChatAction(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    if (payload.action !== 'typing') return 'wrong parameter action in request';
+    return { result: true, shown: [shown('typing', payload, '')] };
+  }
+
+  /** The bot is not an administrator of the group, so it can delete only its own messages. */
+  #deleteMessage(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    const key = `${chat.id}:${Number(payload.message_id)}`;
+    if (!(Number(payload.message_id) > 0)) return 'message identifier is not specified';
+    if (this.#deleted.has(key)) return 'message to delete not found';
+    if (chat.type !== 'private' && !this.#sent.has(key)) return "message can't be deleted";
+    this.#deleted.add(key);
+    return { result: true, shown: [shown('deleted', payload, '')] };
+  }
+
+  get #bot() {
+    return { id: botId(this.#token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
+  }
+}
+
+/** Maximum length of the data of a button, in bytes, and of the text of an answer, in characters. */
+const DATA_MAX = 64;
+const ANSWER_MAX = 200;
+
+/** The buttons of an inline keyboard, or why the platform refuses them. */
+function buttonsIn(markup: unknown): Pick<Shown, 'buttons'> | string {
+  if (markup === undefined) return {};
+  const { inline_keyboard: rows } = (typeof markup === 'string' ? JSON.parse(markup) : markup) as {
+    inline_keyboard?: { text: string; callback_data: string }[][];
+  };
+  const buttons = (rows ?? [])
+    .flat()
+    .map(({ text, callback_data }) => ({ label: text, press: callback_data }));
+  if (buttons.some(({ press }) => Buffer.byteLength(press) > DATA_MAX)) return 'BUTTON_DATA_INVALID';
+  return buttons.length === 0 ? {} : { buttons };
+}
+
+/** The text is shown only to the person who pressed the button. */
+function answerCallbackQuery({ callback_query_id, text }: Payload): Outcome {
+  if (typeof callback_query_id !== 'string' || callback_query_id === '')
+    return 'query is too old and response timeout expired or query ID is invalid';
+  if (typeof text !== 'string' || text === '') return { result: true };
+  if (text.length > ANSWER_MAX) return 'MESSAGE_TOO_LONG';
+  return { result: true, shown: [{ what: 'private', to: 'you', text }] };
+}
+
+const ABILITIES = {
+  can_join_groups: true,
+  can_read_all_group_messages: false,
+  supports_guest_queries: false,
+  supports_inline_queries: false,
+  can_connect_to_business: false,
+  has_main_web_app: false,
+  has_topics_enabled: false,
+  allows_users_to_create_topics: false,
+  can_manage_bots: false,
+  supports_join_request_queries: false,
+};
+
+/**
+ * A private chat has the same id as its person. All other ids are negative. A string means that there is no such chat.
+ */
+function chatOf({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
+  if (chat_id === undefined || chat_id === '') return 'chat_id is empty';
+  const id = Number(chat_id);
+  if (!Number.isSafeInteger(id) || id === 0) return 'chat not found';
+  return id > 0 ? { id, first_name: `User ${id}`, type: 'private' } : { ...GROUP, id };
+}
+
+function shown(what: Shown['what'], { chat_id, message_thread_id }: Payload, text: string): Shown {
+  return {
+    what,
+    to: String(chat_id),
+    text,
+    ...(message_thread_id === undefined ? {} : { thread: String(message_thread_id) }),
+  };
+}
+
+function refusal(error_code: number, description: string): SimulatedApiAnswer {
+  return { status: error_code, body: { ok: false, error_code, description }, shown: [] };
+}
+
+/** The parameters in a body, which is JSON, a form or empty. Null if the JSON is not an object. */
+function payloadOf(type: string | undefined, body: Uint8Array): Payload | null {
+  if (body.length === 0) return {};
+  const text = new TextDecoder().decode(body);
+  if (!type?.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(text));
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Payload) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Errors that concern a message, as the platform's server words them. Other errors are named after their status. */
+const WORDS: Readonly<Record<number, string>> = {
+  400: 'Bad Request: chat not found',
+  403: 'Forbidden: bot was blocked by the user',
+};
+/** The wait after a 429 if the simulation does not set one, in seconds. The platform always sends a wait. */
+const RETRY_AFTER = 1;
+
+/** An error of the Bot API ("Making requests", "ResponseParameters"). The wait is in the body, not in a header. */
+export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
+  const retry_after = retry_after_seconds ?? (status === 429 ? RETRY_AFTER : null);
+  const words = WORDS[status] ?? STATUS_CODES[status] ?? 'Unknown Error';
+  return {
+    status,
+    body: {
+      ok: false,
+      error_code: status,
+      description: status === 429 ? `${words}: retry after ${retry_after}` : words,
+      ...(retry_after === null ? {} : { parameters: { retry_after } }),
+    },
+  };
+}
+
+/** Tags that the platform knows (Bot API, "HTML style"), with the types of their entities. */
+const TAGS: Readonly<Record<string, string>> = {
+  a: 'text_link',
+  b: 'bold',
+  blockquote: 'blockquote',
+  code: 'code',
+  del: 'strikethrough',
+  em: 'italic',
+  i: 'italic',
+  ins: 'underline',
+  pre: 'pre',
+  s: 'strikethrough',
+  span: 'spoiler',
+  strike: 'strikethrough',
+  strong: 'bold',
+  'tg-emoji': 'custom_emoji',
+  'tg-spoiler': 'spoiler',
+  u: 'underline',
+};
+const CHARACTERS: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };
+const TOKEN =
+  /<(\/?)([a-z][a-z0-9-]*)((?:\s+[a-z-]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"']+))?)*)\s*>|&(#x?[0-9a-f]+|[a-z]+);|[\s\S]/giu;
+
+interface ParsedHtml {
+  text: string;
+  entities: { type: string; offset: number; length: number; url?: string; language?: string }[];
+}
+
+/** Reads HTML as the platform does. A string is the platform's error. */
+function parseHtml(html: string): ParsedHtml | string {
+  let text = '';
+  const entities: ParsedHtml['entities'] = [];
+  const open: { name: string; offset: number; attributes: string }[] = [];
+  const at = (index: number) => Buffer.byteLength(html.slice(0, index));
+  for (const { 0: token, 1: closing, 2: tag, 3: attributes = '', 4: character, index } of html.matchAll(
+    TOKEN,
+  )) {
+    if (character !== undefined) text += characterOf(character) ?? token;
+    else if (tag === undefined) {
+      if (token === '<') return `Unsupported start tag "" at byte offset ${at(index)}`;
+      text += token;
+    } else if (closing === '') {
+      const name = tag.toLowerCase();
+      if (!Object.hasOwn(TAGS, name)) return `Unsupported start tag "${name}" at byte offset ${at(index)}`;
+      open.push({ name, offset: text.length, attributes });
+    } else {
+      const started = open.pop();
+      if (!started) return `Unexpected end tag at byte offset ${at(index)}`;
+      if (started.name !== tag.toLowerCase())
+        return `Unmatched end tag at byte offset ${at(index)}, expected "</${started.name}>", found "</${tag}>"`;
+      const length = text.length - started.offset;
+      if (length > 0)
+        entities.push({ type: TAGS[started.name] ?? '', offset: started.offset, length, ...extras(started) });
+    }
+  }
+  const [left] = open;
+  if (left) return `Can't find end tag corresponding to start tag "${left.name}"`;
+  return {
+    text,
+    entities: withLanguages(entities).sort((a, b) => a.offset - b.offset || b.length - a.length),
+  };
+}
+
+/** A code block with a language is one entity, although it has two tags. */
+function withLanguages(entities: ParsedHtml['entities']): ParsedHtml['entities'] {
+  const blocks = entities.filter(({ type }) => type === 'pre');
+  return entities.flatMap((entity) => {
+    const { type, language, ...range } = entity;
+    if (type !== 'code') return [entity];
+    const block = blocks.find(({ offset, length }) => offset === range.offset && length === range.length);
+    if (block && language !== undefined) block.language = language;
+    return block ? [] : [{ type, ...range }];
+  });
+}
+
+function characterOf(name: string): string | undefined {
+  const code = /^#(?:x([0-9a-f]+)|(\d+))$/i.exec(name);
+  if (!code) return CHARACTERS[name];
+  const point = code[1] === undefined ? Number(code[2]) : Number.parseInt(code[1], 16);
+  return point > 0 && point <= 0x10ffff ? String.fromCodePoint(point) : undefined;
+}
+
+function extras({ name, attributes }: { name: string; attributes: string }): {
+  url?: string;
+  language?: string;
+} {
+  const url = /href\s*=\s*["']?([^"'\s]*)/i.exec(attributes)?.[1];
+  const language = /class\s*=\s*["']language-([^"']*)/i.exec(attributes)?.[1];
+  return {
+    ...(name === 'a' && url !== undefined ? { url: characters(url) } : {}),
+    ...(name === 'code' && language !== undefined ? { language } : {}),
+  };
+}
+
+function characters(text: string): string {
+  return text.replace(/&(\w+);/g, (whole, name: string) => characterOf(name) ?? whole);
+}
+
+export function botId(token: string): number {
+  return idOf(token) ?? numberOf(`bot ${token}`);
+}
+
+/** A 31-bit number that is always the same for the same text. */
+export function numberOf(words: string): number {
+  return (createHash('sha256').update(words).digest().readUInt32BE() >>> 1) + 1;
+}

@@ -1,0 +1,234 @@
+import type {
+  ChannelSettings,
+  ShownButton,
+  SimulatedApi,
+  SimulatedApiAnswer,
+  SimulatedApiCall,
+  SimulatedRefusal,
+  SimulatedRefused,
+} from '../../src/channel/index.ts';
+import { secretOf } from '../../src/channel/index.ts';
+
+/** A workspace that does not exist. The ids have the platform's form. */
+export const TEAM = 'T0SIMULATE';
+export const APP = 'A0AGENTD';
+export const BOT_USER = 'U0AGENTD';
+export const BOT_ID = 'B0AGENTD';
+export const BOT_NAME = 'agentd';
+
+/** Maximum length of a text, in characters. The platform truncates a longer text and adds a warning. */
+const TEXT_MAX = 40_000;
+
+type Arguments = Readonly<Record<string, string>>;
+type Answer = Pick<SimulatedApiAnswer, 'body' | 'shown'>;
+
+/**
+ * The part of the Web API that the channel uses (https://docs.slack.dev/apis/web-api). The status is always 200; the
+ * answer has `ok` or an error.
+ */
+export function createApi(settings: ChannelSettings): SimulatedApi {
+  let posted = 0;
+  const methods: Readonly<Record<string, (args: Arguments) => Answer>> = {
+    'api.test': (args) => ({ body: { ok: true, args }, shown: [] }),
+    'auth.test': () => ({ body: AUTH, shown: [] }),
+    'chat.postMessage': (args) => {
+      posted++;
+      return postMessage(
+        args,
+        `${Math.floor(Date.now() / 1000)}.${String(posted % 1_000_000).padStart(6, '0')}`,
+      );
+    },
+    'chat.postEphemeral': postEphemeral,
+    'assistant.threads.setStatus': setStatus,
+  };
+  return {
+    answer(call) {
+      const method = call.path.split('?')[0]?.split('/').at(-1) ?? '';
+      const run = Object.hasOwn(methods, method) ? methods[method] : undefined;
+      const answer =
+        run === undefined ? failed('unknown_method', { req_method: method }) : checked(call, run);
+      return { status: 200, headers: HEADERS, ...answer };
+    },
+  };
+
+  function checked(call: SimulatedApiCall, run: (args: Arguments) => Answer): Answer {
+    const args = argumentsOf(call);
+    if (args === null) return failed('invalid_json');
+    const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1] ?? args.token;
+    if (bearer === undefined) return failed('not_authed');
+    if (bearer !== secretOf(settings, 'TEAMCHAT_BOT_TOKEN')) return failed('invalid_auth');
+    return run(args);
+  }
+}
+
+/** Each answer lists the scopes of the token in a header. */
+const HEADERS = {
+  'Content-Type': 'application/json; charset=utf-8',
+  'x-oauth-scopes': 'app_mentions:read,chat:write,commands,im:history',
+};
+
+const AUTH = {
+  ok: true,
+  url: 'https://simulate.slack.com/',
+  team: 'Simulate',
+  user: BOT_NAME,
+  team_id: TEAM,
+  user_id: BOT_USER,
+  bot_id: BOT_ID,
+  is_enterprise_install: false,
+};
+
+function postMessage({ channel = '', text = '', thread_ts, blocks }: Arguments, ts: string): Answer {
+  if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
+  if (text === '') return failed('no_text');
+  if (thread_ts !== undefined && !isTimestamp(thread_ts)) return failed('invalid_thread_ts');
+  const buttons = blocks === undefined ? [] : buttonsIn(blocks);
+  if (buttons === null) return failed('invalid_blocks');
+  const warning = 'message_truncated';
+  const isCut = text.length > TEXT_MAX;
+  const message = {
+    user: BOT_USER,
+    type: 'message',
+    ts,
+    bot_id: BOT_ID,
+    app_id: APP,
+    text: text.slice(0, TEXT_MAX),
+    team: TEAM,
+    ...(thread_ts === undefined ? {} : { thread_ts, parent_user_id: BOT_USER }),
+    bot_profile: {
+      id: BOT_ID,
+      app_id: APP,
+      user_id: BOT_USER,
+      name: BOT_NAME,
+      deleted: false,
+      team_id: TEAM,
+    },
+  };
+  return {
+    body: {
+      ok: true,
+      channel,
+      ts,
+      message,
+      ...(isCut ? { warning, response_metadata: { warnings: [warning] } } : {}),
+    },
+    shown: [
+      {
+        what: 'message',
+        to: channel,
+        ...(thread_ts === undefined ? {} : { thread: thread_ts }),
+        text: message.text,
+        ...(buttons.length === 0 ? {} : { buttons }),
+      },
+    ],
+  };
+}
+
+/** Limits of the platform (https://docs.slack.dev/reference/block-kit). */
+const SECTION_MAX = 3000;
+const LABEL_MAX = 75;
+const VALUE_MAX = 2000;
+
+/** The buttons in a list of blocks. Null if the platform would refuse the blocks. */
+function buttonsIn(blocks: string): ShownButton[] | null {
+  const list = JSON.parse(blocks) as Block[];
+  const isValid = list.every(
+    ({ type, text, elements }) =>
+      (type === 'section' && isText(text?.text, SECTION_MAX)) ||
+      (type === 'actions' && Array.isArray(elements)),
+  );
+  const buttons = list.flatMap(({ elements = [] }) => elements);
+  const areValid = buttons.every(
+    ({ text, value }) => isText(text?.text, LABEL_MAX) && isText(value, VALUE_MAX),
+  );
+  const ids = new Set(buttons.map(({ action_id }) => action_id));
+  if (!isValid || !areValid || ids.size < buttons.length) return null;
+  return buttons.map(({ text, value }) => ({ label: text?.text ?? '', press: value ?? '' }));
+}
+
+interface Block {
+  type: string;
+  text?: { text?: string };
+  elements?: { action_id?: string; text?: { text?: string }; value?: string }[];
+}
+
+function isText(text: string | undefined, max: number): boolean {
+  return text !== undefined && text.length > 0 && text.length <= max;
+}
+
+/** Shows a text to one person only. */
+function postEphemeral({ channel = '', user = '', text = '', thread_ts }: Arguments): Answer {
+  if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
+  if (!/^[UW][A-Za-z0-9_-]+$/.test(user)) return failed('user_not_in_channel');
+  if (text === '') return failed('no_text');
+  const thread = thread_ts === undefined ? {} : { thread: thread_ts };
+  return {
+    body: { ok: true, message_ts: '1.000001' },
+    shown: [{ what: 'private', to: user, text, ...thread }],
+  };
+}
+
+function setStatus({ channel_id = '', thread_ts = '', status = '' }: Arguments): Answer {
+  if (!/^[CDG][A-Za-z0-9_-]+$/.test(channel_id)) return failed('channel_not_found');
+  if (!isTimestamp(thread_ts)) return failed('invalid_thread_ts');
+  const shown = { what: 'typing', to: channel_id, thread: thread_ts, text: status } as const;
+  return { body: { ok: true }, shown: status === '' ? [] : [shown] };
+}
+
+/** The arguments of a call: from its query, and from its form or JSON. */
+function argumentsOf({ path, headers, body }: SimulatedApiCall): Arguments | null {
+  const query = Object.fromEntries(new URL(path, 'http://api').searchParams);
+  const text = Buffer.from(body).toString();
+  if (!headers['content-type']?.startsWith('application/json'))
+    return { ...query, ...Object.fromEntries(new URLSearchParams(text)) };
+  try {
+    const members = Object.entries(JSON.parse(text) as object);
+    return {
+      ...query,
+      ...Object.fromEntries(
+        members.map(([name, value]) => [
+          name,
+          typeof value === 'object' ? JSON.stringify(value) : String(value),
+        ]),
+      ),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function isTimestamp(text: string): boolean {
+  return /^\d{1,11}\.\d{1,9}$/.test(text);
+}
+
+function failed(error: string, more: object = {}): Answer {
+  return { body: { ok: false, error, ...more }, shown: [] };
+}
+
+/** The Web API answers errors of the caller with status 200 (https://docs.slack.dev/apis/web-api). */
+const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
+  401: { status: 200, error: 'invalid_auth' },
+  403: { status: 200, error: 'missing_scope' },
+  404: { status: 200, error: 'channel_not_found' },
+  408: { status: 200, error: 'request_timeout' },
+  413: { status: 200, error: 'msg_too_long' },
+  429: { status: 429, error: 'ratelimited' },
+  500: { status: 500, error: 'internal_error' },
+  503: { status: 503, error: 'service_unavailable' },
+};
+/** The wait after a 429 if the simulation does not set one, in seconds. The platform always sends a wait. */
+const RETRY_AFTER = 1;
+
+/** An error of the Web API. */
+export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
+  const known = ERRORS[status] ?? {
+    status: status < 500 ? 200 : status,
+    error: status < 500 ? 'invalid_arguments' : 'fatal_error',
+  };
+  const seconds = retry_after_seconds ?? (status === 429 ? RETRY_AFTER : null);
+  return {
+    status: known.status,
+    headers: seconds === null ? {} : { 'Retry-After': String(seconds) },
+    body: { ok: false, error: known.error },
+  };
+}

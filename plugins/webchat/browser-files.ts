@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { brotliCompress, gzip } from 'node:zlib';
+import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
+
+/** The folder to which `npm run build` writes files for browsers, relative to the source file or the built file. */
+const BUILT = new URL(
+  import.meta.url.endsWith('.ts') ? '../../dist/plugins/webchat/' : './',
+  import.meta.url,
+);
+
+/** A file for browsers, already compressed. */
+export interface Asset {
+  type: string;
+  etag: string;
+  /** By content encoding, best first. `identity` is always present. */
+  encoded: readonly (readonly [encoding: 'br' | 'gzip' | 'identity', bytes: Uint8Array])[];
+}
+
+/**
+ * Reads a built file at once, so that the daemon serves the file of its own build even after an upgrade. It is
+ * compressed when it is first requested. A checkout that was not built has no such file: then only requests for it fail.
+ * @param name path below the plugin's folder
+ * @param rewrite changes the text of the file before it is served
+ */
+export function loadAsset(
+  name: string,
+  type: string,
+  rewrite: (text: string) => string = (text) => text,
+): () => Promise<Asset> {
+  const file = new URL(name, BUILT);
+  const content = existsSync(file) ? readFileSync(file, 'utf8') : null;
+  let asset: Promise<Asset> | undefined;
+  return () => {
+    if (content === null) throw new Error(`${file.pathname} is missing: run \`npm run build\``);
+    asset ??= compressed(Buffer.from(rewrite(content)), type);
+    return asset;
+  };
+}
+
+async function compressed(bytes: Uint8Array, type: string): Promise<Asset> {
+  return {
+    type: `${type}; charset=utf-8`,
+    etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
+    encoded: [
+      ['br', await promisify(brotliCompress)(bytes)],
+      // With less memory, gzip makes shorter blocks, which compress a script that contains a style sheet better.
+      ['gzip', await promisify(gzip)(bytes, { level: 9, memLevel: 7 })],
+      ['identity', bytes],
+    ],
+  };
+}
+
+/** The response that serves an asset: 304 if the browser has it, else the best encoding that the browser accepts. */
+export function assetResponse(
+  { type, etag, encoded }: Asset,
+  request: ChannelRequest,
+  headers: Readonly<Record<string, string>>,
+): ChannelResponse {
+  const common = { ...headers, ETag: etag, Vary: 'Accept-Encoding' };
+  if (request.headers['if-none-match']?.includes(etag)) return { status: 304, headers: common };
+  const accepted = encodingsOf(request.headers['accept-encoding']);
+  const [encoding, body] = encoded.find(([name]) => accepted.has(name)) ?? ['identity', new Uint8Array()];
+  return {
+    headers: {
+      ...common,
+      'Content-Type': type,
+      ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
+    },
+    body,
+  };
+}
+
+/** Encodings that the client accepts. An encoding with weight 0 is not accepted. */
+function encodingsOf(header = ''): Set<string> {
+  const names = header
+    .split(',')
+    .map((entry) =>
+      entry
+        .toLowerCase()
+        .split(';')
+        .map((part) => part.trim()),
+    )
+    .filter(([, weight = 'q=1']) => Number(weight.slice(2)) > 0)
+    .map(([name = '']) => name);
+  return new Set([...names, 'identity']);
+}
+
+/**
+ * How long a browser uses the script without asking again, in seconds. The time is short, so that a new version soon
+ * reaches all browsers.
+ */
+const MAX_AGE = 600;
+
+/** Any site may load the script. It contains no personal data. */
+const HEADERS = {
+  'Access-Control-Allow-Origin': '*',
+  'Cache-Control': `public, max-age=${MAX_AGE}`,
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+};
+
+/** The built script contains this placeholder for the texts. */
+const BUILT_TRANSLATIONS = JSON.stringify('agentd-translations');
+
+/** The built script contains this path for messages. */
+const BUILT_MESSAGE_PATH = '/webchat/message';
+
+/**
+ * `GET /webchat/widget.js`: the widget as one file, which a site names in a script element.
+ * @param messagePath WEBCHAT_WEBHOOK_PATH, which is written into the script
+ * @param translations texts of the widget, which are also written into the script
+ */
+export function widgetRoute(messagePath: string, translations: object): Route {
+  const asset = loadAsset('widget/widget.js', 'text/javascript', (script) =>
+    withTranslations(
+      script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
+      translations,
+    ),
+  );
+  return {
+    method: 'GET',
+    path: '/webchat/widget.js',
+    handle: async (request) => assetResponse(await asset(), request, HEADERS),
+  };
+}
+
+/**
+ * Inserts the texts of the widget into the script. Property names need no quotes in a script, which makes it smaller.
+ */
+export function withTranslations(script: string, translations: object): string {
+  const literal = JSON.stringify(translations).replace(/"([a-z]\w*)":/gi, '$1:');
+  return script.replaceAll(BUILT_TRANSLATIONS, () => literal);
+}

@@ -1,4 +1,0 @@
-/** Resolves after this many milliseconds. */
-export function passed(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}

@@ -1,0 +1,40 @@
+import type { DeliveryFailure } from './scope.ts';
+
+/**
+ * What an unsuccessful answer of a platform means for a reply, if the documentation of the platform says no more about
+ * it. 408 and 429 allow a retry, any other 4xx is final, and 401 is a refusal of the credentials. All other statuses
+ * come from a platform that fails, or from a proxy.
+ */
+export function failureOfStatus(status: number, headers: Headers = new Headers()): DeliveryFailure {
+  const seconds = retryAfterSeconds(headers);
+  const wait = seconds === undefined ? {} : { retry_after_seconds: seconds };
+  if (status === 401) return { final: false, platform: 'credentials', ...wait };
+  if (status === 408 || status === 429) return { final: false, ...wait };
+  if (status >= 400 && status < 500) return { final: true };
+  return { final: false, platform: 'unreachable', ...wait };
+}
+
+/** The text of an answer. Null if it has more than `max` characters: then it is not from the platform. */
+export async function readAnswer({ body }: Response, max: number): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > max) return null;
+  }
+  return text + decoder.decode();
+}
+
+/**
+ * How long a platform asks to wait, for `ChannelScope.deliveryFailed`: `Retry-After` in seconds or as a date (RFC
+ * 9110 §10.2.3).
+ * @param headers headers of the response, for example of a 429 or a 503
+ * @returns whole seconds, 0 or more; undefined if there is no readable value
+ */
+export function retryAfterSeconds(headers: Headers): number | undefined {
+  const words = headers.get('Retry-After')?.trim();
+  if (words === undefined) return undefined;
+  if (/^\d{1,9}$/.test(words)) return Number(words);
+  const at = Date.parse(words);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+}

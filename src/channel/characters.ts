@@ -1,0 +1,24 @@
+const made = new Map<string, Intl.Segmenter>();
+
+/**
+ * The segmenter of visible characters or of words. It is made on first use, because the first one takes more than 10 ms
+ * of the startup of a process.
+ */
+export function segmenter(granularity: 'grapheme' | 'word'): Intl.Segmenter {
+  const known = made.get(granularity) ?? new Intl.Segmenter('und', { granularity });
+  made.set(granularity, known);
+  return known;
+}
+
+/** Longest trimmed text of a message, characters. */
+export const TEXT_MAX = 16_000;
+
+/** Whether a trimmed text is longer than the daemon accepts. */
+export function isTooLong(text: string): boolean {
+  return isLonger(text, TEXT_MAX);
+}
+
+/** Counts code points, so that a simple emoji is one character, although it has two UTF-16 units. */
+export function isLonger(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || [...text].length > max);
+}

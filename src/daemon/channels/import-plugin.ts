@@ -1,0 +1,60 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CHANNEL_API_VERSION } from '../../channel/index.ts';
+import { importModule, inWords, type Refusal } from './modules/import-module.ts';
+
+export type Imported = { ok: true; plugin: Record<string, unknown> } | { ok: false; refusal: Refusal };
+
+/**
+ * Imports a plugin's module and checks only the `apiVersion` of the plugin. Nothing else of the plugin is read or
+ * called before this check. An error in the module is returned as a refusal, and not thrown.
+ */
+export async function importPlugin(file: string): Promise<Imported> {
+  const imported = await importModule(file, 'a channel plugin as default export');
+  if (!imported.ok) return imported;
+  const { value: plugin } = imported;
+  if (typeof plugin !== 'object' || plugin === null) {
+    return refuse(
+      `has ${inWords(plugin)} as default export`,
+      'a channel plugin (an object) as default export',
+    );
+  }
+  const { apiVersion } = plugin as { apiVersion?: unknown };
+  if (apiVersion !== CHANNEL_API_VERSION) {
+    const found = apiVersion === undefined ? 'no apiVersion' : `apiVersion ${inWords(apiVersion)}`;
+    return refuse(
+      `has ${found}, but this agentd supports ${CHANNEL_API_VERSION}`,
+      `a version of the plugin for apiVersion ${CHANNEL_API_VERSION}, or another version of agentd`,
+    );
+  }
+  return { ok: true, plugin: plugin as Record<string, unknown> };
+}
+
+function refuse(problem: string, right: string): Imported {
+  return { ok: false, refusal: { problem, right } };
+}
+
+/** The folder of the bundled channels, in the sources or in the build. */
+const BUNDLED = new URL('../../../plugins/', import.meta.url);
+const ENDING = import.meta.url.endsWith('.ts') ? '.ts' : '.js';
+const TEMPLATE = 'template';
+
+/** The folders of `plugins/` that are channels: name → module. */
+export async function bundledPlugins(): Promise<Map<string, string>> {
+  const folder = fileURLToPath(BUNDLED);
+  const found = new Map<string, string>();
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const file = join(folder, entry.name, `index${ENDING}`);
+    if (entry.isDirectory() && entry.name !== TEMPLATE && (await isFile(file))) found.set(entry.name, file);
+  }
+  return found;
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { failureOfStatus, readAnswer, retryAfterSeconds } from '../../../src/channel/index.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 0, 2, 3, 4, 5) });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it.each([
+  ['7', 7],
+  [' 0 ', 0],
+  ['Fri, 02 Jan 2026 03:04:35 GMT', 30],
+  ['Fri, 02 Jan 2026 03:04:04 GMT', 0],
+  ['soon', undefined],
+  ['', undefined],
+  ['-1e', undefined],
+  ['99999999999999999999', undefined],
+])('a Retry-After header of %j is read as %j', (words, seconds) => {
+  expect(retryAfterSeconds(new Headers({ 'Retry-After': words }))).toBe(seconds);
+});
+
+it('a missing Retry-After header is read as undefined', () => {
+  expect(retryAfterSeconds(new Headers())).toBeUndefined();
+});
+
+it.each([
+  [302, { final: false, platform: 'unreachable' }],
+  [400, { final: true }],
+  [401, { final: false, platform: 'credentials' }],
+  [403, { final: true }],
+  [408, { final: false }],
+  [429, { final: false }],
+  [500, { final: false, platform: 'unreachable' }],
+  [503, { final: false, platform: 'unreachable' }],
+])('the failure of status %i is %j', (status, failure) => {
+  expect(failureOfStatus(status)).toEqual(failure);
+});
+
+it('a failure that is not final says how long the platform asks to wait', () => {
+  const headers = new Headers({ 'Retry-After': '7' });
+  expect(failureOfStatus(429, headers)).toEqual({ final: false, retry_after_seconds: 7 });
+  expect(failureOfStatus(400, headers)).toEqual({ final: true });
+});
+
+it('an answer is read whole, and not at all if it is longer than any answer of the platform', async () => {
+  expect(await readAnswer(new Response('größer'), 6)).toBe('größer');
+  expect(await readAnswer(new Response('größer'), 5)).toBeNull();
+  expect(await readAnswer(new Response(null), 5)).toBe('');
+});
