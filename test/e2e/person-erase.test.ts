@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCanaries } from '../support/canary.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { isThorough } from '../support/effort.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
@@ -13,7 +14,7 @@ import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.
 
 describe.each([
   { backend: 'sqlite', isHere: true },
-  { backend: 'redis', isHere: hasRedis },
+  { backend: 'redis', isHere: hasRedis && isThorough },
 ])('an erasure with $backend', ({ backend, isHere }) => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-erase-'));
   const platforms = new Map<string, FakePlatform>();

@@ -2,10 +2,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { EXACT, exactLimits } from '../cluster/exact-limits.ts';
-import { kills } from '../cluster/kills.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { isThorough } from '../support/effort.ts';
 import { eventsIn, read, readAll, start as startStream } from '../support/event-stream.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
@@ -102,24 +101,27 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     expect(stderr).toContain('pg_dump');
   });
 
-  it('answer a repeated request from the answer of the other daemon, also at the same time', async () => {
-    const say = (to: Agentd, key: string) =>
-      post(
-        to.url,
-        { user_id: 'u', session_id: 'idempotent', message: key },
-        { headers: { 'Idempotency-Key': key } },
-      );
-    const first = await say(one, 'k1');
-    const again = await say(two, 'k1');
-    expect([first.status, again.status]).toEqual([200, 200]);
-    expect(again.body).toEqual(first.body);
-    const both = await Promise.all([say(one, 'k2'), say(two, 'k2')]);
-    expect(both.some(({ status }) => status === 200)).toBe(true);
-    const { turns } = await json('sessions', 'show', 'idempotent');
-    expect(turns.map(({ text }: { text: string }) => text)).toEqual(['k1', 'k2']);
-  });
+  it.runIf(isThorough)(
+    'answer a repeated request from the answer of the other daemon, also at the same time',
+    async () => {
+      const say = (to: Agentd, key: string) =>
+        post(
+          to.url,
+          { user_id: 'u', session_id: 'idempotent', message: key },
+          { headers: { 'Idempotency-Key': key } },
+        );
+      const first = await say(one, 'k1');
+      const again = await say(two, 'k1');
+      expect([first.status, again.status]).toEqual([200, 200]);
+      expect(again.body).toEqual(first.body);
+      const both = await Promise.all([say(one, 'k2'), say(two, 'k2')]);
+      expect(both.some(({ status }) => status === 200)).toBe(true);
+      const { turns } = await json('sessions', 'show', 'idempotent');
+      expect(turns.map(({ text }: { text: string }) => text)).toEqual(['k1', 'k2']);
+    },
+  );
 
-  it('keep the order of a session whose messages arrive at both', async () => {
+  it.runIf(isThorough)('keep the order of a session whose messages arrive at both', async () => {
     const texts = Array.from({ length: 12 }, (_, n) => `m${n}`);
     for (const [n, text] of texts.entries()) expect(await tell(n % 2 ? one : two, 'ordered', text)).toBe(200);
     await exchange.until(() => exchange.textsTo('ordered').length >= texts.length);
@@ -241,17 +243,5 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     const files = globSync(join(server.data, 'base', oid, '*'));
     expect(files.length).toBeGreaterThan(10);
     expect(files.filter((file) => readFileSync(file).includes('canary'))).toEqual([]);
-  });
-});
-
-describe.skipIf(withoutPostgres)('replicas on one Postgres', () => {
-  it('accept exactly as many requests as the rate limit and the loop guard allow, whichever replica gets them', async () => {
-    expect(await exactLimits({ rounds: 2, replicas: 2, on: 'postgres' })).toEqual([EXACT, EXACT]);
-  });
-
-  it('lose nothing and keep the order of each session when one replica is killed', async () => {
-    const found = await kills({ messages: 12, turns: 8, streams: 4, sessions: 4, kills: 1, on: 'postgres' });
-    expect(found).toMatchObject({ lost: [], disordered: [] });
-    expect(found.doubled).toBeLessThanOrEqual(found.underWay);
   });
 });
