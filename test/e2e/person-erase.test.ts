@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findCanaries } from '../support/canary.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
-import { isThorough } from '../support/effort.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
@@ -14,7 +13,7 @@ import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.
 
 describe.each([
   { backend: 'sqlite', isHere: true },
-  { backend: 'redis', isHere: hasRedis && isThorough },
+  { backend: 'redis', isHere: hasRedis },
 ])('an erasure with $backend', ({ backend, isHere }) => {
   const directory = mkdtempSync(join(tmpdir(), 'agentd-erase-'));
   const platforms = new Map<string, FakePlatform>();

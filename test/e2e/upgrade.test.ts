@@ -6,7 +6,6 @@ import { execa } from 'execa';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Collector } from '../support/collector.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
-import { isThorough } from '../support/effort.ts';
 import { readAll, start as startStream } from '../support/event-stream.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { installAgentd, makeOtherBuild, upgrade } from '../support/installed-agentd.ts';
@@ -184,7 +183,7 @@ describe('after an upgrade, a daemon that was not restarted', () => {
     await collector.close();
   });
 
-  it.skipIf(withoutPostgres || !isThorough)(
+  it.skipIf(withoutPostgres)(
     'creates the schema of its own version when Postgres can be reached again',
     async () => {
       callMemoryTools(model);

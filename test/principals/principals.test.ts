@@ -25,8 +25,8 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 describe('an attacker and a victim', () => {
   it('learn only what they may, in random histories', { timeout: 600_000 }, async () => {
     // The histories that find a defect are always among them.
-    const few = new Set([0, ...Object.values(DEFECTS).map(({ start }) => start - (start % 250))]);
-    const options = effort(['--histories', '250', '--from', [...few].join()], ['--histories', '200000']);
+    const few = new Set([0, ...Object.values(DEFECTS).map(({ start }) => start - (start % 150))]);
+    const options = effort(['--histories', '150', '--from', [...few].join()], ['--histories', '200000']);
     const { code, stdout, stderr } = await principals('--seed', '1', ...options);
     expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
   });

@@ -8,7 +8,6 @@ export const FIRST = [
   'principals/principals.test.ts',
   'contract/redis-connect.test.ts', // waits
   'simulation/simulation.test.ts',
-  'e2e/upgrade.test.ts', // waits
   'e2e/socket-activation.test.ts', // waits
   'e2e/simulate.test.ts', // waits
   'browser/widget-page.test.ts',
@@ -28,7 +27,6 @@ export const FIRST = [
   'e2e/serve-dev.test.ts',
   'e2e/chat.test.ts', // waits
   'unit/inbox/outage-matrix.test.ts',
-  'e2e/redis-costs.test.ts', // waits
   'e2e/build.test.ts',
   'e2e/msgbot.test.ts', // waits
   'unit/inbox/work.test.ts',
