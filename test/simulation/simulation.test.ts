@@ -33,11 +33,9 @@ function simulate(...options: string[]): Promise<{ code: number | null; stdout: 
 describe('two daemons on one store', () => {
   it('answer each message once or report a failure, in random runs', { timeout: 600_000 }, async () => {
     // The seeds that find a bug are always among them.
-    const parts = effort({ 0: 160, 290: 5, 780: 10 }, { 0: 20_000 });
-    for (const [from, seeds] of Object.entries(parts)) {
-      const { code, stdout, stderr } = await simulate('--from', from, '--seeds', String(seeds));
-      expect([stdout, code], stderr).toEqual([`${seeds} seeds passed\n`, 0]);
-    }
+    const options = effort(['--from', '1,120,280,780', '--seeds', '80'], ['--seeds', '20000']);
+    const { code, stdout, stderr } = await simulate(...options);
+    expect([stdout, code], stderr).toEqual([expect.stringMatching(/^\d+ seeds passed\n$/), 0]);
   });
 
   it('behave exactly the same with the same seed', { timeout: 120_000 }, async () => {
