@@ -30,7 +30,7 @@ export default defineConfig({
       { extends: true, test: { name: 'mocking', include: MOCKING } },
       { extends: true, test: { name: 'slow', include: SLOW_NATIVE, ...NATIVE } },
       { extends: true, test: { name: 'slow-mocking', include: SLOW_MOCKING } },
-      { extends: true, test: { name: 'e2e', include: E2E, ...NATIVE } },
+      { extends: true, test: { name: 'e2e', ...E2E, ...NATIVE } },
     ],
     // Only for tests that hang: how long a sound test takes is up to the machine.
     testTimeout: 120_000,

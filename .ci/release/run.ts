@@ -1,7 +1,7 @@
 /**
  * `npm run release -- VERSION [--dry-run] [--skip-tests]`, run by a person on a clean checkout of main.
  *
- * It runs all tests, writes the version and the changelog, and commits them, because the build contains its commit. It
+ * It runs all tests thoroughly, writes the version and the changelog, and commits them, because the build contains its commit. It
  * packs agentd, installs the package in an empty folder and runs it there, and writes a bill of materials. Then it tags.
  * It neither pushes nor publishes: it prints the commands. If a step fails, or with `--dry-run`, it takes back the commit
  * and all files that it changed.
@@ -129,7 +129,7 @@ async function run(args: readonly string[]): Promise<void> {
   const { version, isDryRun, skipsTests } = release;
   check(release);
   const entries = unreleased(read('CHANGELOG.md')) ?? '';
-  if (!skipsTests) npm('test');
+  if (!skipsTests) npm('run', 'test:thorough');
 
   const folder = mkdtempSync(join(tmpdir(), 'agentd-package-'));
   const before = git('rev-parse', 'HEAD');

@@ -22,6 +22,7 @@ import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
 import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
+import { effort } from '../support/effort.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
 import { type SeededRandom, seededRandom } from '../support/random.ts';
 import { startCluster } from '../support/redis-cluster.ts';
@@ -43,7 +44,7 @@ import { sweepAll } from './store-writes.ts';
 // Each backend must give the same answers as the reference store, for any commands in any order.
 
 /** Number of runs for each backend; SAME_ANSWERS_RUNS=334 makes about 50,000 commands. */
-const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? 12);
+const RUNS = Number(process.env.SAME_ANSWERS_RUNS ?? effort(4, 334));
 const COMMANDS = 150;
 const TRACE_RETENTION_MS = 7 * 24 * 3600 * 1000;
 

@@ -4,8 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { CuttingProxy } from '../support/cutting-proxy.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Agentd, agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { freePort } from '../support/free-ports.ts';
@@ -38,13 +37,6 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const startWith = (env: Record<string, string> = {}, place: { directory?: string } = {}) =>
   startAgentd({ ...place, env: { ...dictation.env, SSE_ENABLED: 'true', ...env } });
-
-/** Starts a daemon for one test. */
-async function daemonWith(env: Record<string, string>): Promise<Agentd> {
-  const daemon = await startWith(env);
-  onTestFinished(async () => void (await daemon.stop('SIGKILL')));
-  return daemon;
-}
 
 /** The daemon for tests that end it and start it again, which the last of them leaves running. */
 let mortal: Agentd | null = null;
@@ -128,71 +120,10 @@ describe('agentd chat in a pipe', () => {
     expect(none.stdout + none.stderr).not.toContain('secret-but-no-token');
   });
 
-  it('reports a failed answer, continues, and exits with 1', async () => {
-    const { url } = shared;
-    dictation.say('fails', 'Half of it');
-    dictation.fail('fails');
-    const { code, stdout, stderr } = await chat(url, 'fails\nme\n');
-    expect([code, stdout]).toEqual([1, 'Half of it\nnobody\n']);
-    expect(stderr).toMatch(/^agentd: the agent failed\nAsk again\./);
-  });
-
   it('exits with 69 if there is no daemon', async () => {
     const { code, stdout, stderr } = await chat(`http://127.0.0.1:${await freePort()}`, 'me\n');
     expect([code, stdout]).toEqual([69, '']);
     expect(stderr).toContain('agentd: cannot reach the daemon');
-  });
-
-  it('says what to change if no channel has event streams', async () => {
-    const { url } = await daemonWith({ SSE_ENABLED: 'false' });
-    const { code, stderr } = await chat(url, 'me\n');
-    expect([code, stderr]).toEqual([
-      1,
-      'agentd: the daemon has no channel with event streams (active: webchat)\nIn the settings of the daemon, set SSE_ENABLED=true, or add sse to MESSAGING_PLATFORMS. Then restart it.\n',
-    ]);
-  });
-
-  it('explains the rate limit, and says how long to wait', async () => {
-    const { url } = await daemonWith({ RATE_LIMIT_ANONYMOUS_MAX: '1' });
-    const { code, stdout, stderr } = await chat(url, 'count 1\ncount 2');
-    expect([code, stdout]).toEqual([1, 'word1 \n']);
-    expect(stderr).toMatch(
-      /too many requests in a short time; you can send the next message in (\d+ s|1 min)/,
-    );
-  });
-
-  it('asks for a token if the daemon requires one, and explains in words why the loop guard blocks a message', async () => {
-    const { url } = await daemonWith({ SSE_REQUIRE_TOKEN: 'true', LOOP_GUARD_ENABLED: 'true' });
-    const refused = await chat(url, 'me');
-    expect([refused.code, refused.stdout]).toEqual([1, '']);
-    expect(refused.stderr).toContain('requires a token (SSE_REQUIRE_TOKEN)');
-    const blocked = await chat(url, 'me\nme\n me\ncount 1', '--token', await token());
-    expect([blocked.code, blocked.stdout]).toEqual([1, 'ada@example.com\nada@example.com\n']);
-    expect(blocked.stderr).toMatch(/the same message was sent too often; it unblocks you in \d+ s/);
-  });
-
-  it('neither loses nor repeats text if connections break during an answer', async () => {
-    const { url } = shared;
-    let connections = 0;
-    // The first two responses, the health and the stream id, are not cut.
-    const proxy = await CuttingProxy.start(url, () =>
-      ++connections <= 2 ? Number.POSITIVE_INFINITY : 1000 + Math.floor(Math.random() * 2500),
-    );
-    const { code, stdout, stderr } = await chat(proxy.url, 'count 200\n');
-    expect(stdout).toBe(`${Array.from({ length: 200 }, (_, at) => `word${at + 1} `).join('')}\n`);
-    expect([code, stderr]).toEqual([0, '']);
-    expect(proxy.cuts).toBeGreaterThan(2);
-    await proxy.close();
-  });
-
-  it('sends a message once, even if its acknowledgement is lost', async () => {
-    const { url } = shared;
-    let connections = 0;
-    const proxy = await CuttingProxy.start(url, () => (++connections === 2 ? 10 : Number.POSITIVE_INFINITY));
-    const { code, stdout } = await chat(proxy.url, 'count 1\nhistory\n');
-    expect([code, stdout]).toEqual([0, 'word1 \n[["count 1","word1 "]]\n']);
-    expect(proxy.cuts).toBe(1);
-    await proxy.close();
   });
 
   it('waits while the daemon restarts, and continues the answer', async () => {
@@ -207,29 +138,6 @@ describe('agentd chat in a pipe', () => {
     await daemonAgainAt(before.url);
     expect(await piped.exited).toBe(0);
     expect([piped.stdout, piped.stderr]).toEqual(['One. Two.\nnobody\n', '']);
-  });
-
-  it('reports an answer that kill -9 interrupted, and continues with the next line', async () => {
-    const before = await mortalDaemon();
-    const piped = new Piped(before.url, 'killed\nme\n');
-    dictation.say('killed', 'Half of it. ');
-    await piped.prints('Half of it. ');
-    await before.stop('SIGKILL');
-    await daemonAgainAt(before.url);
-    expect(await piped.exited).toBe(1);
-    expect(piped.stdout).toBe('Half of it. \nnobody\n');
-    expect(piped.stderr).toContain('agentd: the daemon ended during the answer');
-  });
-
-  it('stops the answer on SIGINT, in the daemon too, and exits with 1', async () => {
-    const { url, logged } = shared;
-    const piped = new Piped(url, 'stopped\nme\n');
-    dictation.say('stopped', 'One. ');
-    await piped.prints('One. ');
-    piped.child.kill('SIGINT');
-    expect(await piped.exited).toBe(1);
-    expect([piped.stdout, piped.stderr]).toEqual(['One. \n', '(stopped)\n']);
-    await logged(({ msg }) => msg === 'message answered');
   });
 });
 
@@ -287,64 +195,6 @@ describe.skipIf(!HAS_TERMINALS && process.env.CI !== 'true')('agentd chat on a t
     await shows('> ');
     type(KEY.ctrlC);
     expect(await terminal.exited).toBe(0);
-  });
-
-  it('exits at once on a second Ctrl-C', async () => {
-    const { url } = shared;
-    const hung = await CuttingProxy.start(url, () => Number.POSITIVE_INFINITY);
-    const { type, shows } = bound(open(hung.url));
-    await shows('> ');
-    type(`left${KEY.enter}`);
-    dictation.say('left', 'One. ');
-    await shows('One. ');
-    hung.hold();
-    type(KEY.ctrlC);
-    type(KEY.ctrlC);
-    expect(await terminal.exited).toBe(0);
-    await hung.close();
-  });
-
-  it('says that the connection is lost, and continues when the daemon is running again', async () => {
-    const before = await mortalDaemon();
-    const { type, shows } = bound(open(before.url));
-    await shows('> ');
-    type(`killed${KEY.enter}`);
-    dictation.say('killed', 'Half of it. ');
-    await shows('Half of it. ');
-    await before.stop('SIGKILL');
-    await shows('Connection lost. Trying again…');
-    await daemonAgainAt(before.url);
-    await shows('agentd: the daemon ended during the answer');
-    await shows('> ');
-    type(`me${KEY.enter}`);
-    await shows('nobody');
-  });
-
-  it('does not let an answer control the terminal', async () => {
-    const { url } = shared;
-    const { type, shows } = bound(open(url));
-    await shows('> ');
-    type(`wild${KEY.enter}`);
-    dictation.say('wild', '\u{1b}]0;owned\u{7}\u{1b}[31mred\u{1b}[2J ', 'end');
-    dictation.end('wild');
-    await shows('\u{fffd}]0;owned\u{fffd}\u{fffd}[31mred\u{fffd}[2J end');
-  });
-
-  it('reads the token from standard input or the terminal, and the messages from the other of the two', async () => {
-    const { url } = shared;
-    const jwt = await token({ sub: 'ada' });
-    const piped = bound(open(url, `echo '${jwt}' | agentd chat --url ${url} --token -`));
-    await piped.shows('> ');
-    piped.type(`me${KEY.enter}`);
-    await piped.shows('ada@example.com');
-    await terminal.close();
-
-    const asked = bound(open(url, `echo me | agentd chat --url ${url} --token`));
-    await asked.shows('Token (not shown): ');
-    asked.type(`${jwt}${KEY.enter}`);
-    await asked.shows('ada@example.com');
-    expect(await terminal.exited).toBe(0);
-    expect(terminal.shown).not.toContain(jwt);
   });
 });
 

@@ -71,12 +71,8 @@ describe('a command, started as a program,', () => {
 
 describe('a command that runs in the process of a test', () => {
   it.each([
-    [['sessions', 'list', '--help'], ''],
-    [['sessions', 'list', '--json'], ''],
     [['sessions', 'show', 'nowhere'], ''],
     [['token', 'verify', '-'], 'no token'],
-    [['sessions', 'list', '--limit', 'many'], ''],
-    [['config', 'show', '--json'], ''],
   ])('has the same output and exit code as the program: %s', async (args, input) => {
     const options = { cwd: daemon.directory, env: exchange.env(daemon.directory), input };
     expect(await command(args, options)).toEqual(await agentd(args, options));

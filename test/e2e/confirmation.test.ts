@@ -175,36 +175,6 @@ describe('webchat', () => {
       'Action (done, status 200): Cancel order "1004" (body.reason: "late")',
     );
   });
-
-  it('accepts words in the language of the token', async () => {
-    const bearer = await token({ sub: 'ada', claims: { locale: 'de' } });
-    await say('mine 1004', { bearer });
-    expect((await say('Nein.', { bearer })).body.response).toBe(
-      'Nicht getan: Cancel order "1004" (body.reason: "late")',
-    );
-    await say('mine 1004', { bearer });
-    expect((await say('ja', { bearer })).body.response).toBe(DONE);
-    expect(calls).toHaveLength(1);
-  });
-
-  it('answers a repeated request with the first response, including the question', async () => {
-    const first = await say('mine 1004', { bearer: ada, key: 'k1' });
-    const again = await say('mine 1004', { bearer: ada, key: 'k1' });
-    expect(again.body).toEqual(first.body);
-    expect(again.headers.get('idempotency-replayed')).toBe('true');
-  });
-
-  it.each([
-    ['not an object', 'yes', 'metadata.confirm'],
-    ['no id', { approve: true }, 'metadata.confirm.id'],
-    ['an empty id', { id: '', approve: true }, 'metadata.confirm.id'],
-    ['no answer', { id: 'x' }, 'metadata.confirm.approve'],
-    ['an answer that is not a boolean', { id: 'x', approve: 'true' }, 'metadata.confirm.approve'],
-  ])('refuses a malformed answer: %s', async (_, confirm, field) => {
-    const { status, body } = await say('', { metadata: { confirm } });
-    expect([status, body.code]).toEqual([400, 'invalid_request']);
-    expect(body.errors).toContainEqual({ field, message: expect.any(String) });
-  });
 });
 
 describe('sse', () => {
@@ -232,39 +202,6 @@ describe('sse', () => {
     const done = await ask('', { bearer: ada, metadata: { confirm: { id: question.id, approve: true } } });
     expect(done.at(-1)?.data.response).toBe(DONE);
     expect(calls).toHaveLength(1);
-  });
-
-  it('asks again if the token of the answer fills in another account than the question showed', async () => {
-    const inOrg = (org: string) => token({ sub: 'ada', claims: { org } });
-    const questionOf = (events: Seen[]) => events.find(({ event }) => event === 'confirmation')?.data;
-    const asked = questionOf(await ask('bound 1004', { bearer: await inOrg('ORG-1') }));
-    expect(asked.summary).toBe(`${QUESTION}\nbody.account: "ORG-1"`);
-    const metadata = { confirm: { id: asked.id, approve: true } };
-    const answer = await ask('', { bearer: await inOrg('ORG-2'), metadata });
-    expect(calls).toEqual([]);
-    expect(answer.at(-1)?.data.response).toMatch(/^Nothing was done, because your sign-in has changed/);
-    const anew = questionOf(answer);
-    expect(anew.summary).toBe(`${QUESTION}\nbody.account: "ORG-2"`);
-    const confirm = { id: anew.id, approve: true };
-    await ask('', { bearer: await inOrg('ORG-2'), metadata: { confirm } });
-    expect(calls.map(({ body }) => body)).toEqual([{ reason: 'late', account: 'ORG-2' }]);
-    const listed = await command(['actions', 'list', '--sub', 'ada', '--json'], { cwd: folder });
-    expect(JSON.parse(listed.stdout)[0]).toMatchObject({
-      action_id: anew.id,
-      arguments: { id: '1004', body: { reason: 'late', account: 'ORG-2' } },
-    });
-  });
-
-  it('answers 409 to an unknown id, and sends a stream error for an id that is no longer pending', async () => {
-    const unknown = await start('', { bearer: ada, metadata: { confirm: { id: 'unknown', approve: true } } });
-    expect([unknown.status, unknown.body.code]).toEqual([409, 'confirmation_gone']);
-    const events = await ask('mine 1004', { bearer: ada });
-    const { id } = events.find(({ event }) => event === 'confirmation')?.data ?? {};
-    await ask('no', { bearer: ada });
-    const metadata = { confirm: { id, approve: true } };
-    const gone = await ask('', { bearer: ada, metadata });
-    expect(gone.at(-1)).toMatchObject({ event: 'error', data: { code: 'confirmation_gone' } });
-    expect(calls).toEqual([]);
   });
 });
 
@@ -313,17 +250,6 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     expect(messages().length - before).toBeLessThanOrEqual(hasRooms ? 1 : 2);
   });
 
-  it('does not make the call if the second button is pressed, or if any other message is sent', async () => {
-    await press(await ask(), 1);
-    await platform().until(() => messages().some(({ text }) => text.startsWith('Not done: ')));
-    platform().forget();
-    await ask({ number: number + 1 });
-    await platform().deliver(daemon, { text: 'something else', number: number + 2 });
-    await platform().until(() => messages().some(({ text }) => text.includes('You said')));
-    expect(messages().at(-1)?.text).toMatch(/^Not done: .*You said: something else$/s);
-    expect(calls).toEqual([]);
-  });
-
   it('accepts a written "yes" after the question was delivered', async () => {
     await ask();
     await platform().deliver(daemon, { text: 'Yes!', number: number + 1 });
@@ -347,12 +273,6 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
       expect(calls).toHaveLength(1);
     },
   );
-
-  it('refuses a button press with a wrong signature', async () => {
-    const asked = await ask();
-    expect((await press(asked, 0, { bad_signature: true })).status).toBe(401);
-    expect(calls).toEqual([]);
-  });
 });
 
 describe('the command line', () => {

@@ -1,9 +1,8 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { chown, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join } from 'node:path';
 import { execa } from 'execa';
-import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { buildStage, containerStages } from '../support/containerfile.ts';
@@ -13,7 +12,6 @@ import { freePort } from '../support/free-ports.ts';
 // the files that .dockerignore lets through. It runs the result with the same environment variables and, if the test
 // runs as root, as the same user.
 
-const ROOT = resolve(import.meta.dirname, '../..');
 const USER = 10001;
 const isRoot = process.getuid?.() === 0;
 /**
@@ -121,33 +119,5 @@ describe('the image', () => {
     }
     expect((await daemon).exitCode).toBe(0);
     expect((await runWords(wordsOf('HEALTHCHECK'))).exitCode).toBe(69);
-  });
-});
-
-describe('config/kubernetes/agentd.yaml', () => {
-  it('is a valid configuration, together with the secrets that agentd-deploy(7) names', async () => {
-    const settings = load(readFileSync(join(ROOT, 'config/kubernetes/agentd.yaml'), 'utf8')) as object;
-    const values = {
-      ...settings,
-      JWT_SECRET_KEY_FILE: join(image, 'secrets/JWT_SECRET_KEY'),
-      TOKEN_ENCRYPTION_KEY_FILE: join(image, 'secrets/TOKEN_ENCRYPTION_KEY'),
-      ADMIN_TOKEN_FILE: join(image, 'secrets/ADMIN_TOKEN'),
-      REDIS_URL_FILE: '',
-      DATABASE_URL_FILE: '',
-      REDIS_URL: 'redis://:secret@redis:6379/0',
-      DATABASE_URL: 'postgres://agentd:secret@postgresql/agentd?sslmode=verify-full',
-    };
-    const environment = Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [
-        name,
-        Array.isArray(value) ? value.join() : String(value),
-      ]),
-    );
-    const checked = await command(['config', 'check'], {
-      base: false,
-      env: { ...environment, ADMIN_LISTEN: ':9464' },
-    });
-    expect([checked.code, checked.stderr]).toEqual([0, '']);
-    expect(checked.stdout).toContain('channels: webchat, sse');
   });
 });

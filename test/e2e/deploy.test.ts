@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { load } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { command } from '../support/command.ts';
 import { outputPattern, shownCommands } from '../support/console.ts';
 import { BIN } from '../support/daemon.ts';
 import { freePort } from '../support/free-ports.ts';
@@ -111,5 +114,39 @@ describe.skipIf(withoutNotify)('agentd-deploy(7), from the package to a service'
 
   it('restores a backup, and keeps the store that the backup replaces', () => {
     expect(existsSync(join(root, 'var/lib/agentd/agentd.db.before-restore'))).toBe(true);
+  });
+});
+
+describe('config/kubernetes/agentd.yaml', () => {
+  it('is a valid configuration, together with the secrets that agentd-deploy(7) names', async () => {
+    const secrets = mkdtempSync(join(tmpdir(), 'agentd-secrets-'));
+    onTestFinished(() => rmSync(secrets, { recursive: true }));
+    for (const name of ['JWT_SECRET_KEY', 'TOKEN_ENCRYPTION_KEY', 'ADMIN_TOKEN'])
+      writeFileSync(join(secrets, name), randomBytes(32).toString('base64'), { mode: 0o600 });
+    const settings = load(
+      readFileSync(resolve(import.meta.dirname, '../../config/kubernetes/agentd.yaml'), 'utf8'),
+    ) as object;
+    const values = {
+      ...settings,
+      JWT_SECRET_KEY_FILE: join(secrets, 'JWT_SECRET_KEY'),
+      TOKEN_ENCRYPTION_KEY_FILE: join(secrets, 'TOKEN_ENCRYPTION_KEY'),
+      ADMIN_TOKEN_FILE: join(secrets, 'ADMIN_TOKEN'),
+      REDIS_URL_FILE: '',
+      DATABASE_URL_FILE: '',
+      REDIS_URL: 'redis://:secret@redis:6379/0',
+      DATABASE_URL: 'postgres://agentd:secret@postgresql/agentd?sslmode=verify-full',
+    };
+    const environment = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.join() : String(value),
+      ]),
+    );
+    const checked = await command(['config', 'check'], {
+      base: false,
+      env: { ...environment, ADMIN_LISTEN: ':9464' },
+    });
+    expect([checked.code, checked.stderr]).toEqual([0, '']);
+    expect(checked.stdout).toContain('channels: webchat, sse');
   });
 });

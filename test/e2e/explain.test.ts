@@ -238,9 +238,10 @@ describe('`agentd explain` finds', () => {
       );
     const { body } = await sayIt('once');
     await sayIt('once-more');
-    const { stdout } = await shop.run('explain', body.session_id);
-    expect(stdout).toContain('request once-more');
-    expect(stdout).toContain('visitor  replayed in');
+    // The trace is stored after the response was sent.
+    const explained = async () => (await shop.run('explain', body.session_id)).stdout;
+    await expect.poll(explained).toContain('request once-more');
+    expect(await explained()).toContain('visitor  replayed in');
   });
 
   test('a request that was refused because of its body', async () => {

@@ -6,7 +6,6 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
-import { gate } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
@@ -69,18 +68,6 @@ const LOOKING = { interval: 200 };
 const failedWith = (words: string) => daemon.logged(({ failure }) => String(failure).startsWith(words));
 
 describe('agentd inbox', () => {
-  it('lists nothing and exits with 0, both without a store and with an empty store', async () => {
-    const before = await command(['inbox', 'list'], { env: { STATE_DIR: join(directory, 'nowhere') } });
-    expect([before.code, before.stdout]).toEqual([0, '']);
-    expect(before.stderr).toContain('There is no store at ');
-    expect(await run('inbox', 'list', '--failed')).toMatchObject({
-      code: 0,
-      stderr: 'No message has failed.\n',
-    });
-    expect(await run('inbox', 'retry', '--failed')).toMatchObject({ code: 0, stdout: '' });
-    expect((await run('inbox', 'list', '--json')).stdout).toBe('[]\n');
-  });
-
   it('shows a permanently refused reply, and sends it again on request, without another run', async () => {
     exchange.answer = () => ({ status: 403 });
     const secret = await token();
@@ -144,25 +131,6 @@ describe('agentd inbox', () => {
     expect((await run('inbox', 'retry', own('m1'))).stdout).toMatch(/: due now\n$/);
     await exchange.until(() => textsTo('t1').length === 2);
     expect(textsTo('t1')).toEqual(['re: hello', 're: behind it']);
-  });
-
-  it('discards a message: it is never answered, later messages are, and a repeat of it is recognized', async () => {
-    exchange.answer = () => ({ status: 429, retryAfter: 3000 });
-    await tell({ id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
-    await failedWith('delivery_failed');
-    exchange.answer = () => ({ status: 200 });
-    const { code, stdout } = await run('inbox', 'discard', own('m1'));
-    expect([code, stdout]).toEqual([
-      0,
-      expect.stringMatching(/^discarded \S+ \(last state: reply is waiting to be sent\)\n$/),
-    ]);
-    await exchange.until(() => exchange.taken.length === 1);
-    await tell({ id: 'm1', text: 'hello' }, { id: 'm3', text: 'last' });
-    await exchange.until(() => exchange.taken.length === 2);
-    expect(textsTo('t1')).toEqual(['re: behind it', 're: last']);
-    const gone = await run('inbox', 'show', own('m1'));
-    expect(gone.code).toBe(1);
-    expect(gone.stderr).toContain(`there is no message '${own('m1')}' in the inbox`);
   });
 
   it('starts a failed message again, and lists the matching messages if an id is ambiguous', async () => {
@@ -232,23 +200,6 @@ describe('agentd inbox', () => {
     expect(stdout).toMatch(/^last failure +agent_failed$/m);
     expect(stdout).toMatch(/^notice failure +delivery_refused: status 403$/m);
   });
-
-  it('also works while the daemon is not running', async () => {
-    exchange.answer = () => ({ status: 403 });
-    await tell({ id: 'm1', text: 'hello' });
-    await failedWith('delivery_refused');
-    await daemon.stop();
-    expect((await run('inbox', 'retry', own('m1'))).code).toBe(0);
-    expect((await run('inbox', 'list')).stdout).toContain('reply is waiting to be sent');
-    exchange.answer = () => ({ status: 200 });
-    daemon = await start();
-    await exchange.until(() => exchange.taken.length === 1);
-  });
-
-  it('refuses an invalid limit', async () => {
-    const { code, stderr } = await run('inbox', 'list', '--limit', '0');
-    expect([code, stderr]).toEqual([2, "agentd: --limit takes a whole number from 1 to 10000, not '0'\n"]);
-  });
 });
 
 interface Explained {
@@ -298,33 +249,6 @@ describe('agentd explain for a message that is answered later', () => {
       'delivery_failed',
       'sent',
     ]);
-  });
-
-  it('shows a waiting message before its first attempt', async () => {
-    const held = gate();
-    exchange.holdRun = () => held.opened;
-    await tell({ id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
-    await exchange.until(() => exchange.runs.length === 1);
-    const { traces } = await printed<Explained>('explain', own('m2'));
-    expect(traces).toMatchObject([
-      { outcome: 'waiting', lines: [{ step: 'accept' }, { step: 'next', reason: 'waiting' }] },
-    ]);
-    const { stdout } = await run('explain', own('r1'));
-    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}is being answered$/m);
-    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}waits for its turn$/m);
-    expect(stdout).toContain('running\n  what happened: The message is being answered.');
-    expect(stdout).toContain('waiting\n  what happened: The message waits for its turn');
-    held.open();
-    await exchange.until(() => exchange.taken.length === 2);
-  });
-
-  it('shows the state in the inbox while the reply is waiting to be sent', async () => {
-    exchange.answer = () => ({ status: 503 });
-    await tell({ id: 'm1', text: 'hello' });
-    await failedWith('delivery_failed');
-    const { stdout } = await run('explain', own('m1'));
-    expect(stdout).toMatch(/^\S+Z {2}telex, user \w+ {2}reply is waiting to be sent( again)?$/m);
-    expect((await printed<Explained>('explain', own('m1'))).traces).toMatchObject([{ outcome: 'replied' }]);
   });
 
   it('ends with the reason for the permanent failure', async () => {

@@ -103,6 +103,19 @@ it('the renderer of agentd-channel(7) runs as printed, from the installed packag
   );
 });
 
+it('the tools of the README work as printed', async () => {
+  const [, example = ''] = /^```yaml\n(.*?tools:.*?)^```/ms.exec(text('README.md')) ?? [];
+  await writeFile(join(directory, 'agentd.yaml'), example);
+  const env = { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
+  const daemon = await startAgentd({ directory, args: ['--dev'], env });
+  try {
+    const called = await command(['tools', 'call', 'shop_listProducts'], { cwd: directory, base: false });
+    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('price')]);
+  } finally {
+    await daemon.stop();
+  }
+});
+
 it('the agent runtime of the README runs as printed', async () => {
   const source = /^```ts\n(import type \{ AgentRuntime \}.*?)^```$/ms.exec(text('README.md'))?.[1];
   if (!source) throw new Error('the README shows no agent runtime');

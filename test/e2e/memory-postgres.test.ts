@@ -110,12 +110,4 @@ describe.skipIf(withoutPostgres)('memory in Postgres', () => {
     expect(lastPrompt(model)).toContain('"text":"I like green tea"');
     expect(outages().map(({ level }) => level)).toHaveLength(2);
   });
-
-  it('is deleted by `agentd memory forget`', async () => {
-    expect(await run('memory', 'forget', '--sub', 'ada', '--yes')).toMatchObject({
-      code: 0,
-      stdout: 'deleted 1 memory of ada\n',
-    });
-    expect(await say('recall tea')).not.toContain('green');
-  });
 });

@@ -107,42 +107,6 @@ describe('the memories of a person', () => {
       expect(lastPrompt(model)).not.toContain('remembered');
     }
   });
-
-  it('can be recalled and forgotten by words that they contain', async () => {
-    const bearer = await token({ sub: 'cleo' });
-    await say('remember My dog is called Rex', { bearer });
-    await say('remember My cat is called Tom', { bearer });
-    expect(await say('recall dog', { bearer })).toContain('My dog is called Rex');
-    expect(await say('forget dog rex', { bearer })).toContain('"forgotten":[{"text":"My dog is called Rex"');
-    expect(await listed('--sub', 'cleo')).toEqual(['My cat is called Tom']);
-  });
-
-  it('contain no tokens, and are refused with a clear message if they are too long', async () => {
-    const bearer = await token({ sub: 'dora' });
-    // Tokens in a message are masked before the model sees it, so here the model itself writes a token.
-    const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
-    model.script([
-      { tools: [{ name: 'remember', args: { text: `my token is ${jwt}` } }] },
-      { text: ['Done.'] },
-    ]);
-    await say('Hello', { bearer });
-    callMemoryTools(model);
-    expect(await say(`remember ${'x'.repeat(1001)}`, { bearer })).toContain('at most 1000 characters');
-    expect(await listed('--sub', 'dora')).toEqual(['my token is [token]']);
-  });
-
-  it('are counted in the trace, which never contains their content', async () => {
-    const bearer = await token({ sub: 'emil' });
-    await say('remember My shoes have size 44', { bearer });
-    await say('Which size have my shoes?', { bearer });
-    const { stdout } = await command(['explain', `s${sessions}`, '--json'], {
-      cwd: directory,
-      env: { STATE_DIR: join(directory, 'state') },
-    });
-    expect(stdout).toContain('"step": "memory"');
-    expect(stdout).toContain('"given": 1');
-    expect(stdout).not.toContain('size 44');
-  });
 });
 
 describe("the memories of a platform's user", () => {
@@ -158,15 +122,6 @@ describe("the memories of a platform's user", () => {
     // A `sub` that looks like the id of a platform's user gives no access to the memories of that user.
     const bearer = await token({ sub: `phonechat:+${USER}` });
     expect(await say('recall Berlin', { bearer })).not.toContain('I live in');
-  });
-
-  it('are deleted when the number arrives with a new business-scoped id', async () => {
-    await phoned(USER, 'recall Berlin');
-    expect(lastTools(model)).toEqual(expect.arrayContaining(TOOLS));
-    expect(await phoned(USER, 'recall Berlin', 'US.99999999999999999999')).not.toContain('I live in');
-    expect(lastPrompt(model)).not.toContain('Berlin');
-    expect(await listed(`phonechat:+${USER}`)).toEqual([]);
-    expect(await phoned(USER, 'recall Berlin')).not.toContain('I live in');
   });
 
   it('are not given in a shared thread, and neither are the memory tools, even if the person is linked', async () => {
@@ -249,21 +204,6 @@ describe('agentd memory', () => {
     expect(audit.stdout).not.toContain('gus');
     await say('Do I like milk?', { bearer });
     expect(lastPrompt(model)).not.toContain('I like milk');
-  });
-
-  it('requires a person or a user, and `search` also requires words', async () => {
-    expect((await memory('list')).code).toBe(2);
-    expect((await memory('search', '--sub', 'ada')).code).toBe(2);
-    expect((await memory('forget', '--sub', 'ada', 'a', 'b')).code).toBe(2);
-    expect((await memory('list', 'nobody')).code).toBe(2);
-    const unknown = "there is no channel 'teamchatt'";
-    for (const [action, ...rest] of [['list'], ['search', 'tea'], ['forget', '--yes']] as const) {
-      const refused = await memory(action, 'teamchatt:U1', ...rest);
-      expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(unknown) });
-    }
-    const none = await memory('list', '--sub', 'zoe');
-    expect(none).toMatchObject({ code: 0, stdout: '' });
-    expect(none.stderr).toContain('Nothing is remembered about zoe.');
   });
 
   it('reports an error if memory is off', async () => {
@@ -349,34 +289,10 @@ paths:
     expect(JSON.parse(stdout)).toMatchObject([{ text: ORDER, tainted: true }]);
     expect(await ask('forget account')).toContain(ORDER);
   });
-
-  it('does not taint memories that are stored in other runs', async () => {
-    callMemoryTools(model);
-    await ask('remember I pay to account 9');
-    await ask('Which account shall I pay to?');
-    expect(lastPrompt(model)).toContain('"text":"I pay to account 9"');
-  });
 });
 
 describe('a daemon', () => {
   it('shows where memories are stored', () => {
     expect(daemon.stdout()).toMatch(/ {2}memory {4}sqlite .*agentd\.db\n/);
-  });
-
-  it('offers no memory tools if memory is off', async () => {
-    const without = await startAgentd({
-      env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'fake', MEMORY_BACKEND: 'none' },
-    });
-    try {
-      expect(without.stdout()).toMatch(/ {2}memory {4}none\n/);
-      const { body } = await post(
-        without.url,
-        { user_id: 'u', message: 'recall tea' },
-        { bearer: await token() },
-      );
-      expect(body.response).toBe('There is no recall.');
-    } finally {
-      await without.stop();
-    }
   });
 });

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
@@ -11,7 +10,7 @@ import { type Agentd, readAll, type StartOptions, startAgentd } from '../support
 import { Dictation } from '../support/dictation.ts';
 import { type DaemonAnswer, FakePlatform, type PlatformCall } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
-import { lapsed, token } from '../support/tokens.ts';
+import { token } from '../support/tokens.ts';
 
 const GROUP = '-1005550100';
 
@@ -120,36 +119,6 @@ describe('a message to the bot', () => {
       {},
     ]);
   });
-
-  it('is answered in parts, in order, if the answer is long', async () => {
-    const words = Array.from({ length: 2500 }, (_, n) => `word${n}`);
-    answersOf('tell me all', words.join(' '));
-    await deliver({ text: 'tell me all' });
-    await platform.until(() => platform.textsTo(ada).join(' ').includes('word2499'));
-    expect(platform.textsTo(ada).length).toBeGreaterThan(3);
-    for (const text of platform.textsTo(ada)) expect(text.length).toBeLessThanOrEqual(4096);
-    expect(platform.textsTo(ada).join(' ').split(/\s+/)).toEqual(words);
-  });
-
-  it('is answered with its edited text, if the edit arrives before the turn of the message begins', async () => {
-    await deliver({ text: 'wait', number: 1 });
-    await dictation.begun('wait');
-    await deliver({ text: 'secnd', number: 2 });
-    await deliver({ kind: 'edit', text: 'too late', number: 1 });
-    await deliver({ kind: 'edit', text: 'second', number: 2 });
-    answersOf('wait', 'First.');
-    answersOf('second', 'Second.');
-    await platform.until(() => platform.textsTo(ada).length === 2);
-    expect(platform.textsTo(ada)).toEqual(['First.', 'Second.']);
-    expect(dictation.runs).toEqual(['wait', 'second']);
-  });
-
-  it('gets an answer in which mentions notify nobody', async () => {
-    answersOf('call all', `@everyone @ada_l, [Bob](tg://user?id=${bob}) and @all`);
-    await deliver({ text: 'call all' });
-    await platform.until(() => platform.textsTo(ada).length === 1);
-    expect(platform.textsTo(ada)[0]).not.toMatch(/@\w|<a /);
-  });
 });
 
 describe('in a group', () => {
@@ -167,26 +136,6 @@ describe('in a group', () => {
     expect(payloads('sendChatAction')[0]).toMatchObject({ message_thread_id: 17 });
     const { stdout } = await command(['sessions', 'list', '--json'], { cwd: daemon.directory });
     expect(JSON.parse(stdout)).toContainEqual(expect.objectContaining({ session_id: `msgbot:${GROUP}:17` }));
-  });
-
-  it('messages that are not for the bot are acknowledged, and ignored', async () => {
-    answersOf('hello', 'Hello.');
-    const chat = { id: Number(GROUP), type: 'supergroup', title: 'x' };
-    const from = { id: Number(bob), is_bot: false, first_name: 'Bob' };
-    const said = (message_id: number, members: object) =>
-      post({ update_id: message_id, message: { message_id, chat, from, date: 1_795_290_000, ...members } });
-    const mention = [{ type: 'mention', offset: 0, length: 11 }];
-    const text = '@agentd_bot hi';
-    expect((await said(1, { text: 'hello everybody' })).status).toBe(200);
-    expect((await said(2, { text, entities: mention, from: { ...from, is_bot: true } })).status).toBe(200);
-    expect((await said(3, { text: '/help@other_bot' })).status).toBe(200);
-    expect((await said(4, { text, entities: mention, sender_chat: chat })).status).toBe(200);
-    expect((await post({ update_id: 5, channel_post: { message_id: 5, chat, text } })).status).toBe(200);
-    expect((await post({ update_id: 6 })).status).toBe(200);
-    await deliver({ text: 'hello' });
-    await platform.until(() => platform.textsTo(ada).length === 1);
-    expect(dictation.runs).toEqual(['hello']);
-    expect(platform.textsTo(GROUP)).toEqual([]);
   });
 });
 
@@ -208,16 +157,6 @@ describe('a webhook without the secret', () => {
     }
     expect((await deliver({ bad_signature: true })).status).toBe(401);
     expect(platform.textsTo(ada)).toEqual([]);
-  });
-
-  it('gets a different status than a delivery that has the secret but is malformed (400 or 415)', async () => {
-    const broken = await platform.post(daemon, {
-      ...platform.simulator.delivery(platform.event(), platform.settings),
-      body: '{"update_id":',
-    });
-    expect([broken.status, JSON.parse(broken.text).code]).toEqual([400, 'malformed_json']);
-    const typed = await post({ update_id: 1 }, { 'Content-Type': 'text/plain' });
-    expect(typed.status).toBe(415);
   });
 });
 
@@ -242,27 +181,6 @@ describe('a message without text', () => {
     ).toHaveLength(1);
     expect(platform.textsTo(GROUP)).toEqual([]);
     expect(dictation.runs).toEqual(['hello']);
-  });
-
-  it('gets fewer notices than there are messages if many arrive', async () => {
-    for (let number = 1; number <= 12; number++) await deliver({ kind: 'other', number });
-    answersOf('hello', 'Hello.');
-    await deliver({ text: 'hello', number: 13 });
-    await platform.until(() => platform.textsTo(ada).includes('Hello.'));
-    expect(platform.textsTo(ada).length).toBeLessThan(12);
-  });
-});
-
-describe('the greeting', () => {
-  it('is sent once for each command, without a run of the agent', async () => {
-    await deliver({ kind: 'command', text: '/start', number: 1 });
-    await deliver({ kind: 'command', text: '/start', number: 1 });
-    await deliver({ kind: 'command', text: '/help', number: 2 });
-    await deliver({ kind: 'command', text: '/help', place: 'group', number: 3 });
-    await platform.until(() => platform.textsTo(ada).length === 2 && platform.textsTo(GROUP).length === 1);
-    expect(platform.textsTo(ada)[0]).toContain('<code>/service_auth TOKEN</code>');
-    expect(platform.textsTo(GROUP)[0]).not.toContain('service_auth');
-    expect(dictation.runs).toEqual([]);
   });
 });
 
@@ -290,37 +208,6 @@ describe('when the platform refuses a request', () => {
     expect(dictation.runs).toEqual(['hello']);
   });
 
-  it('the reply continues with the part that was not accepted', async () => {
-    platform.answer = (call) =>
-      methodOf(call) === 'sendMessage' && sends().length === 2 ? { status: 502, body: '<html>' } : null;
-    answersOf('tell me', `${'one '.repeat(1000)}\n\n${'two '.repeat(1000)}`);
-    await deliver({ text: 'tell me' });
-    await platform.until(() => platform.textsTo(ada).length === 2);
-    expect(platform.textsTo(ada).map((text) => text.slice(0, 3))).toEqual(['one', 'two']);
-    expect(sends()).toHaveLength(3);
-  });
-
-  it('the reply is not sent again after a final refusal, and the next reply is sent', async () => {
-    platform.answer = (call) =>
-      methodOf(call) === 'sendMessage' && call.body.includes('No.')
-        ? {
-            status: 403,
-            body: { ok: false, error_code: 403, description: 'Forbidden: bot was blocked by the user' },
-          }
-        : null;
-    const to = daemon;
-    answersOf('one', 'No.');
-    answersOf('two', 'Yes.');
-    await deliver({ text: 'one' });
-    await deliver({ text: 'two' });
-    await platform.until(() => platform.textsTo(ada).length === 1);
-    expect(platform.textsTo(ada)).toEqual(['Yes.']);
-    expect(sends()).toHaveLength(2);
-    expect(to.log().find(({ failure }) => failure !== undefined)).toMatchObject({
-      failure: 'delivery_refused: Forbidden: bot was blocked by the user (403)',
-    });
-  });
-
   it('the daemon starts even if its token is refused, and `GET /` reports the refusal', async () => {
     platform.answer = () => ({
       status: 401,
@@ -337,30 +224,6 @@ describe('when the platform refuses a request', () => {
         },
       },
     });
-  });
-
-  it('the daemon answers 503 to messages that may be for the bot until it knows the name of the bot', async () => {
-    let isAway = true;
-    platform.answer = (call) => (methodOf(call) === 'getMe' && isAway ? { status: 502 } : null);
-    const { url } = await start();
-    const health = async () => {
-      const { adapters } = (await (await fetch(url)).json()) as { adapters: Record<string, object> };
-      return adapters.msgbot;
-    };
-    answersOf('hello', 'Hello.');
-    const early = await deliver({ place: 'group', text: 'hello', number: 1 });
-    expect([early.status, JSON.parse(early.text).code]).toEqual([503, 'unavailable']);
-    expect(Number(early.headers.get('Retry-After'))).toBeGreaterThan(0);
-    expect(await health()).toMatchObject({
-      status: 'degraded',
-      detail: expect.stringContaining('name of the bot'),
-    });
-    expect((await deliver({ kind: 'status' })).status).toBe(200);
-    isAway = false;
-    await daemon.logged(({ username }) => username === 'agentd_bot');
-    expect((await deliver({ place: 'group', text: 'hello', number: 1 })).status).toBe(200);
-    await platform.until(() => platform.textsTo(GROUP).length === 1);
-    expect(await health()).toEqual({ status: 'ok' });
   });
 });
 
@@ -396,109 +259,6 @@ describe('signing in', () => {
     expect(shop.lookedUpAs()).toEqual(['user-ada']);
     expect(deletions()).toHaveLength(1);
   });
-
-  it('answers a repeated delivery once', async () => {
-    const secret = await adasToken();
-    for (let n = 0; n < 3; n++) expect((await command(secret, { number: 1 })).status).toBe(200);
-    await who({ number: 2 });
-    await platform.until(() => platform.textsTo(ada).some((text) => text.includes('Ada Lovelace')));
-    expect(platform.textsTo(ada)).toHaveLength(2);
-    expect(deletions()).toHaveLength(1);
-  });
-
-  it('does nothing for a repeated delivery, whatever commands followed it, even after a restart', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'agentd-msgbot-'));
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
-    const startHere = async () => {
-      const started = await startShop({ directory, env: platform.env });
-      onTestFinished(() => started.stop());
-      daemon = started.daemon;
-      return started;
-    };
-    let here = await startHere();
-    const secret = await adasToken();
-    const linked = async () => JSON.parse((await here.run('link', 'list', '--json')).stdout) as object[];
-    const signIn = () => command(secret, { number: 1 });
-    const signOut = () => command('off', { number: 2 });
-    await signIn();
-    await signOut();
-    expect((await signIn()).status).toBe(200);
-    expect(await linked()).toEqual([]);
-    await command(secret, { number: 3 });
-    await here.daemon.stop();
-    here = await startHere();
-    for (const repeated of [signOut, signIn, signOut]) expect((await repeated()).status).toBe(200);
-    expect(await linked()).toMatchObject([{ user_id: ada, email: 'ada@example.com' }]);
-    await who({ number: 4 });
-    await platform.until(() => platform.textsTo(ada).some((text) => text.includes('Ada Lovelace')));
-    // Each of the three commands was answered once.
-    expect(platform.textsTo(ada)).toHaveLength(4);
-    expect(daemon.log().filter(({ msg }) => String(msg).includes('DUPLICATE'))).toHaveLength(3);
-  });
-
-  it('says why a token is invalid, and deletes the message with the token all the same', async () => {
-    await command(await adasToken(-60), { number: 1 });
-    await command('not-a-token', { number: 2 });
-    await command('', { number: 3 });
-    const all = (await texts(3)).toSorted();
-    expect(all[2]).toContain('❌ Not signed in: Token Expired.');
-    expect(all[1]).toContain('❌ Not signed in: JWT Malformed.');
-    expect(all[0]).toContain('Send the command with the token');
-    expect(
-      deletions()
-        .map(({ message_id }) => message_id)
-        .toSorted(),
-    ).toEqual([1, 2]);
-    await who({ number: 4 });
-    await texts(4);
-    expect(shop.lookedUpAs()).toEqual([]);
-  });
-
-  it('is refused in a group; the bot does not quote the token, and deletes the message if it may', async () => {
-    platform.answer = (call) =>
-      methodOf(call) === 'deleteMessage' && call.body.includes(':2}')
-        ? { status: 200, body: { ok: true, result: true } }
-        : null;
-    await command(await adasToken(), { place: 'group', number: 1 });
-    const [kept] = await texts(1, GROUP);
-    expect(kept).toBe(
-      'This command works only in a private chat with me.\n\nPlease delete your message yourself: I am not allowed to delete it.',
-    );
-    await command(await adasToken(-60), { place: 'group', number: 2 });
-    expect((await texts(2, GROUP))[1]).toBe('This command works only in a private chat with me.');
-    await command('off', { place: 'group', number: 3 });
-    await texts(3, GROUP);
-    expect(deletions().map(({ message_id }) => message_id)).toEqual([1, 2]);
-    expect(platform.textsTo(ada)).toEqual([]);
-    await who({ number: 4 });
-    await texts(1);
-    expect(shop.lookedUpAs()).toEqual([]);
-  });
-
-  it('lets the bot act for each linked member of a group, and use default credentials for other members', async () => {
-    await command(await adasToken(), { user: ada, number: 11 });
-    await texts(1);
-    const ask = (user: string, number: number) => who({ user, place: 'group', thread: 'shop', number });
-    await ask(ada, 12);
-    await ask(bob, 13);
-    await ask(ada, 14);
-    const [first, second, third] = await texts(3, GROUP);
-    expect(first).toContain('Ada Lovelace');
-    expect(second).not.toContain('Ada');
-    expect(third).toContain('Ada Lovelace');
-    expect(shop.lookedUpAs()).toEqual(['user-ada', 'user-ada']);
-  });
-
-  it('expires with the token: the agent continues with default credentials', async () => {
-    const brief = await adasToken(2);
-    await command(brief, { number: 1 });
-    await texts(1);
-    await lapsed(brief);
-    await who({ number: 2 });
-    expect((await texts(2))[1]).not.toContain('Ada Lovelace');
-    expect(shop.lookedUpAs()).not.toContain('user-ada');
-    expect(daemon.log().some(({ msg }) => /expired/i.test(String(msg)))).toBe(true);
-  });
 });
 
 describe('secrets', () => {
@@ -531,29 +291,6 @@ describe('secrets', () => {
     const [, secretOfBot = ''] = (platform.env.MSGBOT_BOT_TOKEN ?? '').split(':');
     expect(left).not.toContain(secretOfBot);
     expect(left).not.toContain(platform.env.MSGBOT_WEBHOOK_SECRET);
-  });
-});
-
-describe('while the store cannot be written', () => {
-  it('messages and sign-ins get 503, and are accepted when they are delivered again', async () => {
-    answersOf('hello', 'Hello.');
-    const other = new Database(join(agent.directory, 'state/agentd.db'));
-    onTestFinished(() => void other.close());
-    other.exec('BEGIN IMMEDIATE');
-    const signIn = { kind: 'command', text: `/service_auth ${await token()}`, number: 1 } as const;
-    const said = { text: 'hello', number: 2 } as const;
-    for (const event of [signIn, said]) {
-      const { status, text, headers } = await deliver(event);
-      expect([status, JSON.parse(text).code]).toEqual([503, 'unavailable']);
-      expect(Number(headers.get('Retry-After'))).toBeGreaterThan(0);
-    }
-    other.exec('ROLLBACK');
-    for (const event of [signIn, said]) expect((await deliver(event)).status).toBe(200);
-    await platform.until(() => platform.textsTo(ada).length === 2);
-    expect(platform.textsTo(ada).toSorted()).toEqual([
-      'Hello.',
-      expect.stringMatching(/^✅ You are signed in/),
-    ]);
   });
 });
 

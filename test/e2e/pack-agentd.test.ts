@@ -5,6 +5,8 @@ import { execa } from 'execa';
 import { expect, onTestFinished, test } from 'vitest';
 import { packAgentd, packedFiles, tarball } from '../../src/cli/scaffold.ts';
 
+import { isThorough } from '../support/effort.ts';
+
 const ROOT = join(import.meta.dirname, '../..');
 
 async function folder(): Promise<string> {
@@ -13,7 +15,7 @@ async function folder(): Promise<string> {
   return path;
 }
 
-test('agentd is packed with the files that npm would pack', async () => {
+test.runIf(isThorough)('agentd is packed with the files that npm would pack', async () => {
   const args = ['pack', ROOT, '--dry-run', '--json', '--ignore-scripts', '--offline', '--no-update-notifier'];
   const { stdout } = await execa('npm', args);
   const [packed] = JSON.parse(stdout) as { files: { path: string }[] }[];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Phonechat } from '../support/phonechat.ts';
-import { lapsed, type TokenOptions, token } from '../support/tokens.ts';
+import { type TokenOptions, token } from '../support/tokens.ts';
 
 const PATH = '/phonechat/link';
 const SITE = 'https://shop.example.com';
@@ -113,13 +113,6 @@ describe('POST /phonechat/link', () => {
     expect(await whoIs(here.ada)).toContain('Alice');
   });
 
-  it('accepts `phone` instead of `phone_number`, but prefers `phone_number`', async () => {
-    const bearer = await alice();
-    expect((await ask({ bearer, body: { phone: `+${here.ada}` } })).status).toBe(200);
-    const both = await ask({ bearer, body: { phone: `+${here.ada}`, phone_number: `+${here.bob}` } });
-    expect(both.body.message).toContain(`+${here.bob}`);
-  });
-
   it.each([
     ['no number', undefined],
     ['null', null],
@@ -185,80 +178,6 @@ describe('POST /phonechat/link', () => {
       undefined,
     ])
       expect((await link(await alice({ phone }))).status).toBe(200);
-  });
-
-  it('takes over the number of another person only with a phone claim that matches', async () => {
-    await link(await alice());
-    const refused = await link(await bob());
-    expect([refused.status, refused.body]).toEqual([
-      403,
-      { success: false, message: 'The number is linked to another person.' },
-    ]);
-    expect(refused.body.message).not.toContain('alice');
-    expect(await whoIs(here.ada)).toContain('Alice');
-    // Without the country code, the number may be somebody else's.
-    expect((await link(await bob({ phone: here.ada.slice(1) }))).status).toBe(403);
-    expect(await whoIs(here.ada)).toContain('Alice');
-    expect((await link(await bob({ phone: `+${here.ada}` }))).status).toBe(200);
-    expect(await whoIs(here.ada)).toContain('Bob');
-  });
-
-  it('replaces an expired link of another person, and lets a person renew their own link', async () => {
-    const short = await alice({}, { ttl: 1 });
-    await link(short);
-    expect((await link(await alice())).status).toBe(200);
-    const last = await alice({}, { ttl: 1 });
-    await link(last);
-    await lapsed(last);
-    expect((await link(await bob())).status).toBe(200);
-  });
-
-  it.each([
-    ['Brazilian', '+55 11 98765-4321', '551187654321', '5511987654321'],
-    ['Mexican', '+52 55 1234 5678', '5215512345678', '525512345678'],
-  ])(
-    'creates a link that works with both spellings that the platform uses for a number: %s',
-    async (_title, linked, one, other) => {
-      await link(await alice(), linked);
-      expect(await whoIs(one)).toContain('Alice');
-      expect(await whoIs(other)).toContain('Alice');
-      const held = await link(await bob(), `+${one}`);
-      expect(held.status).toBe(403);
-    },
-  );
-
-  it('creates a link that works with the user id that arrived with the number, even if the id later arrives alone', async () => {
-    await link(await alice());
-    await here.deliver({ user: here.ada, text: 'Who am I?' });
-    expect((await here.texts(here.ada, 1))[0]).toContain('Alice');
-    const call = here.platform.simulator.delivery(here.event({ user: here.ada }), here.platform.settings);
-    const id = /"from_user_id":"([^"]+)"/.exec(call.body)?.[1] ?? '';
-    expect(await whoIs(id)).toContain('Alice');
-    // An id that never arrived with the number has no link.
-    expect(await whoIs(here.hidden)).not.toContain('Alice');
-  });
-
-  it('creates a link that works for the number without a user id, but not for the number with a different user id', async () => {
-    await link(await alice());
-    const comesWith = async (id: string | undefined) => {
-      const before = here.platform.textsTo(here.ada).length;
-      const event = here.event({ user: here.ada, text: 'Who am I?' });
-      const { body } = here.platform.simulator.delivery(event, here.platform.settings);
-      // The body names the sender twice: in the contact and in the message.
-      const ids = /,"(?:from_)?user_id":"(US\.\w+)"/g;
-      expect(body.match(ids)).toHaveLength(2);
-      const other = body.replace(ids, (found, old: string) =>
-        id === undefined ? '' : found.replace(old, id),
-      );
-      expect((await here.post(other)).status).toBe(200);
-      return (await here.texts(here.ada, before + 1))[before];
-    };
-    expect(await comesWith('US.1000')).toContain('Alice');
-    expect(await comesWith('US.2000')).not.toContain('Alice');
-    expect(await comesWith('US.1000')).toContain('Alice');
-    expect(await comesWith(undefined)).toContain('Alice');
-    expect(await whoIs('US.2000')).not.toContain('Alice');
-    await here.daemon.logged(({ msg }) => /made by another sender/.test(String(msg)));
   });
 });
 
@@ -346,39 +265,5 @@ describe('every answer of /phonechat/link has its documented shape', () => {
     expect([answer.status, answer.headers.get('Access-Control-Allow-Origin')]).toEqual([401, SITE]);
     const other = await ask({ body: {}, headers: { Origin: 'https://evil.example.com' } });
     expect(other.headers.get('Access-Control-Allow-Origin')).toBeNull();
-  });
-});
-
-it('the token of a request is validated once, and logged once with the id of the request', async () => {
-  const body = { phone_number: '+16505550199' };
-  const mine = await alice();
-  for (const [id, method, bearer, status] of [
-    ['linking', 'POST', mine, 200],
-    ['unlinking', 'DELETE', mine, 200],
-    ['refused', 'POST', await alice({}, { ttl: -5 }), 401],
-  ] as const) {
-    const answer = await ask({ method, bearer, body, headers: { 'X-Request-Id': id } });
-    expect(answer.status, id).toBe(status);
-    const checked = here.daemon.log().filter(({ msg }) => msg === 'token checked');
-    expect(checked.map(({ request_id }) => request_id)).toEqual([id]);
-    here.daemon.forget();
-  }
-});
-
-describe('a link with an expired token', () => {
-  it('no longer works, and the person is told once', async () => {
-    const short = await alice({}, { ttl: 2 });
-    await link(short);
-    expect(await whoIs(here.ada)).toContain('Alice');
-    await lapsed(short);
-    const told = /sign-in has expired|expired/i;
-    expect(await whoIs(here.ada)).toMatch(told);
-    const later = await whoIs(here.ada);
-    expect(later).not.toMatch(told);
-    expect(later).not.toContain('Alice');
-    await here.daemon.logged(
-      ({ msg }) => msg === 'linked token is not valid: Token Expired; using default credentials',
-    );
-    expect(here.daemon.stderr()).not.toContain(short.split('.')[1]);
   });
 });

@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
-import { token } from '../support/tokens.ts';
 import { post } from '../support/webchat.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'agentd-plugins-'));
@@ -127,81 +126,9 @@ describe('a third-party channel', () => {
     expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
   });
 
-  test.each(['converse', 'streams'])('can pass on only messages that meet the contract: %s', async (door) => {
-    const handOver = async (members: object) => {
-      const response = await fetch(`${daemon.url}/telex/hand-over/${door}`, {
-        method: 'POST',
-        body: JSON.stringify(members),
-      });
-      return { status: response.status, body: (await response.json()) as Record<string, unknown> };
-    };
-    const wrong: [field: string, value: unknown, message: string][] = [
-      ['platform', 'webchat', 'must be telex'],
-      ['user_id', 'x'.repeat(257), 'must have at most 256 characters'],
-      ['user_id', 42, 'must be a string'],
-      ['channel_id', 'a\u0000', 'must not contain control characters'],
-      ['thread_id', '', 'must not be empty'],
-      ['message_id', '\ud800', 'must be well-formed Unicode'],
-      ['text', ' \n', 'must not be empty'],
-      ['text', 'x'.repeat(16_001), 'must have at most 16000 characters'],
-      ['metadata', { note: 'x'.repeat(70_000) }, 'must have at most 65536 characters as JSON'],
-      ['metadata', { jwt_token: 42 }, 'jwt_token must be a string or null'],
-      ['sent_at', 'now', 'must be a number, ms since the epoch'],
-    ];
-    for (const [field, value, message] of wrong) {
-      expect(await handOver({ [field]: value })).toMatchObject({
-        status: 400,
-        body: { code: 'invalid_request', errors: [{ field: `message.${field}`, message }] },
-      });
-    }
-    const right = [
-      {},
-      { thread_id: 'chosen-by-the-client' },
-      { text: ' hello \n' },
-      // A token is no reason to refuse a message, however long the token is.
-      { metadata: { jwt_token: 'x'.repeat(100_000) } },
-    ];
-    for (const members of right) expect((await handOver(members)).status).toBe(200);
-  });
-
-  test('is listed by the health check beside the bundled channels, with its own health', async () => {
-    const health = (await (await fetch(daemon.url)).json()) as Record<string, unknown>;
-    expect(health).toEqual({
-      status: 'ok',
-      platforms: ['webchat', 'telex', 'xyz'],
-      adapters: {
-        webchat: { status: 'ok' },
-        telex: { status: 'degraded', detail: 'Out of paper.' },
-        xyz: { status: 'ok' },
-      },
-    });
-  });
-
   test('is found by its name if it is an installed package agentd-channel-NAME', async () => {
     const response = await fetch(`${daemon.url}/xyz`);
     expect(await response.json()).toEqual({ from: 'package' });
-  });
-
-  test('has its own sessions, which no web client can reach', async () => {
-    const say = await fetch(`${daemon.url}/telex/7/say`, {
-      method: 'POST',
-      headers: { 'X-Line': '0816' },
-      body: 'hello',
-    });
-    await say.text();
-    const listed = await command(['sessions', 'list', '--platform', 'telex', '--user', '0816', '--json'], {
-      cwd: folder,
-    });
-    const [session] = JSON.parse(listed.stdout) as { session_id: string }[];
-    expect(session?.session_id).toMatch(/^telex_0816_/);
-    const stolen = await post(daemon.url, {
-      user_id: '0816',
-      message: 'hello',
-      session_id: session?.session_id,
-    });
-    expect([stolen.status, stolen.body.code]).toEqual([403, 'session_forbidden']);
-    const claimed = await post(daemon.url, { user_id: 'u', message: 'hello', session_id: 'telex:1' });
-    expect([claimed.status, claimed.body.code]).toEqual([403, 'session_forbidden']);
   });
 
   test('streams piece by piece: the first piece reaches the client before the second is written', async () => {
@@ -214,17 +141,6 @@ describe('a third-party channel', () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  test('can throw problems, which the client gets as problem documents', async () => {
-    const refused = await post(daemon.url, '{}', { path: '/telex/refuse' });
-    expect(refused.status).toBe(400);
-    expect(refused.headers.get('content-type')).toBe('application/problem+json');
-    expect(refused.body).toMatchObject({
-      code: 'invalid_request',
-      detail: 'Not in five-bit code.',
-      errors: [{ field: 'body', message: 'must be Baudot' }],
-    });
-  });
-
   test('causes a 500 without internal details if it throws, and the daemon continues', async () => {
     const broken = await post(daemon.url, '{}', { path: '/telex/break' });
     expect([broken.status, broken.body.code]).toEqual([500, 'internal_error']);
@@ -234,16 +150,6 @@ describe('a third-party channel', () => {
     );
     expect(JSON.stringify(line)).toContain('paper jam');
     expect((await post(daemon.url, { user_id: 'u', message: 'hello' })).status).toBe(200);
-  });
-
-  test('gets the person of a token, or the reason why the token is invalid', async () => {
-    const ask = (text: string) => post(daemon.url, text, { path: '/telex/who' });
-    expect((await ask(await token({ sub: 'ada' }))).body).toMatchObject({
-      valid: true,
-      user_id: 'ada',
-      email: 'ada@example.com',
-    });
-    expect((await ask(await token({ ttl: -1 }))).body).toEqual({ valid: false, reason: 'Token Expired' });
   });
 
   test('shows its settings in the configuration commands', async () => {
@@ -312,22 +218,6 @@ describe('an invalid plugin prevents the start with exit code 78', () => {
     const said = await refused('webchat,./twin.ts,./root.ts');
     expect(said).toContain('the route POST /webchat/message is taken by the channel webchat');
     expect(said).toContain('the route GET / is taken by the daemon itself');
-  });
-
-  test('if it creates something that is not a channel, or throws', async () => {
-    write(
-      'blank.ts',
-      `export default { name: 'blank', apiVersion: 1, ${REST.replace('({ routes: [] })', '({ routes: [{ method: "HEAD" }] })')} };`,
-    );
-    write(
-      'thrower.ts',
-      `export default { name: 'thrower', apiVersion: 1, ${REST.replace('({ routes: [] })', "{ throw new Error('no line'); }")} };`,
-    );
-    const said = await refused('./blank.ts,./thrower.ts');
-    expect(said).toContain('`routes[0].method` is "HEAD"');
-    expect(said).toContain('`routes[0].handle` is missing');
-    expect(said).toContain(`\`create\` threw: no line (at ${join(folder, 'thrower.ts')}:`);
-    expect(said).not.toContain('defect of agentd');
   });
 });
 

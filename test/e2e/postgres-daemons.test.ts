@@ -2,10 +2,9 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { EXACT, exactLimits } from '../cluster/exact-limits.ts';
-import { kills } from '../cluster/kills.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { isThorough } from '../support/effort.ts';
 import { eventsIn, read, readAll, start as startStream } from '../support/event-stream.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';
@@ -102,24 +101,27 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     expect(stderr).toContain('pg_dump');
   });
 
-  it('answer a repeated request from the answer of the other daemon, also at the same time', async () => {
-    const say = (to: Agentd, key: string) =>
-      post(
-        to.url,
-        { user_id: 'u', session_id: 'idempotent', message: key },
-        { headers: { 'Idempotency-Key': key } },
-      );
-    const first = await say(one, 'k1');
-    const again = await say(two, 'k1');
-    expect([first.status, again.status]).toEqual([200, 200]);
-    expect(again.body).toEqual(first.body);
-    const both = await Promise.all([say(one, 'k2'), say(two, 'k2')]);
-    expect(both.some(({ status }) => status === 200)).toBe(true);
-    const { turns } = await json('sessions', 'show', 'idempotent');
-    expect(turns.map(({ text }: { text: string }) => text)).toEqual(['k1', 'k2']);
-  });
+  it.runIf(isThorough)(
+    'answer a repeated request from the answer of the other daemon, also at the same time',
+    async () => {
+      const say = (to: Agentd, key: string) =>
+        post(
+          to.url,
+          { user_id: 'u', session_id: 'idempotent', message: key },
+          { headers: { 'Idempotency-Key': key } },
+        );
+      const first = await say(one, 'k1');
+      const again = await say(two, 'k1');
+      expect([first.status, again.status]).toEqual([200, 200]);
+      expect(again.body).toEqual(first.body);
+      const both = await Promise.all([say(one, 'k2'), say(two, 'k2')]);
+      expect(both.some(({ status }) => status === 200)).toBe(true);
+      const { turns } = await json('sessions', 'show', 'idempotent');
+      expect(turns.map(({ text }: { text: string }) => text)).toEqual(['k1', 'k2']);
+    },
+  );
 
-  it('keep the order of a session whose messages arrive at both', async () => {
+  it.runIf(isThorough)('keep the order of a session whose messages arrive at both', async () => {
     const texts = Array.from({ length: 12 }, (_, n) => `m${n}`);
     for (const [n, text] of texts.entries()) expect(await tell(n % 2 ? one : two, 'ordered', text)).toBe(200);
     await exchange.until(() => exchange.textsTo('ordered').length >= texts.length);
@@ -128,7 +130,7 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     expect(await json('inbox', 'list')).toEqual([]);
   });
 
-  it('continue a stream that a reader began to read from the other', async () => {
+  it.runIf(isThorough)('continue a stream that a reader began to read from the other', async () => {
     const stream_id = await startStream(one.url, { user_id: 'u', message: 'say 30 20' });
     const reading = read(one.url, stream_id);
     await reading.holds('data:');
@@ -158,47 +160,50 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     exchange.forget();
   });
 
-  it('lose nothing that was acknowledged in an outage of the server, say so, and recover by themselves', async () => {
-    const acknowledged: string[] = [];
-    let isOver = false;
-    const refused: Response[] = [];
-    const other: (number | null)[] = [];
-    const sending = [one, two].map(async (to, place) => {
-      for (let n = 0; !isOver; n++) {
-        const text = `o${place}-${n}`;
-        const body = { messages: [{ id: text, user: 'o', thread: 'outage', text }] };
-        const answer = await fetch(`${to.url}/telex`, {
-          method: 'POST',
-          body: JSON.stringify(body),
-          headers: { 'Content-Type': 'application/json' },
-        });
-        if (answer.status === 200) acknowledged.push(`re: ${text}`);
-        else if (answer.status === 503) refused.push(answer);
-        else other.push(answer.status);
-      }
-    });
-    await expect.poll(() => acknowledged.length, TAKEN_OVER).toBeGreaterThan(20);
-    await server.crash();
-    await expect.poll(() => refused.length, TAKEN_OVER).toBeGreaterThan(1);
-    const chat = await post(one.url, { user_id: 'u', session_id: 'out', message: 'hello' });
-    expect(chat.status).toBe(503);
-    expect(await ready(one)).toMatchObject({ status: 200, body: { status: 'degraded' } });
-    expect((await run('sessions', 'list')).code).toBe(69);
-    const before = acknowledged.length;
-    await server.resume();
-    await expect.poll(() => acknowledged.length, TAKEN_OVER).toBeGreaterThan(before + 10);
-    isOver = true;
-    await Promise.all(sending);
-    expect(other).toEqual([]);
-    expect(refused.every(({ headers }) => Number(headers.get('Retry-After')) > 0)).toBe(true);
-    const missing = () => {
-      const came = new Set(exchange.textsTo('outage'));
-      return acknowledged.filter((text) => !came.has(text));
-    };
-    await expect.poll(missing, TAKEN_OVER).toEqual([]);
-    await expect.poll(async () => (await ready(one)).body.status, TAKEN_OVER).toBe('ok');
-    expect((await post(one.url, { user_id: 'u', session_id: 'out', message: 'hello' })).status).toBe(200);
-  });
+  it.runIf(isThorough)(
+    'lose nothing that was acknowledged in an outage of the server, say so, and recover by themselves',
+    async () => {
+      const acknowledged: string[] = [];
+      let isOver = false;
+      const refused: Response[] = [];
+      const other: (number | null)[] = [];
+      const sending = [one, two].map(async (to, place) => {
+        for (let n = 0; !isOver; n++) {
+          const text = `o${place}-${n}`;
+          const body = { messages: [{ id: text, user: 'o', thread: 'outage', text }] };
+          const answer = await fetch(`${to.url}/telex`, {
+            method: 'POST',
+            body: JSON.stringify(body),
+            headers: { 'Content-Type': 'application/json' },
+          });
+          if (answer.status === 200) acknowledged.push(`re: ${text}`);
+          else if (answer.status === 503) refused.push(answer);
+          else other.push(answer.status);
+        }
+      });
+      await expect.poll(() => acknowledged.length, TAKEN_OVER).toBeGreaterThan(20);
+      await server.crash();
+      await expect.poll(() => refused.length, TAKEN_OVER).toBeGreaterThan(1);
+      const chat = await post(one.url, { user_id: 'u', session_id: 'out', message: 'hello' });
+      expect(chat.status).toBe(503);
+      expect(await ready(one)).toMatchObject({ status: 200, body: { status: 'degraded' } });
+      expect((await run('sessions', 'list')).code).toBe(69);
+      const before = acknowledged.length;
+      await server.resume();
+      await expect.poll(() => acknowledged.length, TAKEN_OVER).toBeGreaterThan(before + 10);
+      isOver = true;
+      await Promise.all(sending);
+      expect(other).toEqual([]);
+      expect(refused.every(({ headers }) => Number(headers.get('Retry-After')) > 0)).toBe(true);
+      const missing = () => {
+        const came = new Set(exchange.textsTo('outage'));
+        return acknowledged.filter((text) => !came.has(text));
+      };
+      await expect.poll(missing, TAKEN_OVER).toEqual([]);
+      await expect.poll(async () => (await ready(one)).body.status, TAKEN_OVER).toBe('ok');
+      expect((await post(one.url, { user_id: 'u', session_id: 'out', message: 'hello' })).status).toBe(200);
+    },
+  );
 
   it('link a person, show what is stored about them, and erase every byte of it', async () => {
     const bearer = await token({ sub: 'canaryada', claims: { email: 'canaryada@example.com' } });
@@ -241,17 +246,5 @@ describe.skipIf(withoutPostgres)('daemons on one Postgres', () => {
     const files = globSync(join(server.data, 'base', oid, '*'));
     expect(files.length).toBeGreaterThan(10);
     expect(files.filter((file) => readFileSync(file).includes('canary'))).toEqual([]);
-  });
-});
-
-describe.skipIf(withoutPostgres)('replicas on one Postgres', () => {
-  it('accept exactly as many requests as the rate limit and the loop guard allow, whichever replica gets them', async () => {
-    expect(await exactLimits({ rounds: 2, replicas: 2, on: 'postgres' })).toEqual([EXACT, EXACT]);
-  });
-
-  it('lose nothing and keep the order of each session when one replica is killed', async () => {
-    const found = await kills({ messages: 12, turns: 8, streams: 4, sessions: 4, kills: 1, on: 'postgres' });
-    expect(found).toMatchObject({ lost: [], disordered: [] });
-    expect(found.doubled).toBeLessThanOrEqual(found.underWay);
   });
 });

@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { command } from '../support/command.ts';
 import { outputPattern, shownCommands } from '../support/console.ts';
 import { type Agentd, BIN, startAgentd } from '../support/daemon.ts';
 
@@ -47,18 +45,6 @@ beforeAll(async () => {
 }, HOOK_MS);
 
 afterAll(() => daemon?.stop());
-
-it('the README has an example of tools that works as it is', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'agentd-readme-'));
-  const [, example = ''] = /^```yaml\n(.*?tools:.*?)^```/ms.exec(README) ?? [];
-  writeFileSync(join(directory, 'agentd.yaml'), example);
-  const env = { PORT: '0', WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
-  const own = await startAgentd({ directory, args: ['--dev'], env });
-  const called = await command(['tools', 'call', 'shop_listProducts'], { cwd: directory, base: false });
-  expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('price')]);
-  await own.stop();
-  rmSync(directory, { recursive: true });
-});
 
 it('the README shows commands to run', () => {
   expect(commands.length).toBeGreaterThan(8);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { isThorough } from '../support/effort.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { hasRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { token } from '../support/tokens.ts';
@@ -80,119 +81,125 @@ describe.skipIf(!hasRedis)('daemons on one Redis', () => {
     await two.stop();
   });
 
-  it('sign nobody out while the secret of tokens is being changed, as agentd-identity(7) says', async () => {
-    const [old, next] = ['the-old-secret-of-at-least-256-bits-', 'the-next-secret-of-at-least-256-bits'];
-    const admin = { ADMIN_LISTEN: '127.0.0.1:0' };
-    const startWith = (JWT_SECRET_KEY: string) => start({ ...admin, JWT_SECRET_KEY });
-    const accepted = async (daemon: Agentd) => {
-      const { address } = await daemon.logged(({ msg }) => /^the admin listener answers/.test(String(msg)));
-      const text = await (await fetch(`${address}/metrics`)).text();
-      return text.split('\n').filter((line) => line.startsWith('agentd_token_keys_total'));
-    };
-    /** Whom the daemon acts for, and with which key it accepted the token. */
-    const answeredAs = async ({ url }: Agentd, session_id: string | undefined, bearer?: string) => {
-      const request = `rotation-${++messages}`;
-      const { status, body } = await post(
-        url,
-        { user_id: 'u', message: 'Hello', ...(session_id === undefined ? {} : { session_id }) },
-        { headers: { 'X-Request-Id': request }, ...(bearer === undefined ? {} : { bearer }) },
-      );
-      expect(status).toBe(200);
-      const { traces } = JSON.parse((await run('explain', request, '--json')).stdout);
-      const identify = traces[0].lines.find(({ step }: { step: string }) => step === 'identify');
-      return {
-        sub: traces[0].acted_for as string | null,
-        reason: identify.reason as string,
-        key: identify.detail?.key as number | undefined,
-        session_id: body.session_id as string,
+  it.runIf(isThorough)(
+    'sign nobody out while the secret of tokens is being changed, as agentd-identity(7) says',
+    async () => {
+      const [old, next] = ['the-old-secret-of-at-least-256-bits-', 'the-next-secret-of-at-least-256-bits'];
+      const admin = { ADMIN_LISTEN: '127.0.0.1:0' };
+      const startWith = (JWT_SECRET_KEY: string) => start({ ...admin, JWT_SECRET_KEY });
+      const accepted = async (daemon: Agentd) => {
+        const { address } = await daemon.logged(({ msg }) => /^the admin listener answers/.test(String(msg)));
+        const text = await (await fetch(`${address}/metrics`)).text();
+        return text.split('\n').filter((line) => line.startsWith('agentd_token_keys_total'));
       };
-    };
-    let messages = 0;
-    const [ada, bob] = await Promise.all([
-      token({ sub: 'ada', secret: old }),
-      token({ sub: 'bob', secret: next }),
-    ]);
+      /** Whom the daemon acts for, and with which key it accepted the token. */
+      const answeredAs = async ({ url }: Agentd, session_id: string | undefined, bearer?: string) => {
+        const request = `rotation-${++messages}`;
+        const { status, body } = await post(
+          url,
+          { user_id: 'u', message: 'Hello', ...(session_id === undefined ? {} : { session_id }) },
+          { headers: { 'X-Request-Id': request }, ...(bearer === undefined ? {} : { bearer }) },
+        );
+        expect(status).toBe(200);
+        const { traces } = JSON.parse((await run('explain', request, '--json')).stdout);
+        const identify = traces[0].lines.find(({ step }: { step: string }) => step === 'identify');
+        return {
+          sub: traces[0].acted_for as string | null,
+          reason: identify.reason as string,
+          key: identify.detail?.key as number | undefined,
+          session_id: body.session_id as string,
+        };
+      };
+      let messages = 0;
+      const [ada, bob] = await Promise.all([
+        token({ sub: 'ada', secret: old }),
+        token({ sub: 'bob', secret: next }),
+      ]);
 
-    // Before: both daemons have the old secret. Somebody signs in for a whole session.
-    let [one, two] = await Promise.all([startWith(old), startWith(old)]);
-    const lasting = await answeredAs(one, undefined, ada);
-    expect(lasting).toMatchObject({ sub: 'ada', key: undefined });
-    const isStillSignedIn = async (daemon: Agentd) =>
-      expect(await answeredAs(daemon, lasting.session_id)).toMatchObject({ sub: 'ada' });
+      // Before: both daemons have the old secret. Somebody signs in for a whole session.
+      let [one, two] = await Promise.all([startWith(old), startWith(old)]);
+      const lasting = await answeredAs(one, undefined, ada);
+      expect(lasting).toMatchObject({ sub: 'ada', key: undefined });
+      const isStillSignedIn = async (daemon: Agentd) =>
+        expect(await answeredAs(daemon, lasting.session_id)).toMatchObject({ sub: 'ada' });
 
-    // 1. The next secret before the old one, in one daemon after another. The site signs with the old secret.
-    await one.stop();
-    one = await startWith(`${next}\n${old}`);
-    expect(await answeredAs(one, 's-1', ada)).toMatchObject({ sub: 'ada', key: 2 });
-    expect(await answeredAs(two, 's-1', ada)).toMatchObject({ sub: 'ada', key: undefined });
-    await isStillSignedIn(one);
-    await isStillSignedIn(two);
-    await two.stop();
-    two = await startWith(`${next}\r\n${old}\n`);
+      // 1. The next secret before the old one, in one daemon after another. The site signs with the old secret.
+      await one.stop();
+      one = await startWith(`${next}\n${old}`);
+      expect(await answeredAs(one, 's-1', ada)).toMatchObject({ sub: 'ada', key: 2 });
+      expect(await answeredAs(two, 's-1', ada)).toMatchObject({ sub: 'ada', key: undefined });
+      await isStillSignedIn(one);
+      await isStillSignedIn(two);
+      await two.stop();
+      two = await startWith(`${next}\r\n${old}\n`);
 
-    // 2. The site signs with the next secret. Tokens from before are still in use.
-    for (const daemon of [one, two]) {
-      expect(await answeredAs(daemon, 's-1', ada)).toMatchObject({ sub: 'ada', key: 2 });
-      expect(await answeredAs(daemon, 's-2', bob)).toMatchObject({ sub: 'bob', key: 1 });
-      await isStillSignedIn(daemon);
-    }
-    expect(await accepted(one)).toEqual([
-      'agentd_token_keys_total{key="2"} 2',
-      'agentd_token_keys_total{key="1"} 1',
-    ]);
-    // Now both have the same keys, however their lines end.
-    expect(two.log()).not.toContainEqual(expect.objectContaining({ setting: 'JWT_SECRET_KEY' }));
+      // 2. The site signs with the next secret. Tokens from before are still in use.
+      for (const daemon of [one, two]) {
+        expect(await answeredAs(daemon, 's-1', ada)).toMatchObject({ sub: 'ada', key: 2 });
+        expect(await answeredAs(daemon, 's-2', bob)).toMatchObject({ sub: 'bob', key: 1 });
+        await isStillSignedIn(daemon);
+      }
+      expect(await accepted(one)).toEqual([
+        'agentd_token_keys_total{key="2"} 2',
+        'agentd_token_keys_total{key="1"} 1',
+      ]);
+      // Now both have the same keys, however their lines end.
+      expect(two.log()).not.toContainEqual(expect.objectContaining({ setting: 'JWT_SECRET_KEY' }));
 
-    // 3. No valid token is signed with the old secret, so it is removed.
-    await one.stop();
-    one = await startWith(next);
-    expect(await answeredAs(one, 's-2', bob)).toMatchObject({ sub: 'bob', key: undefined });
-    expect(await answeredAs(two, 's-2', bob)).toMatchObject({ sub: 'bob', key: 1 });
-    expect(await answeredAs(one, 's-3', ada)).toMatchObject({ sub: null, reason: 'Invalid Signature' });
-    expect(await accepted(one)).toEqual([]);
-    await Promise.all([one.stop(), two.stop()]);
-  });
+      // 3. No valid token is signed with the old secret, so it is removed.
+      await one.stop();
+      one = await startWith(next);
+      expect(await answeredAs(one, 's-2', bob)).toMatchObject({ sub: 'bob', key: undefined });
+      expect(await answeredAs(two, 's-2', bob)).toMatchObject({ sub: 'bob', key: 1 });
+      expect(await answeredAs(one, 's-3', ada)).toMatchObject({ sub: null, reason: 'Invalid Signature' });
+      expect(await accepted(one)).toEqual([]);
+      await Promise.all([one.stop(), two.stop()]);
+    },
+  );
 
-  it('open each other’s sealed tokens while a key is being changed, and reseal them when all daemons have the same keys', async () => {
-    const [old, next] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
-    const first = await start({ TOKEN_ENCRYPTION_KEY: `${old},${next}` });
-    const second = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
-    const [ada, bob] = await Promise.all([token({ sub: 'ada' }), token({ sub: 'bob' })]);
-    const say = async (daemon: Agentd, user_id: string, session_id?: string, bearer?: string) => {
-      const { status, body } = await post(
-        daemon.url,
-        { user_id, session_id, message: 'hi' },
-        bearer ? { bearer } : {},
-      );
-      expect(status).toBe(200);
-      return String(body.session_id);
-    };
-    const ofAda = await say(first, 'ada', undefined, ada);
-    const ofBob = await say(second, 'bob', undefined, bob);
-    await say(second, 'ada', ofAda);
-    await say(first, 'bob', ofBob);
-    const used = async (id: string) => {
-      const [turn] = JSON.parse((await run('sessions', 'show', id, '--json')).stdout).turns.slice(-1);
-      return turn.person;
-    };
-    for (const id of [ofAda, ofBob]) expect(await used(id)).not.toBeNull();
-    const keys = async (value: string) => {
-      const { stdout } = await command(['keys', 'list', '--json'], {
-        env: { ...env(), TOKEN_ENCRYPTION_KEY: value },
-      });
-      return (JSON.parse(stdout) as { texts: number }[]).map(({ texts }) => texts);
-    };
-    const sealed = await keys(`${next},${old}`);
-    expect(sealed.every((texts) => texts > 0)).toBe(true);
-    const sum = sealed.reduce((all, texts) => all + texts, 0);
+  it.runIf(isThorough)(
+    'open each other’s sealed tokens while a key is being changed, and reseal them when all daemons have the same keys',
+    async () => {
+      const [old, next] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+      const first = await start({ TOKEN_ENCRYPTION_KEY: `${old},${next}` });
+      const second = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
+      const [ada, bob] = await Promise.all([token({ sub: 'ada' }), token({ sub: 'bob' })]);
+      const say = async (daemon: Agentd, user_id: string, session_id?: string, bearer?: string) => {
+        const { status, body } = await post(
+          daemon.url,
+          { user_id, session_id, message: 'hi' },
+          bearer ? { bearer } : {},
+        );
+        expect(status).toBe(200);
+        return String(body.session_id);
+      };
+      const ofAda = await say(first, 'ada', undefined, ada);
+      const ofBob = await say(second, 'bob', undefined, bob);
+      await say(second, 'ada', ofAda);
+      await say(first, 'bob', ofBob);
+      const used = async (id: string) => {
+        const [turn] = JSON.parse((await run('sessions', 'show', id, '--json')).stdout).turns.slice(-1);
+        return turn.person;
+      };
+      for (const id of [ofAda, ofBob]) expect(await used(id)).not.toBeNull();
+      const keys = async (value: string) => {
+        const { stdout } = await command(['keys', 'list', '--json'], {
+          env: { ...env(), TOKEN_ENCRYPTION_KEY: value },
+        });
+        return (JSON.parse(stdout) as { texts: number }[]).map(({ texts }) => texts);
+      };
+      const sealed = await keys(`${next},${old}`);
+      expect(sealed.every((texts) => texts > 0)).toBe(true);
+      const sum = sealed.reduce((all, texts) => all + texts, 0);
 
-    await first.stop();
-    const third = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
-    await expect.poll(() => keys(`${next},${old}`), TAKEN_OVER).toEqual([sum, 0]);
-    await say(third, 'ada', ofAda);
-    expect(await used(ofAda)).not.toBeNull();
-    await Promise.all([second.stop(), third.stop()]);
-  });
+      await first.stop();
+      const third = await start({ TOKEN_ENCRYPTION_KEY: `${next},${old}` });
+      await expect.poll(() => keys(`${next},${old}`), TAKEN_OVER).toEqual([sum, 0]);
+      await say(third, 'ada', ofAda);
+      expect(await used(ofAda)).not.toBeNull();
+      await Promise.all([second.stop(), third.stop()]);
+    },
+  );
 
   it('take over the work of a killed or paused daemon; a paused daemon writes nothing when it continues', async () => {
     exchange.forget();

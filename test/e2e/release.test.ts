@@ -15,6 +15,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { tryPackage } from '../../.ci/release/try-package.ts';
 import { tarball } from '../../src/cli/scaffold.ts';
 
+import { isThorough } from '../support/effort.ts';
+
 const ROOT = resolve(import.meta.dirname, '../..');
 const CHANGELOG =
   '# Changelog\n\n## [Unreleased]\n\n- It is faster.\n\n## [0.2.0] - 2026-11-22\n\n- It is new.\n';
@@ -46,7 +48,7 @@ const MANIFEST = {
   },
   scripts: {
     build: 'node --check dist/agent.js',
-    test: 'node --check test.js',
+    'test:thorough': 'node --check test.js',
     prepack: SHRINKWRAP,
     postpack: 'rm npm-shrinkwrap.json',
   },
@@ -139,7 +141,7 @@ function expectNothingChanged(): void {
 }
 
 describe('a release', () => {
-  it('tests the package, then commits the version and the changelog, and tags them', () => {
+  it.runIf(isThorough)('tests the package, then commits the version and the changelog, and tags them', () => {
     const { status, stdout, stderr } = release('0.3.0');
     expect([status, stderr]).toEqual([0, expect.any(String)]);
     expect(stdout).toMatch(/git push --follow-tags\n {2}npm publish .*agentd-0\.3\.0\.tgz/);
@@ -155,25 +157,28 @@ describe('a release', () => {
     );
   });
 
-  it('leaves the package, which has the versions of its packages but none for tests, and a bill of materials', () => {
-    expect(release('0.3.0').status).toBe(0);
-    const packed = (file: string) =>
-      execFileSync('tar', ['-xzOf', 'agentd-0.3.0.tgz', `package/${file}`], {
-        cwd: folder,
-        encoding: 'utf8',
+  it.runIf(isThorough)(
+    'leaves the package, which has the versions of its packages but none for tests, and a bill of materials',
+    () => {
+      expect(release('0.3.0').status).toBe(0);
+      const packed = (file: string) =>
+        execFileSync('tar', ['-xzOf', 'agentd-0.3.0.tgz', `package/${file}`], {
+          cwd: folder,
+          encoding: 'utf8',
+        });
+      const { version, packages } = JSON.parse(packed('npm-shrinkwrap.json'));
+      expect([version, Object.keys(packages)]).toEqual(['0.3.0', ['']]);
+      expect(packages['']).not.toHaveProperty('devDependencies');
+      expect(existsSync(join(folder, 'npm-shrinkwrap.json'))).toBe(false);
+      expect(JSON.parse(read('agentd-0.3.0.cdx.json'))).toMatchObject({
+        bomFormat: 'CycloneDX',
+        metadata: { component: { 'bom-ref': 'agentd@0.3.0' } },
+        components: [],
       });
-    const { version, packages } = JSON.parse(packed('npm-shrinkwrap.json'));
-    expect([version, Object.keys(packages)]).toEqual(['0.3.0', ['']]);
-    expect(packages['']).not.toHaveProperty('devDependencies');
-    expect(existsSync(join(folder, 'npm-shrinkwrap.json'))).toBe(false);
-    expect(JSON.parse(read('agentd-0.3.0.cdx.json'))).toMatchObject({
-      bomFormat: 'CycloneDX',
-      metadata: { component: { 'bom-ref': 'agentd@0.3.0' } },
-      components: [],
-    });
-  });
+    },
+  );
 
-  it('contains the commit that is tagged', () => {
+  it.runIf(isThorough)('contains the commit that is tagged', () => {
     write('package.json', JSON.stringify({ ...MANIFEST, scripts: { ...MANIFEST.scripts, build: BUILD } }));
     amend();
     expect(release('0.3.0').status).toBe(0);
@@ -191,7 +196,7 @@ describe('a release', () => {
     expectNothingChanged();
   });
 
-  it.each([
+  it.runIf(isThorough).each([
     ['tests that fail', [], 'test.js', '('],
     ['a build that fails', ['--skip-tests'], 'dist/agent.js', 'export {'],
     [
@@ -208,7 +213,7 @@ describe('a release', () => {
   });
 });
 
-describe('a package fails its trial', () => {
+describe.runIf(isThorough)('a package fails its trial', () => {
   it.each([
     ['without the types that it names', { 'dist/agent.d.ts': undefined }, 'which is not in the package'],
     [

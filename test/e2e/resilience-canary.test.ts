@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Canary, findCanaries, tokenCanaries } from '../support/canary.ts';
-import { type Agentd, agentd, baseEnv, startAgentd } from '../support/daemon.ts';
+import { command } from '../support/command.ts';
+import { type Agentd, baseEnv, startAgentd } from '../support/daemon.ts';
 import { FakeApi, signToken } from '../support/fake-api.ts';
 import { FakeModel } from '../support/fake-model.ts';
-import { inParallel } from '../support/pool.ts';
 import { type Answer, type Post, post } from '../support/webchat.ts';
 
 const random = () => randomBytes(18).toString('base64');
@@ -92,8 +92,8 @@ async function say({ places }: Stage, daemon: Agentd, body: unknown, options: Po
 
 /** Runs commands and records their output. */
 async function ask(stage: Stage, commands: readonly { args: string[]; input?: string }[]): Promise<void> {
-  await inParallel(commands, 2, async ({ args, input }) => {
-    const { stdout, stderr, code } = await agentd(args, {
+  for (const { args, input } of commands) {
+    const { stdout, stderr, code } = await command(args, {
       cwd: stage.directory,
       env: { ...baseEnv(stage.directory), ...stage.env },
       ...(input === undefined ? {} : { input }),
@@ -101,7 +101,7 @@ async function ask(stage: Stage, commands: readonly { args: string[]; input?: st
     const shown = args.map((arg) => arg.slice(0, 24)).join(' ');
     expect([0, 1], `${shown}: ${stderr}`).toContain(code);
     stage.places.set(`agentd ${shown} #${stage.places.size}`, Buffer.from(`${stdout}\n${stderr}`));
-  });
+  }
 }
 
 function keepFiles({ directory, places }: Stage, when: string): void {

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Agentd, SECRET, startAgentd } from '../support/daemon.ts';
+import { effort } from '../support/effort.ts';
 import { FakeApi, signToken } from '../support/fake-api.ts';
 import { inParallel } from '../support/pool.ts';
 import { seededRandom } from '../support/random.ts';
 import { showSession } from '../support/session-view.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
-const ROUNDS = 8;
+const ROUNDS = effort(2, 20);
 
 /** A client that sends messages in sequence, each with its own key, and records which of them were answered. */
 interface Client {

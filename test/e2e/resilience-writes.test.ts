@@ -17,11 +17,8 @@ import { type Answer, post } from '../support/webchat.ts';
 // The daemon is killed shortly before or after its tools write. The model words the reason for a cancellation
 // differently in each run.
 
-/**
- * How often the daemon is killed. For 200 kills, run `WRITE_KILLS=200 npx vitest run
- * test/e2e/resilience-writes.test.ts`.
- */
-const KILLS = Number(process.env.WRITE_KILLS ?? 4);
+/** How often the daemon is killed. */
+const KILLS = 40;
 const CLIENTS = 4;
 
 vi.setConfig({ testTimeout: 60_000 + KILLS * 8000 });

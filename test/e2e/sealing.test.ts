@@ -1,10 +1,10 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { agentd, readAll } from '../support/daemon.ts';
+import { readAll } from '../support/daemon.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 import { token } from '../support/tokens.ts';
 
@@ -33,13 +33,6 @@ async function signIn({ say }: Shop): Promise<{ session_id: string; payload: str
 
 async function answerIn({ say }: Shop, session_id: string): Promise<string> {
   return (await say({ user_id: 'visitor', session_id, message: WHO })).body.response;
-}
-
-/** Starts a daemon that refuses to start. @returns the reason */
-async function refusedStart(env: Record<string, string> = {}): Promise<string> {
-  const { code, stdout, stderr } = await agentd(['serve'], { cwd: directory, env });
-  expect([code, stdout]).toEqual([78, '']);
-  return stderr;
 }
 
 async function sealing(env: Record<string, string> = {}) {
@@ -74,46 +67,6 @@ describe('stored tokens, by default,', () => {
     rmSync(keyFile);
     const without = await command(['link', 'list', '--json'], { cwd: directory });
     expect(JSON.parse(without.stdout)).toMatchObject([{ state: 'unreadable' }]);
-  });
-
-  test('prevent the start if the key is missing or broken, and doctor reports the same', async () => {
-    const first = await start();
-    await signIn(first);
-    await first.stop();
-    const key = readFileSync(keyFile, 'utf8');
-
-    rmSync(keyFile);
-    const gone = await refusedStart();
-    expect(gone).toContain('the store contains 1 sealed token');
-    expect(await sealing()).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('1 sealed token') },
-    ]);
-    const link = await command(['link', 'msgbot', '42', '-'], { cwd: directory, input: await ada() });
-    expect(link.code).toBe(78);
-    expect(link.stderr).toContain('the key that seals stored tokens is unknown');
-
-    writeFileSync(keyFile, key.slice(0, 10), { mode: 0o600 });
-    const broken = await refusedStart();
-    expect(broken).toContain(`${keyFile}\n    wrong: is not 32 bytes in base64`);
-    expect(await sealing()).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('is not 32 bytes') },
-    ]);
-
-    writeFileSync(keyFile, `${Buffer.alloc(32, 1).toString('base64')}\n`);
-    expect(await sealing()).toMatchObject([
-      {
-        outcome: 'failed',
-        detail: `the key in ${keyFile} does not decrypt the sealed token in the store`,
-      },
-    ]);
-    writeFileSync(keyFile, key);
-    chmodSync(keyFile, 0o644);
-    expect(await sealing()).toMatchObject([
-      { outcome: 'warning', detail: expect.stringContaining('(mode 0644)') },
-    ]);
-    const loose = await start();
-    await loose.daemon.logged(({ level, msg }) => level === 'warn' && String(msg).includes('(mode 0644)'));
-    await loose.stop();
   });
 });
 

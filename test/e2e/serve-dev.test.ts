@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
@@ -59,21 +59,6 @@ describe('serve --dev in an empty folder', () => {
     expect(metadata).toEqual({ platform: 'webchat', user_id: 'ada' });
   });
 
-  test('prints a curl command without a token that gets a generic answer', async () => {
-    const { response } = await paste(lineAfter(printed, 'Ask without signing in:'));
-    expect(response).toContain('you are not signed in');
-    expect(response).not.toMatch(/Ada|Lovelace/);
-  });
-
-  test('prints a token that is valid for 24 hours', async () => {
-    const token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
-    const [, payload = ''] = token.split('.');
-    const { exp, iat } = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, number>;
-    expect((exp ?? 0) - (iat ?? 0)).toBe(86_400);
-    const { body } = await post(daemon.url, { user_id: 'x', message: 'Who am I?', jwt_token: token });
-    expect(body.response).toContain('Ada Lovelace');
-  });
-
   test('shows no data of other people: Ada gets no data about Grace', async () => {
     const jwt_token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
     const { body } = await post(daemon.url, { user_id: 'x', message: 'grace@example.com', jwt_token });
@@ -90,48 +75,6 @@ describe('serve --dev in an empty folder', () => {
     const status = await run('sh', ['-c', line.replace('sessions list', 'status')], { cwd: folder, env });
     expect(status.stdout).toContain(`agentd at ${daemon.url} is ok`);
     expect(printed).toContain('`npx agentd`');
-  });
-
-  test('offers the tools of its sample API even to commands in a second terminal', async () => {
-    const beside = (args: string[], input = '') => command(args, { cwd: folder, base: false, input });
-    const listed = JSON.parse((await beside(['tools', 'list', '--json'])).stdout) as { name: string }[];
-    expect(listed.map(({ name }) => name)).toEqual(
-      expect.arrayContaining([
-        'shop_listProducts',
-        'shop_listOrders',
-        'shop_cancelOrder',
-        'shop_changeAddress',
-      ]),
-    );
-    const token = lineAfter(printed, 'A token of Ada Lovelace, valid for 24 hours:').trim();
-    const called = await beside(['tools', 'call', 'shop_listOrders', '--token', '-'], token);
-    expect([called.code, called.stdout]).toEqual([0, expect.stringContaining('Analytical engine, brass')]);
-  });
-
-  test('shows the address of the demo page first, then the lines to paste', () => {
-    const order = [
-      `${daemon.url}/demo`,
-      'Ask as Ada',
-      'Ask without signing in',
-      'A token of Ada',
-      'sessions list',
-      'guard',
-    ];
-    const found = order.map((text) => printed.indexOf(text));
-    expect(found).toEqual([...found].sort((one, other) => one - other));
-    expect(found).not.toContain(-1);
-  });
-
-  test('lets commands use another daemon if the settings of that daemon are given', async () => {
-    const env = { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: 's', STATE_DIR: join(folder, 'elsewhere') };
-    const { code, stderr } = await command(['sessions', 'show', 'x'], { cwd: folder, env, base: false });
-    expect(code).toBe(1);
-    expect(stderr).not.toContain('Using the settings');
-    expect(stderr).toContain(
-      'For the daemon of `serve --dev` in this directory, add --env-file .agentd/env.',
-    );
-    const production = { cwd: folder, env: { NODE_ENV: 'production', STATE_DIR: folder }, base: false };
-    expect((await command(['sessions', 'show', 'x'], production)).stderr).not.toContain('Using the settings');
   });
 
   test('prints a command that sends a message as a platform would, and gets an answer without any settings', async () => {
@@ -195,34 +138,6 @@ describe('serve --dev in an empty folder', () => {
     const renewed = await post(daemon.url, { user_id: 'ada', message: 'Who am I?', session_id, jwt_token });
     expect(renewed.body.response).toContain('Ada Lovelace');
   });
-
-  test('starts again after kill -9', async () => {
-    await daemon.stop('SIGKILL');
-    daemon = await serveDev();
-    expect(readFileSync(join(folder, '.agentd/env'), 'utf8')).toContain(`PORT='${new URL(daemon.url).port}'`);
-  });
-});
-
-test('explicit settings take precedence', async () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-own-'));
-  writeFileSync(
-    join(cwd, '.env'),
-    `APP_NAME=Concierge\nWEBCHAT_WEBHOOK_PATH=/talk\nJWT_ISSUER=https://site\nJWT_SECRET_KEY=${'own-secret-'.repeat(4)}\n`,
-  );
-  const daemon = await startAgentd({
-    directory: cwd,
-    args: ['--dev'],
-    env: { ...NOTHING, STATE_DIR: join(cwd, 'elsewhere') },
-  });
-  const hello = await post(daemon.url, { user_id: 'u', message: 'hello' }, { path: '/talk' });
-  expect(hello.body.response).toContain('I am the assistant of Concierge');
-  const { response } = await paste(lineAfter(daemon.stdout(), 'Ask as Ada Lovelace:'));
-  expect(response).toContain('You are **Ada Lovelace**');
-  expect(statSync(join(cwd, 'elsewhere', 'agentd.db')).isFile()).toBe(true);
-  // An explicit token key means that somebody is trying out the settings of a real site, so the guard is not relaxed.
-  expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 3rd equal message within 60 s is blocked, for 30 s$/m);
-  await daemon.stop();
-  rmSync(cwd, { recursive: true });
 });
 
 describe('an explicit setting of the daemon', () => {
@@ -259,55 +174,6 @@ describe('an explicit setting of the daemon', () => {
 
   test('takes precedence over relaxed defaults', () => {
     expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
-  });
-
-  test('lets `agentd doctor` skip the checks of the sample API after the daemon has stopped', async () => {
-    expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
-      { outcome: 'ok' },
-      { outcome: 'ok' },
-    ]);
-    await daemon.stop();
-    expect((await doctor()).filter(({ check }) => /API|credentials/.test(check))).toMatchObject([
-      {
-        check: 'business API',
-        outcome: 'skipped',
-        detail: expect.stringContaining('the sample API of `serve --dev`'),
-      },
-      { check: 'default credentials', outcome: 'skipped' },
-    ]);
-  });
-});
-
-describe('a channel that answers through a platform', () => {
-  const cwd = mkdtempSync(join(tmpdir(), 'agentd-dev-platform-'));
-  copyFileSync(join(import.meta.dirname, '../fixtures/telex.ts'), join(cwd, 'telex.ts'));
-  afterAll(() => rmSync(cwd, { recursive: true }));
-  const start = (env: Record<string, string> = {}) =>
-    startAgentd({
-      directory: cwd,
-      args: ['--dev'],
-      env: { ...NOTHING, MESSAGING_PLATFORMS: 'webchat,./telex.ts', ...env },
-    });
-  const kept = () => parseEnv(readFileSync(join(cwd, '.agentd/env'), 'utf8'));
-
-  test('runs with a generated secret and a loopback address for its API, which stay the same from run to run', async () => {
-    await (await start()).stop();
-    const { TELEX_API_URL, TELEX_SECRET, MESSAGING_PLATFORMS } = kept();
-    expect(TELEX_API_URL).toMatch(/^http:\/\/127\.0\.0\.1:[23]\d{4}$/);
-    expect(TELEX_SECRET).toMatch(/^[\w-]{43}$/);
-    expect(MESSAGING_PLATFORMS).toBe('webchat,./telex.ts');
-    const daemon = await start();
-    expect(kept()).toMatchObject({ TELEX_API_URL, TELEX_SECRET });
-    expect(daemon.stdout()).not.toContain(TELEX_SECRET);
-    await daemon.stop();
-  });
-
-  test('gets no generated secret or address if its real platform is configured', async () => {
-    const TELEX_API_URL = 'https://telex.example.com';
-    const daemon = await start({ TELEX_API_URL, TELEX_SECRET: 'of the operator' });
-    expect(kept().TELEX_API_URL).toBeUndefined();
-    expect(kept().TELEX_SECRET).toBeUndefined();
-    await daemon.stop();
   });
 });
 

@@ -73,17 +73,6 @@ describe('settings: the environment overrides .env, and .env overrides the confi
     expect(of('AGENT_MAX_STEPS')).toMatchObject({ value: 5, source: 'other.json' });
     expect(of('APP_NAME')).toMatchObject({ value: 'agentd', source: 'default' });
   });
-
-  test('no secret is shown, wherever it is set', async () => {
-    writeFileSync(join(cwd, 'secrets.yaml'), 'API_PASSWORD: sesame-of-file\nJWT_SECRET_KEY: short-of-file\n');
-    const args = ['--config', 'secrets.yaml'];
-    const env = { JWT_ALGORITHM: 'HS256', TOKEN_ENCRYPTION_KEY: 'not-32-bytes', AGENT_API_KEY: 'sk-sesame' };
-    for (const words of [['config', 'show'], ['config', 'show', '--json'], ['config', 'check'], ['serve']]) {
-      const run = words[0] === 'serve' ? agentd : command;
-      const { stdout, stderr } = await run([...words, ...args], { cwd, env, base: false });
-      expect(stdout + stderr).not.toMatch(/sesame|short-of-file|not-32-bytes/);
-    }
-  });
 });
 
 describe('config check', () => {
@@ -101,20 +90,6 @@ describe('config check', () => {
       warnings: [],
       problems: [],
     });
-  });
-
-  test('finds problems that the daemon finds only when it creates its channels', async () => {
-    const cwd = folderWith();
-    const platforms = { MESSAGING_PLATFORMS: 'sse,webchat', WEBCHAT_WEBHOOK_PATH: '/sse/chat' };
-    const env = { ...TOKENS, ...platforms, STATE_DIR: join(cwd, 'state') };
-    for (const words of [['config', 'check'], ['serve'], ['doctor']]) {
-      const run = words[0] === 'serve' ? agentd : command;
-      const { code, stdout, stderr } = await run(words, { cwd, env, base: false });
-      expect([words, code]).toEqual([words, 78]);
-      expect(stdout + stderr).toContain('the route POST /sse/chat is taken by the channel sse');
-    }
-    const json = await command(['config', 'check', '--json'], { cwd, env, base: false });
-    expect([json.code, JSON.parse(json.stdout).valid]).toEqual([78, false]);
   });
 
   test('reports all problems at once, each with its setting, its source and a correct value, and exits with 78', async () => {
@@ -179,42 +154,6 @@ describe('config check', () => {
       expect(warned.stderr).toMatch(new RegExp(`^warning: ${name}=false: `));
     },
   );
-
-  test('refuses an HS256 secret that is a public key, and warns about a short secret', async () => {
-    const cwd = folderWith();
-    const check = (JWT_SECRET_KEY: string) =>
-      command(['config', 'check'], {
-        cwd,
-        env: { JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY, WEBCHAT_ENABLED: 'true' },
-        base: false,
-      });
-    const refused = await check('-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----');
-    expect([refused.code, refused.stderr]).toEqual([78, expect.stringContaining('is a public key')]);
-    const warned = await check('short');
-    expect([warned.code, warned.stderr]).toEqual([
-      0,
-      expect.stringContaining('JWT_SECRET_KEY has 40 bits; HS256 should have'),
-    ]);
-  });
-});
-
-test('config reference describes every setting; with --json it is a JSON Schema', async () => {
-  const cwd = folderWith();
-  const [text, json, settings] = await Promise.all([
-    command(['config', 'reference'], { cwd, base: false }),
-    command(['config', 'reference', '--json'], { cwd, base: false }),
-    shown(cwd),
-  ]);
-  expect([text.code, json.code]).toEqual([0, 0]);
-  const { $schema, properties } = JSON.parse(json.stdout) as {
-    $schema: string;
-    properties: Record<string, unknown>;
-  };
-  expect($schema).toBe('https://json-schema.org/draft/2020-12/schema');
-  for (const { name } of settings) {
-    expect(text.stdout).toContain(`\n${name}\n`);
-    expect(properties).toHaveProperty(name);
-  }
 });
 
 describe('serve', () => {
@@ -312,14 +251,6 @@ describe('the log', () => {
         expect(text).not.toContain(secret);
     }
     expect(statSync(LOG_FILE).mode & 0o007).toBe(0);
-  });
-
-  test('LOG_LEVEL omits less severe lines, and can be written in upper or lower case or with another known name', async () => {
-    const daemon = await startAgentd({ env: { LOG_LEVEL: 'warning' } });
-    await post(daemon.url, { user_id: 'u', message: 'hello', jwt_token: 'no.token.' });
-    await daemon.stop();
-    const levels = new Set(daemon.log().map(({ level }) => level));
-    expect([...levels]).toEqual(['warn']);
   });
 
   test('the daemon does not stop if standard error has lost its reader or is on a full disk', async () => {

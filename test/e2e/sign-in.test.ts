@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
@@ -55,11 +54,6 @@ async function begun(message = 'count 1'): Promise<string> {
   return (await say(message)).body.session_id;
 }
 
-async function history(session_id: string, jwt_token?: string): Promise<unknown> {
-  const { body } = await say('history', jwt_token === undefined ? { session_id } : { session_id, jwt_token });
-  return JSON.parse(body.response);
-}
-
 async function stored(id: string) {
   const run = await command(['sessions', 'show', id, '--json'], { cwd: daemon.directory });
   return run.code === 0 ? JSON.parse(run.stdout) : null;
@@ -104,37 +98,6 @@ describe('sign-in to a session without an owner', () => {
     expect(ids[0]).not.toBe(before);
     expect(events[0]?.event).toBe('stream_start');
   });
-
-  test('does not change the id if the first message already had the token, or if the client chose the id', async () => {
-    const { session_id } = (await say('me', { jwt_token: ada })).body;
-    expect((await say('me', { session_id, jwt_token: ada })).body.session_id).toBe(session_id);
-    const chosen = randomUUID();
-    await say('count 1', { session_id: chosen });
-    expect((await say('me', { session_id: chosen, jwt_token: ada })).body.session_id).toBe(chosen);
-  });
-
-  test('takes effect even if the run fails', async () => {
-    const before = await begun();
-    const text = `fails ${before}`;
-    dictation.fail(text);
-    expect((await say(text, { session_id: before, jwt_token: ada })).status).toBe(502);
-    const stranger = await say('me', { session_id: before });
-    expect(stranger.body.response).toBe('nobody');
-    expect([before, (await stored(before)).session_id]).not.toContain(stranger.body.session_id);
-    const owner = await say('me', { session_id: before, jwt_token: ada });
-    expect(owner.body).toMatchObject({ session_id: (await stored(before)).session_id });
-  });
-
-  test('changes the id only once: a message with the previous id and a renewed token reaches the same session', async () => {
-    const before = await begun();
-    const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
-    const renewed = await token({ sub: 'ada', claims: { jti: 'renewed' } });
-    expect((await say('me', { session_id: before, jwt_token: renewed })).body).toMatchObject({
-      session_id,
-      response: 'ada@example.com',
-    });
-    expect((await say('me', { session_id: before, jwt_token: renewed })).body.session_id).toBe(session_id);
-  });
 });
 
 describe('the id from before sign-in', () => {
@@ -162,84 +125,9 @@ describe('the id from before sign-in', () => {
     }
     expect(await stored(session_id)).toEqual(kept);
   });
-
-  test('is refused with another user_id, even with the token of the owner, and so is the new id', async () => {
-    const before = await begun();
-    const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
-    for (const id of [before, session_id]) {
-      const body = { user_id: 'other', message: 'me', session_id: id, jwt_token: ada };
-      expect(await post(daemon.url, body)).toMatchObject({
-        status: 403,
-        body: { code: 'session_forbidden' },
-      });
-    }
-  });
-
-  test('can be used for a new session after the signed-in session has ended', async () => {
-    const before = await begun();
-    await say('me', { session_id: before, jwt_token: ada });
-    await command(['sessions', 'end', before], { cwd: daemon.directory });
-    expect((await say('me', { session_id: before })).body).toMatchObject({
-      session_id: before,
-      response: 'nobody',
-    });
-    expect(await stored(before)).toMatchObject({ former_id: null, generated: false, owner: null });
-  });
 });
 
 describe('during sign-in,', () => {
-  test('a queued message without a token is answered in another session if it arrived after the sign-in', async () => {
-    const before = await begun();
-    const holds = `holds ${before}`;
-    const first = say(holds, { session_id: before });
-    await dictation.begun(holds);
-    const signsIn = say('me', { session_id: before, jwt_token: ada });
-    await arrived();
-    const waits = say('history', { session_id: before });
-    await arrived();
-    dictation.say(holds, 'Done.');
-    dictation.end(holds);
-    expect((await first).body.session_id).toBe(before);
-    const { session_id } = (await signsIn).body;
-    const stranger = (await waits).body;
-    expect(JSON.parse(stranger.response)).toEqual([]);
-    expect([before, session_id]).not.toContain(stranger.session_id);
-  });
-
-  test('a queued message without a token still runs in the session, but without sign-in, if it arrived before the sign-in', async () => {
-    const before = await begun();
-    const holds = `holds ${before}`;
-    const first = say(holds, { session_id: before });
-    await dictation.begun(holds);
-    const waits = say('me', { session_id: before });
-    await arrived();
-    const signsIn = say('history', { session_id: before, jwt_token: ada });
-    await arrived();
-    dictation.say(holds, 'Done.');
-    dictation.end(holds);
-    await first;
-    expect((await waits).body).toMatchObject({ session_id: before, response: 'nobody' });
-    const told = JSON.parse((await signsIn).body.response);
-    expect(told).toHaveLength(3);
-    expect(told.every((exchange: string[]) => exchange[2] === 'before sign-in')).toBe(true);
-  });
-
-  test('a stream that was not opened yet is answered in another session', async () => {
-    const before = await begun();
-    const streams = await Promise.all(
-      ['me', 'history'].map((message) =>
-        start(daemon.url, { user_id: 'visitor', message, session_id: before }),
-      ),
-    );
-    const { session_id } = (await say('me', { session_id: before, jwt_token: ada })).body;
-    for (const stream_id of streams) {
-      const { events } = await readAll(daemon.url, stream_id);
-      expect(['nobody', '[]']).toContain(events.at(-1)?.data.response);
-      expect([before, session_id]).not.toContain(events[0]?.data.session_id);
-      expect(events.at(-1)?.data.session_id).toBe(events[0]?.data.session_id);
-    }
-  });
-
   test('a waiting stream can be opened by another person, who is answered in another session', async () => {
     const before = await begun();
     const waiting = { user_id: 'visitor', message: 'me', session_id: before };
@@ -249,18 +137,6 @@ describe('during sign-in,', () => {
     expect(status).toBe(200);
     expect(events.at(-1)?.data.response).toBe('grace@example.com');
     expect((await stored(before)).turns).toHaveLength(2);
-  });
-
-  test('a request repeated with its Idempotency-Key gets its first answer again, and no data of the other session', async () => {
-    const [first, second] = [randomUUID(), randomUUID()];
-    const before = (await say('count 1', { key: first })).body.session_id;
-    const signedIn = await say('me', { session_id: before, jwt_token: ada, key: second });
-    const again = await say('count 1', { key: first });
-    expect(again.body).toMatchObject({ session_id: before, response: 'word1 ' });
-    const repeated = await say('me', { session_id: before, jwt_token: ada, key: second });
-    expect(repeated.body).toEqual(signedIn.body);
-    expect(repeated.headers.get('idempotency-replayed')).toBe('true');
-    expect((await say('me', { session_id: before, key: second })).body.response).toBe('nobody');
   });
 
   test('many simultaneous messages with a token never share a session with messages without a token', async () => {
@@ -279,29 +155,6 @@ describe('during sign-in,', () => {
 });
 
 describe('the agent sees', () => {
-  test('only turns of the same principal in a session with an id that the client chose', async () => {
-    const session_id = randomUUID();
-    await say('count 1', { session_id });
-    await say('count 2', { session_id, jwt_token: ada });
-    await say('count 3', { session_id });
-    expect(await history(session_id, ada)).toEqual([['count 2', 'word1 word2 ']]);
-    expect(await history(session_id)).toEqual([
-      ['count 1', 'word1 '],
-      ['count 3', 'word1 word2 word3 '],
-    ]);
-  });
-
-  test('turns from before sign-in only with a mark, and no turns of the person after sign-out', async () => {
-    const before = await begun();
-    const { session_id } = (await say('count 2', { session_id: before, jwt_token: ada })).body;
-    expect(await history(session_id)).toEqual([
-      ['count 1', 'word1 ', 'before sign-in'],
-      ['count 2', 'word1 word2 '],
-    ]);
-    const signedOut = await say('history', { session_id, jwt_token: null });
-    expect(JSON.parse(signedOut.body.response)).toEqual([['count 1', 'word1 ']]);
-  });
-
   test('turns from before sign-in as quoted data, marked as unverified, never as a part of the conversation', async () => {
     const model = await FakeModel.start();
     const chat = await startAgentd({ env: { AGENT_BASE_URL: model.url, AGENT_MODEL: 'scripted' } });
@@ -323,11 +176,3 @@ describe('the agent sees', () => {
     }
   });
 });
-
-/**
- * Sends messages in other sessions, and waits for their answers. By then, the daemon has processed all earlier requests
- * as far as possible.
- */
-async function arrived(): Promise<void> {
-  for (let n = 0; n < 3; n++) await say('me');
-}

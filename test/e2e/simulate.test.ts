@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -16,7 +14,6 @@ for (const file of ['telex.ts', 'courier.ts', 'post-box.ts'])
   copyFileSync(join(import.meta.dirname, '../fixtures', file), join(folder, file));
 
 let daemon: Agentd;
-let api: string;
 
 beforeAll(async () => {
   daemon = await startAgentd({
@@ -31,7 +28,6 @@ beforeAll(async () => {
       MESSAGING_PLATFORMS: 'webchat,./telex.ts,./post-box.ts',
     },
   });
-  api = parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8')).TELEX_API_URL ?? '';
 });
 afterAll(async () => {
   await daemon.stop();
@@ -120,12 +116,6 @@ describe('agentd simulate', () => {
     expect(shown.stdout + shown.stderr).not.toContain(token.trim());
   });
 
-  test('writes to a thread of a group', async () => {
-    const { code, texts } = await simulate('Hello', '--group', '--thread', 'lunch', '--user', 'grace');
-    expect(code).toBe(0);
-    expect(texts).toMatchObject([{ to: 'room/lunch' }]);
-  });
-
   test('delivers a message twice, and the daemon answers it once', async () => {
     const { code, lines, texts, end } = await simulate('Hello', '--duplicate', '--user', 'twice');
     expect(code).toBe(0);
@@ -150,36 +140,6 @@ describe('agentd simulate', () => {
     expect(stdout).toMatch(/→ ada, to the bot \[bad signature\]: Hi\n {2}401 invalid_signature /);
     expect(stderr).toContain('The daemon refused the message, as expected.');
     expect(code).toBe(0);
-  });
-
-  test('edits a waiting message, with an event that has the same number', async () => {
-    // The edit arrives while the session of the message is busy.
-    const { code, lines } = await simulate('Hello', '--edit', 'Who am I?', '--user', 'editor');
-    expect(code).toBe(0);
-    expect(lines.filter(({ type }) => type === 'sent').map(({ kind }) => kind)).toEqual(['message', 'edit']);
-    const numbers = new Set(lines.filter(({ type }) => type === 'sent').map(({ number }) => number));
-    expect(numbers.size).toBe(1);
-  });
-
-  test.each(['other', 'status'])('sends an event that gets no answer: --kind %s', async (kind) => {
-    const { code, lines, end } = await simulate('--kind', kind, '--user', 'silent');
-    expect([code, statuses(lines), end?.messages]).toEqual([0, [200], 0]);
-  });
-
-  test('can refuse replies like a platform with a rate limit, and the daemon sends them again', async () => {
-    const { code, lines, texts } = await simulate(
-      ...['Hello', '--user', 'again', '--fail', '1', '--fail-status', '429', '--retry-after', '1'],
-    );
-    expect(code).toBe(0);
-    expect(lines).toContainEqual({ type: 'refused', status: 429, asked_for: true });
-    expect(texts).toHaveLength(1);
-  });
-
-  test('exits with 1 if a reply is refused permanently', async () => {
-    const { code, end } = await simulate(
-      ...['Hello', '--user', 'refused', '--fail', '1', '--fail-status', '400'],
-    );
-    expect([code, end?.failed, end?.reasons]).toEqual([1, 1, ['delivery_refused: line refused']]);
   });
 
   test('exits with 1 if no answer arrives in time', async () => {
@@ -214,17 +174,6 @@ describe('agentd simulate', () => {
       [0, 1],
       [0, 1],
     ]);
-  });
-
-  test('exits with 69 if the address of the API is in use', async () => {
-    const other: Server = createServer().listen(Number(new URL(api).port), '127.0.0.1');
-    await once(other, 'listening');
-    const { code, stdout, stderr } = await run(['simulate', 'telex', 'Hi']);
-    other.close();
-    expect([code, stdout]).toEqual([69, '']);
-    expect(stderr).toContain(
-      `cannot serve the platform's API at ${api} (TELEX_API_URL): the address is in use`,
-    );
   });
 
   test('if the API of the platform is not local, says what it cannot show, and what the daemon knows about the message', async () => {
@@ -280,36 +229,6 @@ describe('agentd simulate', () => {
     const result = await run(['simulate', ...args], env);
     expect([result.code, result.stdout]).toEqual([code, result.code === 69 ? result.stdout : '']);
     expect(result.stderr).toContain(words);
-  });
-
-  test('names the missing settings if nothing is set up', async () => {
-    const cwd = mkdtempSync(join(tmpdir(), 'agentd-simulate-bare-'));
-    copyFileSync(join(folder, 'telex.ts'), join(cwd, 'telex.ts'));
-    const { code, stderr } = await command(['simulate', 'telex', 'Hi'], {
-      cwd,
-      base: false,
-      env: { MESSAGING_PLATFORMS: './telex.ts' },
-    });
-    expect(code).toBe(78);
-    expect(stderr).toContain('TELEX_API_URL\n    wrong: is not set');
-    rmSync(cwd, { recursive: true });
-  });
-
-  test('ignores the settings of serve --dev in production', async () => {
-    const { code, stderr } = await run(['simulate', 'telex', 'Hi'], {
-      NODE_ENV: 'production',
-      MESSAGING_PLATFORMS: './telex.ts',
-    });
-    expect(code).toBe(78);
-    expect(stderr).not.toContain('.agentd/env');
-  });
-
-  test('says so if the daemon does not have the channel', async () => {
-    const bare = await startAgentd();
-    const { code, stderr } = await run(['simulate', 'telex', 'Hi', '--url', bare.url]);
-    await bare.stop();
-    expect(code).toBe(1);
-    expect(stderr).toContain(`the daemon at ${bare.url} has no channel telex`);
   });
 });
 

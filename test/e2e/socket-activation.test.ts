@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { isThorough } from '../support/effort.ts';
 import { withoutNotify } from '../support/notify-socket.ts';
 import { post } from '../support/webchat.ts';
 
@@ -136,15 +137,10 @@ describe.skipIf(withoutNotify)('a daemon that inherits its socket', () => {
     );
   });
 
-  it('gets it from the pinned Node.js, too, and only then', async () => {
+  it.runIf(isThorough)('gets it from the pinned Node.js, too, and only then', async () => {
     const running = await start({ NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(OLD)}` });
     expect((await post(running.url, { user_id: 'ada', message: 'hello' })).body.response).toBe('hello');
     await restart(running);
     expect((await post(running.url, { user_id: 'ada', message: 'again' })).body.response).toBe('again');
   });
-});
-
-it('sockets that are for another process are ignored', async () => {
-  daemon = await startAgentd({ directory, env: { LISTEN_FDS: '1', LISTEN_PID: '1' } });
-  expect((await fetch(daemon.url)).status).toBe(200);
 });

@@ -14,7 +14,7 @@ import { read } from '../support/event-stream.ts';
 import { collectLog } from '../support/log-lines.ts';
 import { RawConnection, rawPost } from '../support/raw-http.ts';
 
-const STREAMS = effort(200, 1000);
+const STREAMS = effort(60, 1000);
 const AT_ONCE = 50;
 
 /** Starts a daemon in this process, so that its resources can be counted. */

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { EventSource } from 'eventsource';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CuttingProxy } from '../support/cutting-proxy.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
 import { effort } from '../support/effort.ts';
@@ -22,25 +20,8 @@ afterAll(async () => {
 });
 
 describe('a reader that reconnects', () => {
-  it('gets exactly the events that it has missed, wherever its connection broke', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
-    const { text, events } = await readAll(daemon.url, stream_id);
-    const bytes = Buffer.from(text);
-    /** The rest of the stream after each event. */
-    const rests = new Map<string | undefined, Seen[]>();
-    for (const id of [undefined, ...events.map((event) => event.id)]) {
-      const headers = id === undefined ? {} : { 'Last-Event-ID': id };
-      rests.set(id, (await readAll(daemon.url, stream_id, { headers })).events);
-    }
-    for (let cut = 0; cut <= bytes.length; cut++) {
-      const before = eventsIn(bytes.subarray(0, cut).toString());
-      const after = rests.get(before.at(-1)?.id) ?? [];
-      expect([...before, ...after], `cut after ${cut} bytes`).toEqual(events);
-    }
-  });
-
   it('gets each event once and in order through hundreds of interruptions of running streams', async () => {
-    const wanted = effort(300, 1000);
+    const wanted = effort(100, 1000);
     let cuts = 0;
     while (cuts < wanted) {
       const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 100' });
@@ -65,24 +46,6 @@ describe('a reader that reconnects', () => {
     }
   }, 240_000);
 
-  it('can join a run that is in progress', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'in the middle' });
-    const first = read(daemon.url, stream_id);
-    dictation.say('in the middle', 'One. ');
-    await first.holds('One. ');
-    first.socket.destroy();
-    await first.ended;
-    dictation.say('in the middle', 'Two. ');
-    const second = read(daemon.url, stream_id, { query: 'last_event_id=2' });
-    await second.holds('Two. ');
-    dictation.end('in the middle');
-    expect(eventsIn((await second.ended).text).map(({ id, event }) => `${id} ${event}`)).toEqual([
-      '3 text_chunk',
-      '4 complete',
-      '5 stream_complete',
-    ]);
-  });
-
   it('can be the EventSource of Node.js, which reconnects by itself, and stops at 204', async () => {
     const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 3' });
     const script = `
@@ -106,32 +69,6 @@ describe('a reader that reconnects', () => {
     ]);
     const { events } = await readAll(daemon.url, stream_id);
     expect(JSON.parse(stdout)).toEqual(events.map(({ id, event }) => `${id} ${event}`));
-  });
-});
-
-describe('the EventSource of a package', () => {
-  it('gets every event once over connections that break', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 60' });
-    let connections = 0;
-    const proxy = await CuttingProxy.start(daemon.url, () =>
-      // The head has 500 bytes, and the rest of the answer at least 1,000, however many words are in one event.
-      ++connections <= 3 ? 500 + 150 * connections : Number.POSITIVE_INFINITY,
-    );
-    const source = new EventSource(`${proxy.url}/sse/stream/${stream_id}`);
-    const seen: string[] = [];
-    await new Promise<void>((resolve) => {
-      for (const name of ['stream_start', 'text_chunk', 'complete', 'stream_complete']) {
-        source.addEventListener(name, ({ lastEventId, data }) => {
-          seen.push(`${lastEventId} ${name} ${data}`);
-          if (name === 'stream_complete') resolve();
-        });
-      }
-    });
-    source.close();
-    await proxy.close();
-    const { events } = await readAll(daemon.url, stream_id);
-    expect(seen).toEqual(events.map(({ id, event, data }) => `${id} ${event} ${JSON.stringify(data)}`));
-    expect(proxy.cuts).toBe(3);
   });
 });
 

@@ -129,37 +129,6 @@ describe('a stream', () => {
     expect(events.at(-1)?.data).toEqual({ code: 'agent_failed', message: 'The agent could not answer.' });
   });
 
-  it('returns 204 after its last event, all events for an invalid event id, and 404 for an unknown id', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 2' });
-    const { events } = await readAll(daemon.url, stream_id);
-    const last = String(events.length);
-    expect((await readAll(daemon.url, stream_id)).events).toEqual(events);
-    for (const options of [{ headers: { 'Last-Event-ID': last } }, { query: `last_event_id=${last}` }]) {
-      const done = await readAll(daemon.url, stream_id, options);
-      expect([done.status, done.text]).toEqual([204, '']);
-    }
-    const after = { headers: { 'Last-Event-ID': '1' }, query: `last_event_id=${last}` };
-    expect((await readAll(daemon.url, stream_id, after)).events).toEqual(events.slice(1));
-    for (const odd of ['-1', 'x', '1.5', '']) {
-      expect((await readAll(daemon.url, stream_id, { query: `last_event_id=${odd}` })).events).toEqual(
-        events,
-      );
-    }
-    for (const length of [22, 5000]) {
-      const missing = await fetch(`${daemon.url}/sse/stream/sse_${'A'.repeat(length)}`);
-      expect(await code(missing)).toEqual([404, 'stream_not_found']);
-    }
-  });
-
-  it('stores its turn in the session, and the next message gets it as history, even over another channel', async () => {
-    const first = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
-    const { session_id } = (await readAll(daemon.url, first)).events[0]?.data ?? {};
-    const second = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
-    expect(second.body.response).toBe('[["count 1","word1 "]]');
-    const third = await start(daemon.url, { user_id: 'ada', message: 'history', session_id });
-    expect(JSON.parse(await reply(third))).toHaveLength(2);
-  });
-
   it('is logged with the id of the request that posted it and the id of the request that opened it', async () => {
     const stream_id = await start(
       daemon.url,
@@ -193,40 +162,6 @@ describe('stopping', () => {
     const next = await post(daemon.url, { user_id: 'ada', message: 'history', session_id });
     expect(next.body.response).toBe('[["long story","Once upon "]]');
   });
-
-  it('returns 204 for a stream that has ended, and does not change it', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'count 1' });
-    const { events } = await readAll(daemon.url, stream_id);
-    expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
-    expect((await readAll(daemon.url, stream_id)).events).toEqual(events);
-  });
-
-  it('ends an unopened stream without a run, and returns 404 for a stream that does not exist', async () => {
-    const stream_id = await start(daemon.url, { user_id: 'ada', message: 'never run' });
-    expect((await fetch(`${daemon.url}/sse/stream/${stream_id}`, { method: 'DELETE' })).status).toBe(204);
-    const { events } = await readAll(daemon.url, stream_id);
-    expect(names(events)).toEqual(['stream_start', 'complete', 'stream_complete']);
-    expect(events.at(-1)?.data).toMatchObject({ response: '', stopped: true });
-    expect(dictation.runs).not.toContain('never run');
-    const missing = await fetch(`${daemon.url}/sse/stream/sse_nothing`, { method: 'DELETE' });
-    expect(await code(missing)).toEqual([404, 'stream_not_found']);
-  });
-
-  it('does not wait for the session: the stream of a waiting message ends at once', async () => {
-    const session_id = 'a-busy-session';
-    const first = await start(daemon.url, { user_id: 'ada', message: 'holds the turn', session_id });
-    const holding = read(daemon.url, first);
-    await dictation.begun('holds the turn');
-    const second = await start(daemon.url, { user_id: 'ada', message: 'waits behind', session_id });
-    const waiting = read(daemon.url, second);
-    await waiting.holds('stream_start');
-    expect((await fetch(`${daemon.url}/sse/stream/${second}`, { method: 'DELETE' })).status).toBe(204);
-    expect(eventsIn((await waiting.ended).text).at(-1)?.data).toMatchObject({ response: '', stopped: true });
-    dictation.say('holds the turn', 'Done.');
-    dictation.end('holds the turn');
-    await holding.ended;
-    expect(dictation.runs).not.toContain('waits behind');
-  });
 });
 
 describe('tokens', () => {
@@ -250,18 +185,6 @@ describe('tokens', () => {
     );
   });
 
-  it('may be in the Authorization header of the message, which has priority over its body', async () => {
-    const header = { Authorization: `Bearer ${await token({ sub: 'ada', email: 'header@example.com' })}` };
-    const body = { user_id: 'u', message: 'me', jwt_token: await token({ sub: 'ada' }) };
-    expect(await reply(await start(daemon.url, body, header))).toBe('header@example.com');
-  });
-
-  it('are ignored if they are in a cookie and the message has `jwt_token: null`', async () => {
-    const ada = await token({ sub: 'ada' });
-    const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: null });
-    expect(await reply(stream_id, { headers: { Cookie: `jwt_token=${ada}` } })).toBe('nobody');
-  });
-
   it('are refused if they belong to another person, for reading and for stopping, and change nothing', async () => {
     const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
     const stream_id = await start(daemon.url, { user_id: 'u', message: 'me', jwt_token: ada });
@@ -276,14 +199,6 @@ describe('tokens', () => {
     expect(await reply(stream_id)).toBe('ada@example.com');
     expect(await code(await fetch(`${url}?token=${bob}`))).toEqual([403, 'forbidden']);
     expect(await reply(stream_id)).toBe('ada@example.com');
-  });
-
-  it('make a person the owner of a stream that is opened with a token of that person', async () => {
-    const [ada, bob] = [await token({ sub: 'ada' }), await token({ sub: 'bob' })];
-    const stream_id = await start(daemon.url, { user_id: 'u', message: 'me' });
-    expect(await reply(stream_id, { query: `token=${ada}` })).toBe('ada@example.com');
-    const response = await fetch(`${daemon.url}/sse/stream/${stream_id}?token=${bob}`);
-    expect(await code(response)).toEqual([403, 'forbidden']);
   });
 
   it('are set as a cookie if they fit, and clear the cookie if they do not fit or are null', async () => {
@@ -302,40 +217,6 @@ describe('tokens', () => {
     expect(await cookie({ jwt_token: 'x'.repeat(5000) })).toBe(COOKIE_CLEARED);
     expect(await cookie({ jwt_token: null })).toBe(COOKIE_CLEARED);
     expect(await cookie({ metadata: { jwt_token: ada } })).toBeNull();
-  });
-
-  it('set or clear the cookie if they are in the header or the body, even if the message is refused', async () => {
-    const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-cookie-of-ada' };
-    await readAll(daemon.url, await start(daemon.url, mine));
-    const ada = await token({ sub: 'ada' });
-    const refused = async (body: object, headers = {}) => {
-      const response = await startRaw(daemon.url, body, headers);
-      return [response.status, response.headers.get('set-cookie')?.replace(/; .*/, '') ?? null];
-    };
-    const bearer = { Authorization: `Bearer ${ada}` };
-    const kept = `jwt_token=${ada}`;
-    expect(await refused({ user_id: 'u', jwt_token: ada })).toEqual([400, kept]);
-    expect(await refused({ user_id: 'u', jwt_token: null })).toEqual([400, 'jwt_token=']);
-    expect(await refused({ user_id: 'u' })).toEqual([400, null]);
-    expect(await refused({ ...mine, user_id: 'eve', jwt_token: ada })).toEqual([403, kept]);
-    expect(await refused(mine, { ...bearer, 'Content-Type': 'text/plain' })).toEqual([415, kept]);
-    expect(await refused({ ...mine, jwt_token: ada }, { 'Content-Type': 'text/plain' })).toEqual([415, null]);
-  });
-});
-
-describe('a message to /sse/chat', () => {
-  it('is refused when it is posted if its body is invalid or its session belongs to somebody else', async () => {
-    const mine = { user_id: 'ada', message: 'count 1', session_id: 'sse-mine' };
-    await readAll(daemon.url, await start(daemon.url, mine));
-    expect(await code(await startRaw(daemon.url, { ...mine, user_id: 'eve' }))).toEqual([
-      403,
-      'session_forbidden',
-    ]);
-    expect(await code(await startRaw(daemon.url, { ...mine, session_id: 'teamchat:T1:C1' }))).toEqual([
-      403,
-      'session_forbidden',
-    ]);
-    expect(await code(await startRaw(daemon.url, { user_id: 'ada' }))).toEqual([400, 'invalid_request']);
   });
 });
 
@@ -380,49 +261,6 @@ describe('an Idempotency-Key', () => {
     expect(answer.headers.get('idempotency-replayed')).toBe('true');
     expect(dictation.runs.filter((run) => run === 'stream first')).toHaveLength(1);
   });
-
-  it('causes one run if a stream is posted, and the message is answered over the other channel before the stream is opened', async () => {
-    const body = { user_id: 'ada', message: 'fallback' };
-    const stream_id = await start(daemon.url, body, key('fallback'));
-    const other = post(daemon.url, body, { headers: key('fallback') });
-    await dictation.begun('fallback');
-    expect(await code(await fetch(`${daemon.url}/sse/stream/${stream_id}`))).toEqual([
-      409,
-      'duplicate_in_progress',
-    ]);
-    dictation.say('fallback', 'Once.');
-    dictation.end('fallback');
-    const { session_id } = (await other).body;
-    const { events } = await readAll(daemon.url, stream_id);
-    expect(names(events)).toEqual(['stream_start', 'text_chunk', 'complete', 'stream_complete']);
-    expect(events[0]?.data).toEqual({ stream_id, session_id });
-    expect(events.at(-1)?.data).toEqual({ stream_id, session_id, response: 'Once.' });
-    expect(dictation.runs.filter((run) => run === 'fallback')).toHaveLength(1);
-  });
-
-  it('makes a stream send the answer that the other channel has already given', async () => {
-    const body = { user_id: 'ada', message: 'count 1' };
-    const answer = await post(daemon.url, body, { headers: key('told-again') });
-    const stream_id = await start(daemon.url, body, key('told-again'));
-    const { events } = await readAll(daemon.url, stream_id);
-    expect(events.at(-1)?.data).toEqual({
-      stream_id,
-      session_id: answer.body.session_id,
-      response: 'word1 ',
-    });
-  });
-
-  it('can be used again if its stream failed', async () => {
-    const body = { user_id: 'ada', message: 'fails once' };
-    const first = await start(daemon.url, body, key('again'));
-    dictation.fail('fails once');
-    expect(names((await readAll(daemon.url, first)).events).at(-1)).toBe('error');
-    const second = await start(daemon.url, body, key('again'));
-    expect(second).not.toBe(first);
-    dictation.say('fails once', 'Now.');
-    dictation.end('fails once');
-    expect(await reply(second)).toBe('Now.');
-  });
 });
 
 describe('browsers of allowed origins', () => {
@@ -447,23 +285,3 @@ describe('browsers of allowed origins', () => {
     }
   });
 });
-
-it.each([
-  ['without a cookie', {}],
-  ['with the same token in the cookie', { sent: true }],
-])(
-  'a refused token of a message is logged once, and not again when the stream is opened %s',
-  async (_, { sent = false }: { sent?: boolean }) => {
-    daemon.forget();
-    const refused = await token({ ttl: -5 });
-    const stream_id = await start(
-      daemon.url,
-      { user_id: 'ada', message: 'count 1' },
-      { Authorization: `Bearer ${refused}` },
-    );
-    await reply(stream_id, sent ? { headers: { Cookie: `jwt_token=${refused}` } } : {});
-    await daemon.logged(({ msg }) => msg === 'message answered');
-    const lines = daemon.log().filter(({ msg }) => msg === 'token refused: Token Expired');
-    expect(lines).toHaveLength(1);
-  },
-);

@@ -106,16 +106,4 @@ describe('a stalled reader of standard error', () => {
     daemon.child.kill('SIGTERM');
     expect((await exit)[0]).toBe(0);
   });
-
-  it('gets the log line of a crash if it soon reads again; LOG_FILE has the line in any case', async () => {
-    const daemon = await startStalled();
-    await fillLog(daemon.url, 600);
-    const asked = ask(daemon.url, 'crash').catch(() => undefined);
-    while (!readFileSync(daemon.logFile, 'utf8').includes('this ends the process'))
-      await new Promise(setImmediate);
-    const text = await daemon.read();
-    await asked;
-    expect(daemon.child.exitCode).toBe(1);
-    expect(text.trimEnd().split('\n').at(-1)).toContain('this ends the process');
-  });
 });

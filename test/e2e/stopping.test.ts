@@ -96,15 +96,6 @@ test('when the grace period ends before a request is answered, the request gets 
   expect(stdout).toContain('The daemon was stopping; the client got 503.');
 });
 
-test('a runtime that ignores its signal does not keep the daemon alive beyond the grace period', async () => {
-  const daemon = await start({ SHUTDOWN_GRACE_SECONDS: '1' });
-  const running = post(daemon.url, { user_id: 'u', message: 'wait stubbornly' });
-  await held(daemon, 'wait stubbornly');
-  daemon.signal('SIGTERM');
-  expect((await running).status).toBe(503);
-  expect(await daemon.exited).toBe(1);
-});
-
 test('a second signal makes the daemon exit at once with 1', async () => {
   const daemon = await start();
   const running = post(daemon.url, { user_id: 'u', message: 'wait' });
@@ -117,49 +108,6 @@ test('a second signal makes the daemon exit at once with 1', async () => {
   expect(await daemon.exited).toBe(1);
   expect(Date.now() - began).toBeLessThan(GRACE_MS);
   await cut;
-});
-
-test('a client that disconnects leaves a complete turn, and an idle daemon exits at once with 0, even while a client keeps its connection open', async () => {
-  const daemon = await start();
-  await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
-  release(daemon);
-  const next = await post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
-  expect(next.status).toBe(200);
-  expect((await session('s')).turns).toMatchObject([
-    { text: 'wait', reply: 'One moment. Here it is.', outcome: 'answered' },
-    { text: 'hello', reply: 'hello', outcome: 'answered' },
-  ]);
-  // The connection of the answered request is still open.
-  const began = Date.now();
-  expect(await daemon.stop()).toBe(0);
-  expect(Date.now() - began).toBeLessThan(GRACE_MS);
-});
-
-test('a run is finished before the daemon exits, even if its client has disconnected', async () => {
-  const daemon = await start();
-  await leave(daemon, { user_id: 'u', message: 'wait', session_id: 's' }, () => held(daemon, 'wait'));
-  daemon.signal('SIGTERM');
-  await stopping(daemon);
-  release(daemon);
-  expect(await daemon.exited).toBe(0);
-  expect((await session('s')).turns).toMatchObject([
-    { text: 'wait', reply: 'One moment. Here it is.', outcome: 'answered' },
-  ]);
-});
-
-test('a stopping daemon also answers messages that wait for their session', async () => {
-  const daemon = await start();
-  const first = post(daemon.url, { user_id: 'u', message: 'wait', session_id: 's' });
-  await held(daemon, 'wait');
-  const second = post(daemon.url, { user_id: 'u', message: 'hello', session_id: 's' });
-  // The answer to this message shows that the second message has been accepted.
-  expect((await post(daemon.url, { user_id: 'x', message: 'hello' })).status).toBe(200);
-  daemon.signal('SIGTERM');
-  await stopping(daemon);
-  release(daemon);
-  expect((await first).body.response).toBe('One moment. Here it is.');
-  expect((await second).body.response).toBe('hello');
-  expect(await daemon.exited).toBe(0);
 });
 
 test('a pending request to the model is aborted when the grace period has ended', async () => {
@@ -185,19 +133,6 @@ async function statusOf(url: string, options: RequestOptions, body: string): Pro
   response.resume();
   await once(response, 'close');
   return response.statusCode;
-}
-
-/** Posts a message, and disconnects as soon as it is being answered. */
-async function leave(daemon: Agentd, body: object, when: () => Promise<unknown>): Promise<void> {
-  const sent = request(`${daemon.url}/webchat/message`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-  });
-  const gone = new Promise((resolve) => sent.once('error', resolve));
-  sent.end(JSON.stringify(body));
-  await when();
-  sent.destroy(new Error('the client hangs up'));
-  await gone;
 }
 
 /** Says what still keeps the process alive when it exits. A process that ends by itself emits `beforeExit`. */

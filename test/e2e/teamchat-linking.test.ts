@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
@@ -78,56 +76,6 @@ it('a user signs in, gets their own data with their own token, and signs out aga
   expect(shop.api.seen('/users')).toHaveLength(1);
 });
 
-it('a repeated delivery of a command does nothing, and gets the same answer as the first delivery', async () => {
-  const user = 'U0AGAIN';
-  const request = (text: string) => commanded({ user, text: `/service-auth ${text}` });
-  const signIn = request(await tokenOf(ADA));
-  const signOut = request('off');
-  const confirmed = await answerTo(signIn);
-  expect(await answerTo(signOut)).toBe('✅ You are signed out.');
-  expect(await answerTo(signIn)).toBe(confirmed);
-  expect(await ask({ user })).toContain('not signed in');
-});
-
-it('a command that is typed again is carried out again, even if the platform gives it the same id', async () => {
-  const user = 'U0ANEW';
-  const ada = await tokenOf(ADA);
-  const sameId = { number: 900_001 };
-  expect(await serviceAuth(user, 'nothing', sameId)).toContain('JWT Malformed');
-  expect(await serviceAuth(user, ada, sameId)).toMatch(/^✅ You are signed in as ada@/);
-  expect(await serviceAuth(user, 'off', sameId)).toBe('✅ You are signed out.');
-  expect(await serviceAuth(user, await tokenOf(GRACE), sameId)).toMatch(/^✅ You are signed in as grace@/);
-});
-
-it('the link is stored under the documented key, for 30 days', async () => {
-  await serviceAuth('U0KEY', await tokenOf(ADA, 90 * 86_400));
-  const database = new Database(join(shop.daemon.directory, 'state/agentd.db'), { readonly: true });
-  const row = database.prepare('SELECT * FROM links WHERE key = ?').get('teamchat:jwt:U0KEY') as {
-    expires_at: number;
-  };
-  database.close();
-  expect(Math.abs(row.expires_at - Date.now() - 2_592_000_000)).toBeLessThan(60_000);
-  // If the token is valid for longer than the link, the expiry of the link is shown.
-  const day = new Date(row.expires_at).toISOString().slice(0, 10);
-  expect(await serviceAuth('U0KEY', await tokenOf(ADA, 90 * 86_400))).toContain(day);
-});
-
-it('an invalid token is refused with the reason, and does not change the link', async () => {
-  const user = 'U0REASON';
-  await serviceAuth(user, await tokenOf(ADA));
-  expect(await serviceAuth(user, await tokenOf(GRACE, -10))).toBe(
-    '❌ You could not be signed in: Token Expired.',
-  );
-  expect(await serviceAuth(user, await token({ secret: 'another secret of at least 256 bits, yes' }))).toBe(
-    '❌ You could not be signed in: Invalid Signature.',
-  );
-  expect(await serviceAuth(user, await token({ claims: { email: undefined } }))).toBe(
-    '❌ You could not be signed in: Missing Required Claims.',
-  );
-  expect(await serviceAuth(user, 'x')).toBe('❌ You could not be signed in: JWT Malformed.');
-  expect(await ask({ user })).toContain('A-1001');
-});
-
 it('in a thread with several people, everybody gets their own data, or none', async () => {
   await serviceAuth('U0ADA', await tokenOf(ADA));
   await serviceAuth('U0GRACE', await tokenOf(GRACE));
@@ -137,38 +85,6 @@ it('in a thread with several people, everybody gets their own data, or none', as
   expect(await ask({ ...where, user: 'U0GRACE' })).toContain('G-2002');
   expect(await ask({ ...where, user: 'U0ADA' })).toContain('A-1001');
   expect(shop.lookedUpAs()).toEqual([ADA.id, GRACE.id, ADA.id]);
-});
-
-it('a user of another workspace is not mistaken for our user with the same id', async () => {
-  await serviceAuth('U0TWIN', await tokenOf(ADA));
-  const event = platform.event({ user: 'U0TWIN', text: WHO });
-  const { body } = platform.simulator.delivery(event, platform.settings);
-  const delivery = JSON.parse(body) as { event: object };
-  const theirs = { ...delivery, is_ext_shared_channel: true, event: { ...delivery.event, team: 'T0THEIRS' } };
-  const { signatureOf } = await import('../../plugins/teamchat/verify.ts');
-  const timestamp = String(Math.floor(Date.now() / 1000));
-  const text = JSON.stringify(theirs);
-  const headers = {
-    'Content-Type': 'application/json',
-    'X-Slack-Request-Timestamp': timestamp,
-    'X-Slack-Signature': signatureOf(String(platform.env.TEAMCHAT_SIGNING_SECRET), timestamp, text),
-  };
-  const before = platform.textsTo('D0TWIN').length;
-  await platform.post(shop.daemon, { method: 'POST', path: '/webhook/teamchat/events', headers, body: text });
-  await platform.until(() => platform.textsTo('D0TWIN').length > before);
-  expect(platform.textsTo('D0TWIN').at(-1)).toContain('not signed in');
-  expect(shop.lookedUpAs()).toEqual([]);
-});
-
-it('a direct message starts a new session if another person has signed in', async () => {
-  const user = 'U0HANDS';
-  await serviceAuth(user, await tokenOf(ADA));
-  await ask({ user });
-  await ask({ user });
-  await serviceAuth(user, await tokenOf(GRACE));
-  expect(await ask({ user })).toContain('G-2002');
-  const { turns } = await shop.session('teamchat:T0SIMULATE:D0HANDS');
-  expect(turns).toHaveLength(1);
 });
 
 it('a link with an expired token has no effect: default credentials are used, a warning is logged, and the person is told once', async () => {

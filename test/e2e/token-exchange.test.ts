@@ -114,24 +114,6 @@ it('a source gets one exchanged token for each person, and never the original to
   expect(bearers).toEqual([first, first, first, second]);
 });
 
-it('an anonymous person causes no request to the authorization server and no call', async () => {
-  expect(await ask('one', null)).toEqual([
-    { ok: false, message: expect.stringContaining('Sign-in is needed') },
-  ]);
-  expect([authorization.exchanged, bearers]).toEqual([[], []]);
-});
-
-it('a new token is requested once if the source refuses the old token', async () => {
-  const eve = await token({ sub: 'eve' });
-  await ask('one', eve);
-  statuses = [401, 200];
-  expect(await ask('two', eve)).toMatchObject([{ ok: true }]);
-  expect(authorization.exchanged).toEqual([eve, eve]);
-  statuses = [401, 401];
-  expect(await ask('three', eve)).toMatchObject([{ ok: false }]);
-  expect(bearers).toHaveLength(5);
-});
-
 it('the agent is told that the exchange failed, and no call is made with a different token', async () => {
   authorization.instead = { status: 400, body: '{"error":"invalid_grant","error_description":"no"}' };
   const [answer] = await ask('one', await token({ sub: 'mallory' }));

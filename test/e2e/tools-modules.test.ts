@@ -136,30 +136,6 @@ describe('in a conversation', () => {
     expect(api.seen('/users')).toMatchObject([{ sub: 'service' }]);
   });
 
-  test('what a module kept of one message does nothing in the message of somebody else', async () => {
-    const late = daemon.logged(({ msg }) => String(msg).includes('nothing was done'));
-    expect(await say('keep', await token())).toEqual([{ ok: true, result: null }]);
-    const bob = await token({ sub: 'bob' });
-    expect(await say('use_kept', bob)).toEqual([
-      { ok: true, result: expect.stringContaining('the call of the tool `keep` has ended') },
-    ]);
-    await say('look_up', await token());
-    api.requests.length = 0;
-    expect(await say('kept rename {"name": "Eve"}', bob)).toEqual([
-      expect.stringContaining('the run of this message has ended'),
-    ]);
-    expect(api.requests).toEqual([]);
-    // The log line that `keep` writes too late is a mistake of the module, which must not end the daemon.
-    expect(await late).toMatchObject({ level: 'warn' });
-  });
-
-  test('without sign-in, nothing is changed', async () => {
-    expect(await say('rename {"name": "Eve"}')).toEqual([
-      { ok: false, message: expect.stringContaining('Sign-in is needed') },
-    ]);
-    expect(api.requests).toEqual([]);
-  });
-
   test('a write is made as the person of the message', async () => {
     api.misbehave('/users', { status: 200, body: { done: true } });
     expect(await say('rename {"name": "Ada"}', await token())).toEqual([
@@ -170,25 +146,6 @@ describe('in a conversation', () => {
     // The idempotency key is the id of the action in the journal.
     const { stdout } = await cli(['actions', 'list', '--json']);
     expect(JSON.parse(stdout)).toMatchObject([{ action_id: write?.headers['idempotency-key'] }]);
-  });
-
-  test('arguments that the schema does not allow are not sent', async () => {
-    const lines = ['look_up {"userEmail": "no address"}', 'look_up {"sub": "bob"}', 'rename {}'];
-    expect(await say(lines.join('\n'), await token())).toEqual([
-      { ok: false, message: expect.stringContaining('must match format "email"') },
-      { ok: false, message: 'There is no argument `sub`.' },
-      { ok: false, message: 'The argument `name` is missing.' },
-    ]);
-    expect(api.requests).toEqual([]);
-  });
-
-  test('the third equal call is not made', async () => {
-    const answers = await say(
-      'look_up\nlook_up {}\nlook_up\nlook_up {"userEmail": "bob@example.com"}',
-      await token(),
-    );
-    expect(answers.map((answer) => (answer as { ok: boolean }).ok)).toEqual([true, true, false, true]);
-    expect(api.seen('/users')).toHaveLength(3);
   });
 
   test('with twenty people at once, each call has the token of its person', async () => {
@@ -250,24 +207,6 @@ describe('agentd tools', () => {
     expect(api.seen('/users')).toMatchObject([{ bearer }]);
   });
 
-  test('call without a token uses the default credentials', async () => {
-    const { code, stdout } = await cli([
-      'tools',
-      'call',
-      'look_up',
-      '{"userEmail":"bob@example.com"}',
-      '--json',
-    ]);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      tool: 'look_up',
-      credentials: 'default',
-      requests: [{ method: 'GET', credentials: 'default', status: 200 }],
-      ok: true,
-      result: { name: 'Name of bob@example.com' },
-    });
-  });
-
   test('call of a tool that writes needs --yes if there is no terminal', async () => {
     const refused = await cli(['tools', 'call', 'refund', '--token', '-'], await token());
     expect([refused.code, api.requests]).toEqual([2, []]);
@@ -289,19 +228,6 @@ describe('agentd tools', () => {
       operator: expect.stringMatching(/./),
     });
     expect((await cli(['audit', '--json'])).stdout).toContain('tools call');
-  });
-
-  test.each([
-    [['none'], 1, 'there is no tool none'],
-    [['look_up', '{'], 2, 'the arguments are not JSON'],
-    [['look_up', '{"sub":"x"}'], 1, 'There is no argument `sub`.'],
-    [['look_up', '--token', 'a.b.c'], 1, 'the token is invalid: JWT Malformed'],
-    [['refund', '--yes'], 1, 'failed; the agent is told: Sign-in is needed for this'],
-  ])('call %j exits with %d', async (args, code, words) => {
-    const ended = await cli(['tools', 'call', ...args]);
-    expect(ended.code).toBe(code);
-    expect(ended.stdout + ended.stderr).toContain(words);
-    expect(api.requests).toEqual([]);
   });
 
   test('new writes a tool and a test that passes, and overwrites nothing', async () => {
@@ -339,13 +265,6 @@ describe('a problem with a module', () => {
       expect(stderr).toMatch(/tools\[1\].*line 3/);
       expect(stderr).toContain('`effect` is "maybe"');
     }
-  });
-
-  test('two tools with the same name are a configuration error', async () => {
-    const config = join(folder, 'twice.yaml');
-    writeFileSync(config, 'tools:\n  - module: ./tools/people.ts\n  - module: ./tools/../tools/people.ts\n');
-    const { code, stderr } = await cli(['config', 'check', '--config', config]);
-    expect([code, stderr]).toEqual([78, expect.stringContaining('look_up')]);
   });
 });
 

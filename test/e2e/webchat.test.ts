@@ -91,21 +91,6 @@ describe('POST /webchat/message', () => {
     });
   });
 
-  test('ignores unknown fields, and accepts null for optional fields', async () => {
-    const body = { ...HELLO, session_id: null, metadata: null, color: 'blue', exp: { a: 1 } };
-    expect((await shop.say(body)).status).toBe(200);
-  });
-
-  test('counts an emoji as one character, and accepts values of the maximum length', async () => {
-    const accepted = [
-      { ...HELLO, user_id: '😀'.repeat(256) },
-      { ...HELLO, session_id: 's'.repeat(512) },
-      { ...HELLO, message: `  ${'x'.repeat(16_000)}\n` },
-      { ...HELLO, message: 'two\nlines\tand a tab' },
-    ];
-    for (const body of accepted) expect((await shop.say(body)).status).toBe(200);
-  });
-
   test('marks the data that the client claims about itself as unverified in the prompt of the agent', async () => {
     const metadata = {
       user_name: 'Eve <admin>',
@@ -125,53 +110,6 @@ describe('POST /webchat/message', () => {
 });
 
 describe('a request', () => {
-  test.each([
-    ['nothing', ''],
-    ['half of it', '{"user_id": "visitor", "mess'],
-    ['an array', '[]'],
-    ['a string', '"Hello"'],
-    ['null', 'null'],
-    ['two documents', '{}{}'],
-  ])('with a body that is not a JSON object (%s) gets 400 malformed_json', async (_, body) => {
-    expectProblem(await shop.say(body), 400, 'malformed_json');
-  });
-
-  test('with a body that is not UTF-8 gets 400 malformed_json', async () => {
-    const response = await fetch(`${shop.daemon.url}/webchat/message`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: Buffer.from('{"user_id":"\xff","message":"Hello"}', 'latin1'),
-    });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ code: 'malformed_json' });
-  });
-
-  const NUL = String.fromCharCode(0);
-  test.each([
-    ['user_id', 'missing', { message: 'Hello' }],
-    ['user_id', 'null', { ...HELLO, user_id: null }],
-    ['user_id', 'empty', { ...HELLO, user_id: '' }],
-    ['user_id', 'a number', { ...HELLO, user_id: 7 }],
-    ['user_id', 'of 257 characters', { ...HELLO, user_id: 'x'.repeat(257) }],
-    ['user_id', 'with a control character', { ...HELLO, user_id: `a${NUL}b` }],
-    ['message', 'missing', { user_id: 'visitor' }],
-    ['message', 'empty', { ...HELLO, message: '' }],
-    ['message', 'blank', { ...HELLO, message: ' \n\t ' }],
-    ['message', 'an object', { ...HELLO, message: {} }],
-    ['message', 'of 16,001 characters', { ...HELLO, message: 'x'.repeat(16_001) }],
-    ['session_id', 'empty', { ...HELLO, session_id: '' }],
-    ['session_id', 'a boolean', { ...HELLO, session_id: true }],
-    ['session_id', 'of 513 characters', { ...HELLO, session_id: 'x'.repeat(513) }],
-    ['session_id', 'with a line break', { ...HELLO, session_id: 'a\nb' }],
-    ['jwt_token', 'a number', { ...HELLO, jwt_token: 7 }],
-    ['metadata', 'a list', { ...HELLO, metadata: [] }],
-    ['metadata.jwt_token', 'an object', { ...HELLO, metadata: { jwt_token: {} } }],
-  ])('with %s %s gets 400 invalid_request, and `errors` names the field', async (field, _, body) => {
-    const answer = await shop.say(body);
-    expectProblem(answer, 400, 'invalid_request');
-    expect(answer.body.errors).toEqual([{ field, message: expect.stringMatching(/^(is|must)/) }]);
-  });
-
   test('with several wrong fields gets an error for each of them in one response', async () => {
     const { body } = await shop.say({ user_id: '', session_id: 7 });
     expect(body.errors.map((error: { field: string }) => error.field)).toEqual([
@@ -179,49 +117,6 @@ describe('a request', () => {
       'message',
       'session_id',
     ]);
-  });
-
-  test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1', ''])(
-    'with the content type %j gets 415 unsupported_media_type',
-    async (type) => {
-      const answer = await shop.say(HELLO, { headers: { 'Content-Type': type } });
-      expectProblem(answer, 415, 'unsupported_media_type');
-    },
-  );
-
-  test('with the content type application/json and charset=UTF-8 is accepted, in upper or lower case', async () => {
-    const answer = await shop.say(HELLO, { headers: { 'Content-Type': 'Application/JSON; charset=UTF-8' } });
-    expect(answer.status).toBe(200);
-  });
-
-  test('with a body over BODY_LIMIT_BYTES (262,144) gets 413 body_too_large; a body of exactly that size is accepted', async () => {
-    const bytes = (size: number) => {
-      const body = { ...HELLO, metadata: { padding: '' } };
-      body.metadata.padding = 'x'.repeat(size - JSON.stringify(body).length);
-      return JSON.stringify(body);
-    };
-    expect((await shop.say(bytes(262_144))).status).toBe(200);
-    expectProblem(await shop.say(bytes(262_145)), 413, 'body_too_large');
-  });
-
-  test('to an unknown path gets 404 not_found', async () => {
-    for (const path of ['/nowhere', '/webchat/message/', '/WEBCHAT/message', '/webchat/%zz'])
-      expectProblem(await shop.say(HELLO, { path }), 404, 'not_found');
-  });
-
-  test('with a method that is not allowed gets 405 with Allow', async () => {
-    for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
-      const response = await fetch(`${shop.daemon.url}/webchat/message`, { method });
-      expect(response.headers.get('allow')).toBe('POST, OPTIONS');
-      expectProblem(
-        { status: response.status, headers: response.headers, body: await response.json() },
-        405,
-        'method_not_allowed',
-      );
-    }
-    const response = await fetch(shop.daemon.url, { method: 'POST' });
-    expect(response.status).toBe(405);
-    expect(response.headers.get('allow')).toBe('GET, HEAD, OPTIONS');
   });
 });
 
@@ -307,24 +202,6 @@ describe('X-Request-Id', () => {
     return (await shop.say(body, { headers })).headers.get('x-request-id');
   };
 
-  test("is the caller's id if it has the documented form", async () => {
-    for (const id of ['a', 'A-1_b.2', 'x'.repeat(64)]) {
-      expect(await idOf(id)).toBe(id);
-      expect(await idOf(id, '{')).toBe(id);
-    }
-  });
-
-  test('is a new id of that form in all other cases', async () => {
-    const ids = new Set<string | null>();
-    for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'é', 'a/b']) {
-      const answered = await idOf(id);
-      expect(answered).toMatch(/^[A-Za-z0-9._-]{1,64}$/);
-      expect(answered).not.toBe(id);
-      ids.add(answered);
-    }
-    expect(ids.size).toBe(6);
-  });
-
   test('is in the log lines of the request and of its agent run', async () => {
     await idOf('on-every-line', { ...HELLO, message: 'ada@example.com' });
     await shop.daemon.logged(
@@ -359,59 +236,6 @@ describe('CORS', () => {
       ]),
     );
   });
-
-  test('an allowed origin may read even a refusal', async () => {
-    const answer = await shop.say('{', { headers: { Origin: SITE } });
-    expect(answer.status).toBe(400);
-    expect(answer.headers.get('access-control-allow-origin')).toBe(SITE);
-  });
-
-  test('a preflight is answered for an allowed origin', async () => {
-    const response = await ask('OPTIONS', {
-      Origin: SITE,
-      'Access-Control-Request-Method': 'POST',
-      'Access-Control-Request-Headers': 'content-type,authorization',
-    });
-    expect(response.status).toBe(204);
-    expect(response.headers.get('access-control-allow-origin')).toBe(SITE);
-    expect(response.headers.get('access-control-allow-credentials')).toBe('true');
-    expect(list(response.headers.get('access-control-allow-methods'))).toContain('POST');
-    expect(list(response.headers.get('access-control-allow-headers'))).toEqual(
-      expect.arrayContaining([
-        'Content-Type',
-        'Authorization',
-        'Idempotency-Key',
-        'Last-Event-ID',
-        'X-Request-Id',
-      ]),
-    );
-  });
-
-  test('origins are compared exactly: other origins get no allow-origin header', async () => {
-    const others = [
-      'http://www.example.com',
-      'https://www.example.com:8443',
-      'https://example.com',
-      'https://www.example.com.evil.example',
-      'https://WWW.example.com',
-      'null',
-    ];
-    for (const Origin of others) {
-      for (const method of ['POST', 'OPTIONS']) {
-        const { headers } = await ask(method, { Origin, 'Access-Control-Request-Method': 'POST' });
-        expect(headers.get('access-control-allow-origin'), `${method} ${Origin}`).toBeNull();
-        expect(headers.get('access-control-allow-credentials')).toBeNull();
-      }
-    }
-  });
-
-  test('with *, any origin is allowed, without credentials', async () => {
-    const from = { headers: { Origin: 'https://anywhere.example' } };
-    const { status, headers } = await unusual.say(HELLO, { path: '/api/chat', ...from });
-    expect(status).toBe(200);
-    expect(headers.get('access-control-allow-origin')).toBe('*');
-    expect(headers.get('access-control-allow-credentials')).toBeNull();
-  });
 });
 
 test('security headers are on every response', async () => {
@@ -442,16 +266,6 @@ test('security headers are on every response', async () => {
   }
 });
 
-test('GET / returns status, platforms and adapters', async () => {
-  const response = await fetch(shop.daemon.url);
-  expect(response.status).toBe(200);
-  expect(await response.json()).toEqual({
-    status: 'ok',
-    platforms: ['webchat'],
-    adapters: { webchat: { status: 'ok' } },
-  });
-});
-
 describe('Idempotency-Key', () => {
   const keyed = (key: string, body: object, bearer?: string) =>
     shop.say(body, { headers: { 'Idempotency-Key': key }, ...(bearer === undefined ? {} : { bearer }) });
@@ -480,50 +294,6 @@ describe('Idempotency-Key', () => {
     held.open();
     expect((await first).status).toBe(200);
     expect(replayed(await keyed('running-1', body))).toBe('true');
-  });
-
-  test('the same key with a different body gets 422 idempotency_key_reused', async () => {
-    await keyed('reused-1', HELLO);
-    for (const other of [{ message: 'Bye' }, { session_id: 'another' }])
-      expectProblem(await keyed('reused-1', { ...HELLO, ...other }), 422, 'idempotency_key_reused');
-    expect(replayed(await keyed('reused-1', HELLO))).toBe('true');
-  });
-
-  test('equal keys of different users are different keys', async () => {
-    const bearers = [undefined, await token(), await token({ sub: 'grace' })];
-    for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBeNull();
-    expect(replayed(await keyed('own-1', { ...HELLO, user_id: 'other' }))).toBeNull();
-    for (const bearer of bearers) expect(replayed(await keyed('own-1', HELLO, bearer))).toBe('true');
-  });
-
-  test('tokens are not compared: a renewed token does not make the body different', async () => {
-    const body = { ...HELLO, message: 'Who am I?' };
-    await keyed('renewed-1', { ...body, jwt_token: await token() });
-    const again = await keyed('renewed-1', { ...body, jwt_token: await token({ claims: { jti: 'new' } }) });
-    expect(replayed(again)).toBe('true');
-    expect(again.body.response).toContain('A-1001');
-  });
-
-  test('a failed run releases the key', async () => {
-    const body = { ...HELLO, message: 'refuse' };
-    const options = { headers: { 'Idempotency-Key': 'failed-1' } };
-    for (let attempt = 0; attempt < 2; attempt++)
-      expectProblem(await chat.say(body, options), 502, 'agent_failed');
-  });
-
-  test('an empty or overlong key, or a key that is not visible ASCII, gets 400 invalid_request', async () => {
-    for (const key of ['', 'x'.repeat(256), 'a b']) {
-      const answer = await keyed(key, HELLO);
-      expectProblem(answer, 400, 'invalid_request');
-      expect(answer.body.errors[0].field).toBe('Idempotency-Key');
-    }
-  });
-
-  test('without the header there is no duplicate check', async () => {
-    const own = { ...HELLO, session_id: 'no-key' };
-    await shop.say(own);
-    await shop.say(own);
-    expect((await shop.session('no-key')).turns).toHaveLength(2);
   });
 
   test('after a restart of the daemon, the stored answer is replayed, and the key of an interrupted run can be used again', async () => {
@@ -607,57 +377,5 @@ describe('The rate limit', () => {
     const other = await token({ sub: 'limited', claims: { tenant_id: 'other' } });
     expect(await statuses(1, '192.0.2.10', { bearer: other })).toEqual([200]);
     expect(await statuses(1, '192.0.2.10')).toEqual([200]);
-  });
-
-  test('counts per address if the token is invalid', async () => {
-    const bearer = await token({ secret: 'another-secret-of-at-least-256-bits-length' });
-    expect(await statuses(4, '192.0.2.20', { bearer })).toEqual([200, 200, 200, 429]);
-  });
-
-  test('counts a request that is refused because of its body', async () => {
-    expect(await statuses(4, '192.0.2.30', { body: '{' })).toEqual([400, 400, 400, 429]);
-    const large = { ...HELLO, metadata: { padding: 'x'.repeat(300_000) } };
-    expect(await statuses(4, '192.0.2.31', { body: large })).toEqual([413, 413, 413, 429]);
-  });
-
-  test('counts for the person even if the token is in the body', async () => {
-    const jwt_token = await token({ sub: 'in-body' });
-    const all: number[] = [];
-    for (let index = 0; index < 5; index++)
-      all.push(...(await statuses(1, `192.0.2.${40 + index}`, { body: { ...HELLO, jwt_token } })));
-    expect(all).toEqual([200, 200, 200, 200, 429]);
-  });
-
-  test('uses a sliding window: a refusal does not lengthen the wait, and Retry-After is long enough', async () => {
-    const address = '192.0.2.50';
-    expect(await statuses(5, address)).toEqual([200, 200, 200, 429, 429]);
-    const refused = await strict.say(HELLO, { headers: { 'X-Forwarded-For': address } });
-    const seconds = Number(refused.headers.get('retry-after'));
-    expect(seconds).toBeLessThanOrEqual(2);
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-    expect(await statuses(1, address)).toEqual([200]);
-  });
-
-  test('identifies an IPv6 client by its /64 network, and with TRUST_PROXY reads X-Forwarded-For from the right', async () => {
-    const all: number[] = [];
-    for (let index = 0; index < 4; index++)
-      all.push(...(await statuses(1, `203.0.113.${index}, 2001:db8:0:1::${index}`)));
-    expect(all).toEqual([200, 200, 200, 429]);
-    expect(await statuses(1, '2001:db8:0:2::1')).toEqual([200]);
-  });
-
-  test('ignores X-Forwarded-For without TRUST_PROXY', async () => {
-    const direct = await startShop({ env: { RATE_LIMIT_ANONYMOUS_MAX: '2' } });
-    try {
-      const all: number[] = [];
-      for (let index = 0; index < 3; index++) {
-        const headers = { 'X-Forwarded-For': `192.0.2.${index}` };
-        all.push((await direct.say(HELLO, { headers })).status);
-      }
-      expect(all).toEqual([200, 200, 429]);
-      expect((await fetch(direct.daemon.url)).status).toBe(200);
-    } finally {
-      await direct.stop();
-    }
   });
 });

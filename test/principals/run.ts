@@ -11,7 +11,7 @@ const HELP = `npm run principals -- [options]
 
   --histories N   number of histories to play (default 20000)
   --seed S        seed of the random choices (default 1): the same seed makes the same histories
-  --from I        index of the first history (default 0)
+  --from I,…      index of the first history (default 0); with several, N histories from each
   --only I        play only this history
   --defect NAME   insert a defect first: ${Object.keys(DEFECTS).join(', ')}
 `;
@@ -43,14 +43,15 @@ async function run(): Promise<number> {
     import('./report.ts'),
   ]);
   const seed = Number(values.seed);
-  const from = Number(values.only ?? values.from);
+  const from = (values.only ?? values.from).split(',').map(Number);
   const count = values.only === undefined ? Number(values.histories) : 1;
-  if (![seed, from, count].every(Number.isSafeInteger)) throw new Error(HELP);
+  if (![seed, count, ...from].every(Number.isSafeInteger)) throw new Error(HELP);
 
   const began = performance.now();
   const found = await checkHistories(
     (function* () {
-      for (let index = from; index < from + count; index++) yield makeHistory(seed, index);
+      for (const first of from)
+        for (let index = first; index < first + count; index++) yield makeHistory(seed, index);
     })(),
     (played) => {
       if (played % 20_000 === 0) process.stderr.write(`${played} histories, ${secondsSince(began)} s\n`);
@@ -63,7 +64,7 @@ async function run(): Promise<number> {
   const { user, system } = process.cpuUsage();
   const cpu = ((user + system) / 1e6).toFixed(1);
   process.stdout.write(
-    `${count} histories of seed ${seed} obey the rules (${secondsSince(began)} s, ${cpu} s of CPU)\n`,
+    `${count * from.length} histories of seed ${seed} obey the rules (${secondsSince(began)} s, ${cpu} s of CPU)\n`,
   );
   return 0;
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FIRST } from '../support/longest-first.ts';
-import { SLOW } from '../support/suites.ts';
+import { SLOW, THOROUGH } from '../support/suites.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
 const manifest = JSON.parse(read('package.json')) as {
@@ -64,7 +64,16 @@ describe('package.json', () => {
       .map(([, name = '']) => name)
       .filter((name) => name !== 'ci' && name !== 'install');
     expect(named).toEqual(
-      expect.arrayContaining(['test', 'test:unit', 'test:e2e', 'check', 'bench', 'man', 'release']),
+      expect.arrayContaining([
+        'test',
+        'test:thorough',
+        'test:unit',
+        'test:e2e',
+        'check',
+        'bench',
+        'man',
+        'release',
+      ]),
     );
     expect(named.filter((name) => manifest.scripts[name] === undefined)).toEqual([]);
     expect(manifest.scripts['test:unit']).not.toContain('build');
@@ -73,13 +82,14 @@ describe('package.json', () => {
 
 describe('the test suites', () => {
   it('name only files that exist', () => {
-    const named = [...SLOW, ...FIRST.map((file) => `test/${file}`)];
+    const named = [...SLOW, ...THOROUGH, ...FIRST.map((file) => `test/${file}`)];
     expect(named.filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
   });
 
   it('run in the same way on a CI server as on any machine', () => {
     expect(read('.github/workflows/ci.yml')).toMatch(/^ +- run: \.ci\/run$/m);
     expect(read('.ci/run')).toMatch(/^npm ci\nnpm test$/m);
+    expect(read('.github/workflows/nightly.yml')).toMatch(/^ +- run: npm run test:thorough$/m);
   });
 });
 

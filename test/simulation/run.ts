@@ -11,7 +11,7 @@ import type { SimulatedRun } from './simulate.ts';
 const HELP = `npm run simulate -- [options]
 
   --seeds N    number of seeds to run (default 2000)
-  --from S     the first seed (default 1)
+  --from S,…   the first seed (default 1); with several, N seeds from each
   --seed S     run only this seed, and print its trace
   --trace      print the trace of each seed
   --brief      print one line for the first seed that fails, and no trace
@@ -35,7 +35,7 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 });
-const from = Number(values.seed ?? values.from);
+const from = (values.seed ?? values.from).split(',').map(Number);
 const count = values.seed === undefined ? Number(values.seeds) : 1;
 /** The number of seeds after which progress is printed. */
 const PROGRESS = 10_000;
@@ -43,7 +43,7 @@ const PROGRESS = 10_000;
 process.exitCode = await main();
 
 async function main(): Promise<number> {
-  if (values.help || ![from, count].every(Number.isSafeInteger)) {
+  if (values.help || ![...from, count].every(Number.isSafeInteger)) {
     process.stdout.write(HELP);
     return values.help ? 0 : 2;
   }
@@ -64,11 +64,12 @@ async function runSeeds(): Promise<number> {
   const began = performance.now();
   const stats = new Map<string, number>();
   let wrong = 0;
-  for (let seed = from; seed < from + count; seed++) {
+  const seeds = from.flatMap((first) => Array.from({ length: count }, (_, n) => first + n));
+  for (const [done, seed] of seeds.entries()) {
     const run = await simulate(seed, keys, isTraced);
     if (values.stats) addStats(stats, run);
     if (isTraced) print(run.trace);
-    if ((seed - from + 1) % PROGRESS === 0) printError(`${seed - from + 1} seeds, ${secondsSince(began)} s`);
+    if ((done + 1) % PROGRESS === 0) printError(`${done + 1} seeds, ${secondsSince(began)} s`);
     if (run.violations.length === 0) continue;
     wrong++;
     if (values.brief || values['go-on']) print([`${seed} ${run.violations[0]}`]);
@@ -81,7 +82,7 @@ async function runSeeds(): Promise<number> {
   print([...stats].sort().map(([word, times]) => `${String(times).padStart(8)} ${word}`));
   const { user, system } = process.cpuUsage();
   printError(`${secondsSince(began)} s, ${((user + system) / 1e6).toFixed(1)} s of CPU`);
-  print([wrong === 0 ? `${count} seeds passed` : `${wrong} of ${count} seeds failed`]);
+  print([wrong === 0 ? `${seeds.length} seeds passed` : `${wrong} of ${seeds.length} seeds failed`]);
   return wrong === 0 ? 0 : 1;
 }
 

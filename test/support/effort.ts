@@ -1,10 +1,7 @@
-/**
- * If THOROUGH is set to anything, random tests run many more rounds. This takes a whole night, so it is not done for
- * each commit.
- */
-const IS_THOROUGH = Boolean(process.env.THOROUGH);
+/** Whether the tests run as `npm run test:thorough`, which takes hours: before a release, and each night. */
+export const isThorough = Boolean(process.env.THOROUGH);
 
-/** The number of rounds of a random test: the usual number or, with THOROUGH=1, the thorough one. */
-export function effort(usual: number, thorough: number): number {
-  return IS_THOROUGH ? thorough : usual;
+/** What a test does in `npm test`, and in `npm run test:thorough`: for example the number of rounds of a random test. */
+export function effort<T>(usual: T, thorough: T): T {
+  return isThorough ? thorough : usual;
 }

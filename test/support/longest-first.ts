@@ -6,21 +6,15 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  */
 export const FIRST = [
   'principals/principals.test.ts',
-  'e2e/redis-fleet.test.ts', // waits
   'contract/redis-connect.test.ts', // waits
   'simulation/simulation.test.ts',
-  'e2e/container.test.ts',
-  'e2e/upgrade.test.ts', // waits
   'e2e/socket-activation.test.ts', // waits
   'e2e/simulate.test.ts', // waits
   'browser/widget-page.test.ts',
-  'contract/redis-cluster.test.ts',
   'browser/widget-talk.test.ts',
   'e2e/later-channel.test.ts', // waits
   'e2e/hostile-agent.test.ts',
-  'e2e/resilience-platforms.test.ts', // waits
   'contract/redis-erase.test.ts',
-  'e2e/bench.test.ts', // waits
   'contract/same-answers.test.ts',
   'contract/sqlite.test.ts',
   'e2e/sessions.test.ts', // waits
@@ -33,17 +27,11 @@ export const FIRST = [
   'e2e/serve-dev.test.ts',
   'e2e/chat.test.ts', // waits
   'unit/inbox/outage-matrix.test.ts',
-  'e2e/release.test.ts',
-  'e2e/redis-costs.test.ts', // waits
   'e2e/build.test.ts',
-  'e2e/resilience-identity.test.ts', // waits
-  'e2e/resilience-writes.test.ts',
   'e2e/msgbot.test.ts', // waits
   'unit/inbox/work.test.ts',
   'e2e/phonechat.test.ts', // waits
-  'unit/store/small-disk.test.ts',
   'contract/redis-shards.test.ts', // waits
-  'unit/tools/openapi/real-documents.test.ts',
   'e2e/sealing.test.ts', // waits
   'contract/postgres.test.ts',
 ];

@@ -1,5 +1,6 @@
-import { chmodSync, chownSync, globSync, mkdtempSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, globSync, mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { execa, execaSync } from 'execa';
@@ -156,8 +157,17 @@ export class Postgres {
     const { uid, gid } = this.#user;
     if (uid !== undefined && gid !== undefined) chownSync(this.#directory, uid, gid);
     const data = join(this.#directory, 'data');
-    const options = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync'];
-    await execa('initdb', ['-D', data, ...options], { ...this.#user, env: { PATH }, cwd: this.#directory });
+    // `initdb` takes longer than everything else, so it runs once, and later servers of the run get a copy.
+    const made = join(tmpdir(), 'postgres-data');
+    if (existsSync(made)) await execa('cp', ['-a', made, data]);
+    else {
+      const options = ['-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--locale=C', '--no-sync'];
+      await execa('initdb', ['-D', data, ...options], { ...this.#user, env: { PATH }, cwd: this.#directory });
+      const copy = `${made}-${this.port}`;
+      await execa('cp', ['-a', data, copy]);
+      // If another worker was faster, its copy stays.
+      if (!existsSync(made)) await execa('mv', ['-T', '-n', copy, made]);
+    }
     if (!this.#tls) return;
     const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];

@@ -1,10 +1,36 @@
 import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isThorough } from './effort.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
+/**
+ * Test files that only `npm run test:thorough` runs. They take long, and `npm test` has a quick test of each of their
+ * promises.
+ */
+export const THOROUGH = [
+  'test/contract/kernel-postgres.test.ts',
+  'test/contract/redis-cluster.test.ts',
+  'test/e2e/channel-tutorial.test.ts',
+  'test/e2e/container.test.ts',
+  'test/e2e/load.test.ts',
+  'test/e2e/memory-postgres.test.ts',
+  'test/e2e/person-erase.test.ts',
+  'test/e2e/redis-cluster.test.ts',
+  'test/e2e/readme.test.ts',
+  'test/e2e/redis-fleet.test.ts',
+  'test/e2e/redis-costs.test.ts',
+  'test/e2e/resilience-platforms.test.ts',
+  'test/e2e/resilience-writes.test.ts',
+  'test/e2e/upgrade.test.ts',
+  'test/unit/store/failing-writes.test.ts',
+  'test/unit/store/small-disk.test.ts',
+  'test/unit/tools/openapi/real-documents.test.ts',
+];
+const LEFT_OUT = isThorough ? [] : THOROUGH;
+
 /** Tests that run agentd as a program or use a browser, and `principals`. Most of them need `npm run build`. */
-export const E2E = ['test/{e2e,browser,principals}/**/*.test.ts'];
+export const E2E = { include: ['test/{e2e,browser,principals}/**/*.test.ts'], exclude: LEFT_OUT };
 
 /** Tests that run in the process of the test. They need no build. */
 const IN_PROCESS = ['test/unit/**/*.test.ts', 'test/contract/**/*.test.ts', 'test/rules/**/*.test.ts'];
@@ -61,8 +87,9 @@ const isMocking = (file: string) =>
 export const MOCKING = globSync(IN_PROCESS, { cwd: ROOT }).filter(
   (file) => !SLOW.includes(file) && isMocking(file),
 );
-export const SLOW_MOCKING = SLOW.filter(isMocking);
+const SLOW_NOW = SLOW.filter((file) => !LEFT_OUT.includes(file));
+export const SLOW_MOCKING = SLOW_NOW.filter(isMocking);
 
 /** All other tests. Their files share workers, with the modules that are loaded there. */
 export const UNIT = { include: IN_PROCESS, exclude: [...SLOW, ...MOCKING] };
-export const SLOW_NATIVE = SLOW.filter((file) => !isMocking(file));
+export const SLOW_NATIVE = SLOW_NOW.filter((file) => !isMocking(file));

@@ -7,6 +7,7 @@ import { modelFailure } from '../../../src/daemon/agent/llm/model-failure.ts';
 import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { SECRET } from '../../support/daemon.ts';
+import { isThorough } from '../../support/effort.ts';
 import { FakeApi } from '../../support/fake-api.ts';
 import { InboxProcess, type InboxProcessOptions } from '../../support/inbox-process.ts';
 import { PLATFORMS } from '../../support/platforms.ts';
@@ -17,14 +18,16 @@ import { fastStateDirectory } from '../store/state-directory.ts';
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
-const LENGTHS = [
-  ['1 s', SECOND],
-  ['12 s', 12 * SECOND],
-  ['1 min', MINUTE],
-  ['15 min', 15 * MINUTE],
-  ['6 h', 6 * HOUR],
-  ['23 h', 23 * HOUR],
-] as const;
+const LENGTHS = (
+  [
+    ['1 s', SECOND],
+    ['12 s', 12 * SECOND],
+    ['1 min', MINUTE],
+    ['15 min', 15 * MINUTE],
+    ['6 h', 6 * HOUR],
+    ['23 h', 23 * HOUR],
+  ] as const
+).filter(([length]) => isThorough || length === '1 min' || length === '23 h');
 const PEOPLE = 3;
 /** Number of words in a long reply, which becomes several messages on each platform. */
 const LONG_WORDS = 800;
