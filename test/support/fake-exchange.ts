@@ -16,6 +16,8 @@ export interface SentText {
 /** The report of an agent about a run. Not every agent reports all members. */
 export interface Run {
   text: string;
+  /** The process that runs the agent. */
+  pid?: number;
   sign_in_expired: boolean;
   person: { email: string } | null;
   speaker: string;
