@@ -14,7 +14,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { settled } from '../settled.ts';
 import type { TurnChanges } from '../turns.ts';
 import { dropUnasked, noteAsked } from './actions.ts';
-import { clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 import { checkMessage } from './guard.ts';
 import { dropMessage, heads, MESSAGE, putMessage, type StoredMessage } from './inbox-document.ts';
 import { listed } from './listed.ts';
@@ -35,6 +35,7 @@ const BATCH = 1000;
 const RETRIED = 100;
 
 export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRings): InboxStore {
+  const claiming = claimSteps(kernel);
   return {
     enqueue: (messages) => kernel.step((tx) => enqueue(tx, messages, bounds)),
     screen: (arrivals, limits) =>
@@ -66,9 +67,9 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return true;
       }),
     claim: (kind, platforms, limit, which = 'fresh') =>
-      kernel.step((tx) => claim(tx, kind, platforms, limit, which)),
+      claiming((tx) => claim(tx, kind, platforms, limit, which)),
     take: (platforms, room) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const outages = outagesOf(tx);
         const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
         const interrupted = holdsInterrupted(tx, 'run', platforms) || holdsInterrupted(tx, 'send', near);
@@ -80,7 +81,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return { outages, interrupted, claims: taken };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const stored = heldMessage(tx, claim);
         if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
         return stored !== null;
@@ -107,7 +108,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return texts.length;
       }),
     reap: () =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         let reaped = 0;
         for (const { doc } of tx.first(MESSAGE, 'claimed', BATCH)) {
           if (doc.claim !== null && isValid(doc.claim, tx.now)) {

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../../../errors.ts';
+import { StoreUnavailable } from '../../errors.ts';
 
 /**
  * Collects the calls of a tick, and of the time while earlier ones are under way, and makes one call of them. If that
@@ -7,19 +7,23 @@ import { StoreUnavailable } from '../../../errors.ts';
 export class Batches<Given, Result> {
   readonly #work: (given: readonly Given[]) => Promise<Result[]>;
   readonly #shareOf: (given: Given) => number;
+  readonly #isDivisible: boolean;
   #waiting: { given: Given; done: PromiseWithResolvers<Result> }[] = [];
   #isBusy = false;
 
   /**
    * @param work resolves to one result for each of the calls, in their order
    * @param shareOf the part of a trip that a call takes up; by default, it does not matter
+   * @param isDivisible whether a failed call has had no effect, so that its parts can be made again
    */
   constructor(
     work: (given: readonly Given[]) => Promise<Result[]>,
     shareOf: (given: Given) => number = () => 0,
+    isDivisible = true,
   ) {
     this.#work = work;
     this.#shareOf = shareOf;
+    this.#isDivisible = isDivisible;
   }
 
   add(given: Given): Promise<Result> {
@@ -51,7 +55,8 @@ export class Batches<Given, Result> {
       const results = await this.#work(batch.map(({ given }) => given));
       for (const [place, { done }] of batch.entries()) done.resolve(results[place] as Result);
     } catch (error) {
-      if (batch.length === 1 || !isDefect(error)) for (const { done } of batch) done.reject(error);
+      if (batch.length === 1 || !this.#isDivisible || !isDefect(error))
+        for (const { done } of batch) done.reject(error);
       else for (const { given, done } of batch) await this.#alone(given).then(done.resolve, done.reject);
     } finally {
       this.#isBusy = false;
