@@ -42,7 +42,7 @@ export const FIRST = [
   'unit/inbox/work.test.ts',
   'e2e/phonechat.test.ts', // waits
   'unit/store/small-disk.test.ts',
-  'contract/redis-shards.test.ts', // waits
+  'contract/redis-slot.test.ts', // waits
   'unit/tools/openapi/real-documents.test.ts',
   'e2e/sealing.test.ts', // waits
   'contract/postgres.test.ts',

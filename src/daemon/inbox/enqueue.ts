@@ -13,7 +13,6 @@ import { maskMessage } from '../message/mask-message.ts';
 import { requireMessages } from '../message/require-message.ts';
 import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
-import { idBeside } from '../store/id-beside.ts';
 import { type ArrivedMessage, screen } from './screen.ts';
 import type { InboxWorker } from './work.ts';
 
@@ -108,7 +107,7 @@ function entryOf(
   const { jwt_token: _never, ...metadata } = masked.metadata;
   const session_id = message.thread_id as string;
   return {
-    id: idBeside(services.store, session_id, () => timeOrderedId(now)),
+    id: timeOrderedId(now),
     platform: message.platform,
     queue: session_id,
     session_id,

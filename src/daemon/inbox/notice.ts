@@ -3,7 +3,6 @@ import type { ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import { timeOrderedId } from '../clock.ts';
 import { maskTokens } from '../secret.ts';
 import type { Services } from '../services.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 import { publicPartOf, sealReplyTo } from './private-reply-to.ts';
 
@@ -14,7 +13,7 @@ import { publicPartOf, sealReplyTo } from './private-reply-to.ts';
  */
 export function noticeTo(
   plugin: ChannelPlugin,
-  { clock, store, seal }: Pick<Services, 'clock' | 'store' | 'seal'>,
+  { clock, seal }: Pick<Services, 'clock' | 'seal'>,
   reply_to: JsonObject,
   text: string,
   user_id: string | null,
@@ -25,7 +24,7 @@ export function noticeTo(
     .digest('base64url');
   // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
   const queue = `${plugin.name}/${place}`;
-  const id = idBeside(store, queue, () => timeOrderedId(now));
+  const id = timeOrderedId(now);
   return {
     id,
     platform: plugin.name,

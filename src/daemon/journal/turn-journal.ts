@@ -4,8 +4,6 @@ import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import { maskTokens } from '../secret.ts';
 import type { Action, ActionOutcome, ActionStore, NewAction, RunClaims } from '../store/actions.ts';
-import { idBeside } from '../store/id-beside.ts';
-import type { Store } from '../store/store.ts';
 import { closeActionText } from '../tools/action-texts.ts';
 import type {
   CallJournal,
@@ -37,7 +35,6 @@ export interface JournaledRun {
 
 export interface JournalParts {
   actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
-  lieTogether: Store['lieTogether'];
   seal: Seal;
 }
 
@@ -223,10 +220,7 @@ export class TurnJournal implements CallJournal {
   }
 
   #keyOf(call: string, number: number): string {
-    const { session_tag } = this.#run.claims.session;
-    return idBeside(this.#parts, session_tag, (tried) =>
-      hashOf(tried === 0 ? `${number} ${call}` : `${number}.${tried} ${call}`),
-    );
+    return hashOf(`${number} ${call}`);
   }
 
   #newAction(action_id: string, { tool, args }: JournaledCall, summary: string): NewAction {

@@ -4,13 +4,12 @@ import { Desk } from '../confirmation/desk.ts';
 import { plainQuestion } from '../confirmation/question.ts';
 import { questionText } from '../confirmation/question-text.ts';
 import type { Services } from '../services.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { ReplyText } from './reply-text.ts';
 import type { AskedQuestion, Runnable } from './turn.ts';
 import { turnKey } from './turn-key.ts';
 
 /** The desk of this turn. It keeps the tool call that the person must confirm. */
-export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 'store'>): Desk {
+export function deskOf(turn: Runnable, { seal }: Pick<Services, 'seal'>): Desk {
   const { principal, session_tag, session, message, still_waits } = turn;
   const asking = {
     confirmer: confirmerOf(turn),
@@ -23,7 +22,7 @@ export function deskOf(turn: Runnable, { seal, store }: Pick<Services, 'seal' | 
     person: principal.person,
     turn_key: turnKey(turn),
   };
-  return new Desk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
+  return new Desk(asking, seal, randomSuffix);
 }
 
 /** Adds the question to the end of the reply, if a call of the run waits for confirmation. */

@@ -9,18 +9,16 @@ import type { Answering, Deduplicated, Guarded, Identified } from './turn.ts';
 /**
  * Claims an idempotency key for the turn. The answer of the turn is then stored under the key. If the turn fails, the
  * claim is released, so that the message can be repeated.
- * @param session_id the session that the records of the key are stored with
  * @returns the claim; or the first answer, if there is one already.
  * @throws `idempotency_key_reused`, `duplicate_in_progress`, `session_forbidden`
  */
 export async function claimKey(
   key: string,
   turn: Answering & Identified & Partial<Guarded>,
-  session_id: string,
   { store, claims, log }: Pick<Services, 'store' | 'claims' | 'log'>,
   line: StepLine,
 ): Promise<Deduplicated | Ended<StoredAnswer>> {
-  const state = await store.idempotency.claim(key, fingerprint(turn.message), session_id);
+  const state = await store.idempotency.claim(key, fingerprint(turn.message));
   if (state.outcome !== 'new') {
     const answer = firstAnswer(state, turn, personOf(turn.credential), { log });
     line.reason = 'replayed';

@@ -1,7 +1,6 @@
 import { randomSuffix } from '../clock.ts';
 import { type PersonKey, personOf } from '../identity/identity.ts';
 import type { Services } from '../services.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import { fingerprint, otherBody, reportRepeat } from './idempotency-key.ts';
 import type { Step } from './sequence.ts';
@@ -39,7 +38,7 @@ export async function createStreamOf(
   const { credential, session_id } = turn;
   const { jwt_token, ...metadata } = turn.message.metadata;
   const { store } = services;
-  const stream_id = idBeside(store, session_id, () => `${turn.channel.name}_${randomSuffix()}`);
+  const stream_id = `${turn.channel.name}_${randomSuffix()}`;
   const stored = await store.streams.create({
     stream_id,
     idempotency_key,

@@ -13,8 +13,7 @@ import type { Answering, Deduplicated, Identified, Numbered } from './turn.ts';
 export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
   async run(turn, services, line) {
-    if (turn.idempotency_key !== null)
-      return claimKey(turn.idempotency_key, turn, turn.session_id, services, line);
+    if (turn.idempotency_key !== null) return claimKey(turn.idempotency_key, turn, services, line);
     line.reason = 'no_key';
     return { key: null };
   },

@@ -1,19 +1,17 @@
 import type { StoredAnswer } from '../store/idempotency.ts';
 import { claimKey } from './claim-key.ts';
 import { fingerprint, keyOf, otherBody } from './idempotency-key.ts';
-import { Ended, type Step } from './sequence.ts';
-import { sessionBesideKey } from './session-beside-key.ts';
-import type { Answering, Deduplicated, Identified, NamedByKey } from './turn.ts';
+import type { Step } from './sequence.ts';
+import type { Answering, Deduplicated, Identified } from './turn.ts';
 
 /**
  * Checks whether this message was answered before (agentd-service(7), "Idempotency-Key").
  *
- * Checks and claims the key that the client sent. Adds `key`, null if the client sent none, and the `session_id` that
- * belongs to it (`sessionBesideKey`). If there is an answer already, ends the turn with it. Throws
+ * Checks and claims the key that the client sent. Adds `key`, null if the client sent none. If there is an answer already, ends the turn with it. Throws
  * `duplicate_in_progress` while the first request runs, and `idempotency_key_reused` if the first request had a
  * different body.
  */
-export const deduplicate: Step<Answering & Identified, Deduplicated & Partial<NamedByKey>, StoredAnswer> = {
+export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
   async run(turn, services, line) {
     const key = keyOf(turn);
@@ -23,8 +21,6 @@ export const deduplicate: Step<Answering & Identified, Deduplicated & Partial<Na
     }
     const stream = await services.store.streams.findByKey(key);
     if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
-    const session_id = sessionBesideKey(turn, key, services);
-    const claimed = await claimKey(key, turn, session_id, services, line);
-    return claimed instanceof Ended ? claimed : { ...claimed, session_id };
+    return claimKey(key, turn, services, line);
   },
 };

@@ -19,6 +19,5 @@ export function journalOf(
     alias_id: message.alias_id ?? null,
     person: principal.person,
   };
-  const { actions, lieTogether } = store;
-  return new TurnJournal(run, { actions, lieTogether, seal });
+  return new TurnJournal(run, { actions: store.actions, seal });
 }

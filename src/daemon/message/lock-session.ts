@@ -37,7 +37,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
       turn.ticket?.leave();
       const lock = await asked;
       const { begun, commit } = lock;
-      const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found, services);
+      const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);
       if (named.session_tag === session_tag) {
         turn.defer(() => lock.release());
         return { ...named, claim: begun.claim, begun, commit, has_started };

@@ -144,7 +144,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
             alias_id: null,
             person: session.owner,
           },
-          { actions: store.actions, lieTogether: store.lieTogether, seal },
+          { actions: store.actions, seal },
         );
       await withRequestContext(context, async () => {
         const [tool] = bindTools(registry.tools(), {

@@ -17,7 +17,10 @@ const EXPIRING: ReadonlySet<string> = new Set([
  * Counts the keys of agentd by kind, and those that should expire but do not. The work is bounded, and no values are
  * read.
  */
-export async function countKeys(connection: RedisConnection, link: RegExp): Promise<KeyCensus> {
+export async function countKeys(
+  connection: RedisConnection,
+  shared: { kind: string; exactly: RegExp },
+): Promise<KeyCensus> {
   const kinds = new Map<string, { keys: number; endless: number }>();
   const seen = new Set<string>();
   let isWhole = true;
@@ -28,7 +31,7 @@ export async function countKeys(connection: RedisConnection, link: RegExp): Prom
       const [next, found] = await connection.send(() => node.scan(cursor, 'COUNT', STEP));
       cursor = next;
       // SCAN may return a key twice.
-      const kindOf = (key: string) => (link.test(key) ? 'link' : kindOfKey(key));
+      const kindOf = (key: string) => (shared.exactly.test(key) ? shared.kind : kindBeside(key, shared.kind));
       const fresh = found.filter((key) => !seen.has(key) && kindOf(key) !== null);
       for (const key of fresh) seen.add(key);
       const ttls = await connection.send(() => Promise.all(fresh.map((key) => node.pttl(key))));
@@ -43,6 +46,12 @@ export async function countKeys(connection: RedisConnection, link: RegExp): Prom
     isWhole &&= cursor === '0';
   }
   return { kinds: new Map([...kinds].sort(([a], [b]) => (a < b ? -1 : 1))), isWhole };
+}
+
+/** What is stored beside shared texts is counted apart from them. */
+function kindBeside(key: string, shared: string): string | null {
+  const kind = kindOfKey(key);
+  return kind === shared ? `${kind}_facts` : kind;
 }
 
 /** Whether the key is that of a document or of its list, and not of an index. */

@@ -36,6 +36,26 @@ local commands = {
       call('PEXPIREAT', key, expires)
     end
   end,
+  -- Rewrites a ring without deleted records: a deleted entry of a stream stays in its block in memory and on disk.
+  REWRITE = function(key, copy)
+    local ends, after = call('PEXPIRETIME', key), '-'
+    call('DEL', copy)
+    repeat
+      local entries = call('XRANGE', key, after, '+', 'COUNT', 500)
+      for _, entry in ipairs(entries) do
+        call('XADD', copy, entry[1], unpack(entry[2]))
+        after = '(' .. entry[1]
+      end
+    until #entries < 500
+    if call('EXISTS', copy) == 0 then
+      call('DEL', key)
+    else
+      call('RENAME', copy, key)
+      if ends > 0 then
+        call('PEXPIREAT', key, ends)
+      end
+    end
+  end,
   -- Adds a record to a ring: ids are times, unless the clock was set back.
   LOG = function(key, max, retention, time, record, ids)
     local fields = { 'at', time, 'record', record, 'ids', ids }

@@ -110,7 +110,7 @@ export class RedisConnection {
 
   /** Whether the steps of the journal of actions must be. */
   get lastsJournal(): boolean {
-    return this.#durability !== null;
+    return this.#isAlways || this.#durability !== null;
   }
 
   /**

@@ -1,5 +1,4 @@
 import { Cluster, type Redis } from 'ioredis';
-import { Batches } from '../batches.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
 
 /** How long a replica or the disk may take, ms. */
@@ -31,14 +30,40 @@ export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Dura
         `a write was not durable within ${WAIT_MS} ms (on disk ${onDisk}, at replicas ${atReplicas})`,
       );
   };
-  // While one write waits, later writes are collected. Then they wait together, so that the connection is held up only
-  // once for all of them.
-  const batch = new Batches<Connected[], void>(async (writes) => {
-    const connections = new Map(writes.flat().map((connected) => [connected.stream, connected]));
-    await Promise.all([...connections.values()].map(waitOn));
-    return writes.map(() => undefined);
-  });
-  return { written: () => batch.add(connectionsOf(client)) };
+  return {
+    written: collected(
+      async (writes) => {
+        const connections = new Map(writes.flat().map((connected) => [connected.stream, connected]));
+        await Promise.all([...connections.values()].map(waitOn));
+      },
+      () => connectionsOf(client),
+    ),
+  };
+}
+
+/**
+ * While one call waits, later calls are collected. Then they wait together, so that the connection is held up only once
+ * for all of them.
+ */
+function collected<T>(wait: (all: readonly T[]) => Promise<void>, now: () => T): () => Promise<void> {
+  let isBusy = false;
+  let next: { given: T[]; done: PromiseWithResolvers<void> } | null = null;
+  const work = async () => {
+    isBusy = true;
+    while (next !== null) {
+      const { given, done } = next;
+      next = null;
+      await wait(given).then(done.resolve, done.reject);
+    }
+    isBusy = false;
+  };
+  return () => {
+    next ??= { given: [], done: Promise.withResolvers() };
+    next.given.push(now());
+    const { promise } = next.done;
+    if (!isBusy) void work();
+    return promise;
+  };
 }
 
 /** A node and the connection to it at the time of a write. */

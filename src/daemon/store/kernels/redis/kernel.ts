@@ -5,8 +5,8 @@ import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } 
 import { Cache, Stored, Versions } from './cache.ts';
 import type { Changes } from './changes.ts';
 import type { RedisConnection, Reply } from './connection.ts';
-import { channelKey, documentKey, ringKey } from './keys.ts';
-import { scanKeys } from './scan.ts';
+import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, ringKey } from './keys.ts';
+import { scan, scanKeys } from './scan.ts';
 import { type Command, RedisTx } from './transaction.ts';
 import {
   type Answer,
@@ -27,6 +27,8 @@ const HURRIED = 2;
 const TRIPS_MAX = 100;
 /** How many records of a ring one trip examines. */
 const EXAMINED = 1000;
+/** How many records one command deletes. */
+const UNLOGGED = 1000;
 
 /** One try to run a step, and to store it. */
 interface Attempt {
@@ -134,13 +136,30 @@ export class RedisKernel implements Kernel {
   async unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number> {
     const meant: string[] = [];
     for await (const { place, record } of this.#records(ring)) if (isMeant(record)) meant.push(place);
-    if (meant.length > 0)
-      await this.#connection.send(() => this.#connection.client.xdel(ringKey(ring.name), ...meant));
+    const key = ringKey(ring.name);
+    const commands: Command[] = [];
+    for (let place = 0; place < meant.length; place += UNLOGGED)
+      commands.push(['XDEL', key, ...meant.slice(place, place + UNLOGGED)]);
+    if (meant.length > 0) {
+      commands.push(['REWRITE', key, ABSENT_KEY]);
+      await this.#connection.run('commit', null, [this.#connection.now(), 0, 0, ...sized(commands)]);
+      if (this.#connection.lastsAll) await this.#connection.untilDurable();
+    }
     return meant.length;
   }
 
   watch(channel: string, hear: Listener): () => void {
     return this.#changes.watch(channel, hear);
+  }
+
+  /** Takes the documents that have expired out of the indexes. Reads of an index do so, too. */
+  async sweep(): Promise<void> {
+    for await (const keys of scan(this.#connection, EVERY_ENDS))
+      await this.#connection.run(
+        'read',
+        null,
+        keys.flatMap((ends) => ['c', ABSENT_KEY, ends]),
+      );
   }
 
   async close(): Promise<void> {

@@ -26,6 +26,8 @@ export const listKey = (kind: string, key: string) => `${PREFIX}${kind}/list:${s
 export const indexKey = (kind: string, index: string) => `${PREFIX}${kind}/by:${storedKey(index)}`;
 /** A sorted set: the documents of a kind that are in an index and expire, with their places, by the time of their end. */
 export const endsKey = (kind: string) => `${PREFIX}${kind}/ends`;
+/** Matches the `endsKey` of all kinds. */
+export const EVERY_ENDS = `${PREFIX}*/ends`;
 /** A stream: the records of a ring. */
 export const ringKey = (ring: string) => `${PREFIX}${ring}/ring`;
 export const channelKey = (channel: string) => `${PREFIX}told:${channel}`;

@@ -54,7 +54,7 @@ export async function openRedisStore({
       maintenance: () => null,
       replicas: recordingLayout(replicaStore(kernel), connection),
       advice: async () => adviceOn(server, isAlways),
-      census: () => countKeys(connection, LINK.shared?.keys.exactly as RegExp),
+      census: () => countKeys(connection, { kind: LINK.name, exactly: LINK.shared?.keys.exactly as RegExp }),
       condition: () => {
         const { failure } = connection;
         return { writable: failure === null, detail: failure && `Redis cannot be reached: ${failure}.` };
@@ -64,7 +64,10 @@ export async function openRedisStore({
         await connection.send(() => connection.client.set(CHECK_KEY, Date.now(), 'EX', CHECK_S));
       },
       gather_ms: GATHER_MS,
-      scrub: () => rewriteFiles(connection.nodes),
+      scrub: async () => {
+        await kernel.sweep();
+        await rewriteFiles(connection.nodes);
+      },
     },
     bounds,
   );
