@@ -67,6 +67,11 @@ export interface Kind<T, I = never> {
   readonly item?: I;
   /** Whether the documents can have a list. Without it, they have none. */
   hasList?: true;
+  /**
+   * Whether most of its indexes are empty. Then a kernel need not read one before a step that changes something: it
+   * checks that it is empty when the step is stored.
+   */
+  isSparse?: true;
   /** For kernels whose keys other programs see, too. */
   shared?: Shared<T>;
 }

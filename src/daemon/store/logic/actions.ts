@@ -24,6 +24,7 @@ export interface StoredAction {
 
 export const ACTION: Kind<StoredAction> = {
   name: 'action',
+  isSparse: true,
   expires: ({ expires_at }) => expires_at,
   indexes: ({ action, asked_by, serial }) => {
     const { state, session_tag, turn_key, platform, user_id } = action;

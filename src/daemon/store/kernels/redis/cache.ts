@@ -77,11 +77,27 @@ const COUNTER_LENGTH = 9;
  * and fail if it fails.
  */
 export class Cache {
+  /** Sparse indexes that were not empty when they were last read or changed. */
+  readonly #filled = new Set<string>();
   readonly #entries = new Map<string, { stored: Stored; sent: number }>();
   #size = 0;
 
   get(name: string): Stored | undefined {
     return this.#entries.get(name)?.stored;
+  }
+
+  isFilled(index: string): boolean {
+    return this.#filled.has(index);
+  }
+
+  /** Notes whether an index is empty. */
+  noteIndex(index: string, isEmpty: boolean): void {
+    this.#filled.delete(index);
+    if (isEmpty) return;
+    this.#filled.add(index);
+    if (this.#filled.size <= ENTRIES_MAX) return;
+    const [oldest] = this.#filled;
+    this.#filled.delete(oldest as string);
   }
 
   /** Notes what a trip has read. A commit that was sent after it is newer. */
@@ -99,11 +115,6 @@ export class Cache {
   /** Forgets a document, if it still is this one. */
   forget(name: string, stored: Stored | undefined): void {
     if (stored !== undefined && this.get(name)?.version === stored.version) this.#delete(name);
-  }
-
-  clear(): void {
-    this.#entries.clear();
-    this.#size = 0;
   }
 
   #set(name: string, stored: Stored, sent: number): void {

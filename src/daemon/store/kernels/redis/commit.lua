@@ -1,8 +1,8 @@
 -- Stores the changes of steps, in their order; each one only if all that it has read is still the same. ARGV, for each
 -- step: its time; the number of documents to check, with the key and the version of each (empty: absent); the number of
--- shared texts to check, with the key of each, whether it exists (1 or 0), and the text; the number of arguments of its
+-- indexes that must be empty, with their keys; the number of shared texts to check, with the key of each, whether it exists (1 or 0), and the text; the number of arguments of its
 -- commands, and for each command the number of its arguments, and these. Returns the time, and for each step 1 if it is
--- stored, or the documents that have changed: number and value of each.
+-- stored, or what has changed: number and value of each document, and minus the number of each index.
 local DRIFT_MAX = 60000
 
 -- The version of a document; empty if there is none, or it has expired. Its first characters are version and expiry.
@@ -87,6 +87,13 @@ while at <= #ARGV do
       isStale = true
       changed[#changed + 1] = number
       changed[#changed + 1] = call('GET', key)
+    end
+  end
+  for number = 1, take() do
+    if call('EXISTS', take()) == 1 then
+      isStale = true
+      changed[#changed + 1] = -number
+      changed[#changed + 1] = false
     end
   end
   for _ = 1, take() do

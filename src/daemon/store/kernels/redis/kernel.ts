@@ -142,7 +142,7 @@ export class RedisKernel implements Kernel {
       commands.push(['XDEL', key, ...meant.slice(place, place + UNLOGGED)]);
     if (meant.length > 0) {
       commands.push(['REWRITE', key, ABSENT_KEY]);
-      await this.#connection.run('commit', null, [this.#connection.now(), 0, 0, ...sized(commands)]);
+      await this.#connection.run('commit', null, [this.#connection.now(), 0, 0, 0, ...sized(commands)]);
       if (this.#connection.lastsAll) await this.#connection.untilDurable();
     }
     return meant.length;
@@ -194,9 +194,9 @@ export class RedisKernel implements Kernel {
       const isChange = tx.hasEffect && thrown === null;
       if (missing.length === 0 && view.isFresh !== isChange) return;
       for (const [id, read] of tx.reads) all.set(id, read);
-      if (missing.length > 0 || !isChange)
-        await this.#read(view, isChange ? missing : [...all.values()], !isChange);
-      else view.isFresh = false;
+      // After a trip that has read everything, the cache may know what else the step reads.
+      if (view.isFresh) view.isFresh = false;
+      else await this.#read(view, isChange ? missing : [...all.values()], !isChange);
       attempt.run = this.#run(work, owners, view);
     }
     throw new StoreUnavailable(new Error(`what a step reads has changed ${TRIPS_MAX} times`));
@@ -296,8 +296,10 @@ export class RedisKernel implements Kernel {
   /** From now on, other steps see what this one changes. */
   #expect(tx: RedisTx, trip: number): true {
     const { learned, changes } = tx;
-    for (const { kind, key, after } of changes)
+    for (const { kind, key, after, places } of changes) {
       if (!kind.shared) this.#cache.write(nameOf(kind.name, key), after.at(learned), trip);
+      if (kind.isSparse) for (const [index] of places) this.#cache.noteIndex(index, false);
+    }
     for (const view of this.#views) view.see(changes);
     return true;
   }
@@ -309,11 +311,14 @@ export class RedisKernel implements Kernel {
     }
   }
 
-  /** Notes the documents that have kept the step from being stored. */
-  #learn({ checked }: RedisTx, reply: Reply | undefined, trip: number): void {
+  /** Notes what has kept the step from being stored. */
+  #learn({ checked, empty }: RedisTx, reply: Reply | undefined, trip: number): void {
     if (!Array.isArray(reply)) return;
     for (let place = 0; place < reply.length; place += 2) {
-      const { kind, key } = checked[Number(reply[place]) - 1] ?? {};
+      const number = Number(reply[place]);
+      const index = empty[-number - 1];
+      if (index !== undefined) this.#cache.noteIndex(index, false);
+      const { kind, key } = checked[number - 1] ?? {};
       if (kind === undefined || key === undefined || kind.shared) continue;
       this.#cache.note(nameOf(kind.name, key), Stored.of(reply[place + 1] as string | null, trip), trip);
     }
@@ -330,7 +335,11 @@ export class RedisKernel implements Kernel {
       ...shared.flatMap(({ command }) => (command === null ? [] : [command])),
       ...hints,
     ];
-    return [tx.now, checks.length / 2, ...checks, ...sharedArguments(shared), ...sized(commands)];
+    const { empty } = tx;
+    return [
+      ...[tx.now, checks.length / 2, ...checks, empty.length, ...empty],
+      ...[...sharedArguments(shared), ...sized(commands)],
+    ];
   }
 
   /**
@@ -340,7 +349,7 @@ export class RedisKernel implements Kernel {
   async #commitShared(tx: RedisTx): Promise<boolean> {
     for (const shared of tx.sharedCommands()) {
       if (shared.command === null) continue;
-      const given = [tx.now, 0, ...sharedArguments([shared]), ...sized([shared.command])];
+      const given = [tx.now, 0, 0, ...sharedArguments([shared]), ...sized([shared.command])];
       const [, reply] = await this.#connection.run('commit', shared.key, given);
       if (reply !== 1) return false;
     }

@@ -52,6 +52,8 @@ export class RedisTx implements Tx {
   readonly #logged: Command[] = [];
   /** The documents whose versions decide whether the step may be stored. */
   readonly #checked = new Map<string, Checked>();
+  /** The indexes that must be empty when the step is stored. */
+  readonly #empty = new Set<string>();
   /** The changes of this process that the run has seen. */
   readonly #seen: number;
   #hasIndexes = false;
@@ -98,8 +100,8 @@ export class RedisTx implements Tx {
     const of = kind as Kind<never, unknown>;
     const own = [...this.#changed.values()].filter((changed) => changed.kind.name === kind.name);
     // Documents of the range that the step has changed may leave it.
-    const wanted = Math.min(MAX, limit + own.length);
-    const answer = this.#ask<readonly Row[]>(readOf('first', of, index, wanted));
+    const read = readOf('first', of, index, Math.min(MAX, limit + own.length));
+    const answer = this.#ask<readonly Row[]>(read);
     const rows = answer?.value ?? [];
     const since = answer ? this.#view.changesSince(answer, of) : [];
     const changes = new Map([...since, ...own].map((change) => [change.key, change]));
@@ -115,8 +117,7 @@ export class RedisTx implements Tx {
       .sort(({ place: a }, { place: b }) => a[1] - b[1] || (a[2] < b[2] ? -1 : 1))
       .slice(0, limit);
     // Other steps have taken documents out of a range that goes on.
-    if (answer && rows.length >= wanted && found.length < limit)
-      this.#missing.set(...idOf(readOf('first', of, index, wanted)));
+    if (answer && rows.length >= answer.n && found.length < limit) this.#missing.set(...idOf(read));
     return found.map(({ key, doc }) => ({ key, doc }));
   }
 
@@ -216,6 +217,10 @@ export class RedisTx implements Tx {
     return [...this.#checked.values()];
   }
 
+  get empty(): readonly string[] {
+    return [...this.#empty];
+  }
+
   get changes(): readonly Changed[] {
     return [...this.#changed.values()];
   }
@@ -277,7 +282,12 @@ export class RedisTx implements Tx {
     this.#hasIndexes ||= read.what !== 'serial';
     this.reads.set(...idOf(read));
     const answer = this.#view.answer<T>(read);
-    if (answer === undefined) this.#missing.set(...idOf(read));
+    const isShort = read.what === 'first' && (answer?.value as Row[] | undefined)?.length === answer?.n;
+    if (answer !== undefined && !(isShort && answer.n < read.n)) return answer;
+    const { kind, of } = read;
+    if (read.what === 'first' && kind !== null && this.#view.mayBeEmpty(kind, of))
+      this.#empty.add(indexKey(kind.name, of));
+    else this.#missing.set(...idOf(read));
     return answer;
   }
 

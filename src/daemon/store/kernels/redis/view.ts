@@ -15,7 +15,8 @@ export interface Read {
 }
 
 export function readOf(what: Read['what'], kind: Read['kind'], of = '', n = 0): Read {
-  return { what, kind, of, n, id: `${what} ${n} ${nameOf(kind?.name ?? '', of)}` };
+  const id = `${what === 'items' ? `items ${n}` : what} ${nameOf(kind?.name ?? '', of)}`;
+  return { what, kind, of, n, id };
 }
 
 export function nameOf(kind: string, key: string): string {
@@ -61,6 +62,7 @@ export type SharedText = readonly [text: string, expires_at: number];
 /** The answer to a read of an index, a list or a number. */
 interface Known<T> {
   readonly value: T;
+  readonly n: number;
   readonly trip: number;
   readonly seen: number;
 }
@@ -129,7 +131,7 @@ export class View {
 
   note(reads: readonly Read[], { now, trip, seen, found }: Found): void {
     this.#now = now;
-    reads.forEach(({ what, kind, of, id }, place) => {
+    reads.forEach(({ what, kind, of, n, id }, place) => {
       const { answer, text } = found[place] as Answer;
       if (what === 'document' && kind !== null) {
         const stored = Stored.of(answer as string | null, trip);
@@ -139,7 +141,9 @@ export class View {
       }
       const value =
         what === 'first' && kind !== null ? this.#noteRows(kind, answer as string[], trip) : answer;
-      this.#answers.set(id, { value, trip, seen });
+      if (what === 'first' && kind?.isSparse)
+        this.#cache.noteIndex(indexKey(kind.name, of), (value as Row[]).length === 0);
+      this.#answers.set(id, { value, n, trip, seen });
     });
   }
 
@@ -148,6 +152,11 @@ export class View {
     this.#documents.clear();
     this.#shared.clear();
     this.#answers.clear();
+  }
+
+  /** Whether an index that is not known may count as empty until the step is stored. */
+  mayBeEmpty(kind: Kind<never, unknown>, index: string): boolean {
+    return kind.isSparse === true && !this.isFresh && !this.#cache.isFilled(indexKey(kind.name, index));
   }
 
   #noteRows({ name }: Kind<never, unknown>, found: readonly string[], trip: number): Row[] {
