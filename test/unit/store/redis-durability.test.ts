@@ -38,7 +38,15 @@ const READS = [
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
   ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
-  ...['inbox.counts', 'inbox.find', 'inbox.search', 'links.get', 'links.findByAlias', 'links.list'],
+  ...[
+    'inbox.counts',
+    'inbox.find',
+    'inbox.search',
+    'links.get',
+    'links.find',
+    'links.findByAlias',
+    'links.list',
+  ],
   ...['outages.list', 'persons.show', 'replicas.list'],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];

@@ -50,12 +50,13 @@ const ALIAS: Kind<{ key: string; expires_at: number }> = {
 export function linkStore(kernel: Kernel): LinkStore {
   return {
     get: (key) => kernel.step((tx) => knownLink(tx.get(LINK, key))),
-    findByAlias: (alias) =>
+    find: (keys, alias) =>
       kernel.step((tx) => {
-        const key = tx.get(ALIAS, alias)?.key;
-        const link = key === undefined ? null : tx.get(LINK, key);
-        return link?.alias?.alias === alias ? linkOf(link) : null;
+        const named = keys.map((key) => tx.get(LINK, key)).find((link) => link !== null);
+        const bound = findByAlias(tx, alias);
+        return knownLink(named ?? bound);
       }),
+    findByAlias: (alias) => kernel.step((tx) => knownLink(findByAlias(tx, alias))),
     put: ({ key, token, person, ttl_ms }, expected) =>
       kernel.step((tx) => {
         const found = tx.get(LINK, key);
@@ -94,6 +95,12 @@ export function linkStore(kernel: Kernel): LinkStore {
         if (found?.token === token) tx.put(LINK, key, { ...found, expiry_notified: true });
       }),
   };
+}
+
+function findByAlias(tx: Tx, alias: string): StoredLink | null {
+  const key = tx.get(ALIAS, alias)?.key;
+  const link = key === undefined ? null : tx.get(LINK, key);
+  return link?.alias?.alias === alias ? link : null;
 }
 
 /** Deletes a link, and the alias that leads to it. */

@@ -105,6 +105,7 @@ export class RedisTx implements Tx {
     const rows = answer?.value ?? [];
     const since = answer ? this.#view.changesSince(answer, of) : [];
     const changes = new Map([...since, ...own].map((change) => [change.key, change]));
+    if (changes.size === 0) return rows.slice(0, limit).map(([key, found]) => ({ key, doc: found.doc as T }));
     const stored = rows.filter(([key]) => !changes.has(key)).map(([key, found]) => ({ key, found }));
     const changed = [...changes.values()].map(({ key, after }) => ({ key, found: after }));
     const name = indexKey(kind.name, index);
