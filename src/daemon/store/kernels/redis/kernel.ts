@@ -105,20 +105,16 @@ export class RedisKernel implements Kernel {
   async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
     const of = kind as Kind<never, unknown>;
     for await (const keys of scanKeys(this.#connection, of)) {
-      const view = new View(this.#cache, () => this.#connection.now());
       keys.sort();
-      const reads = keys.map((key) => readOf('document', of, key));
-      view.isFresh = true;
-      view.note(reads, await this.#reads.add({ reads, view }));
-      this.#views.delete(view);
+      const view = new View(this.#cache, () => this.#connection.now());
+      await this.#read(
+        view,
+        keys.map((key) => readOf('document', of, key)),
+        true,
+      ).finally(() => this.#views.delete(view));
       for (const key of keys) {
-        const stored = view.document(of, key);
-        const doc = kind.shared
-          ? view.sharedDocument(of, key)?.doc
-          : stored?.isAlive(view.now)
-            ? stored.doc
-            : null;
-        if (doc !== null && doc !== undefined) yield { key, doc: copyOf(doc) as T };
+        const doc = view.docOf(of, key);
+        if (doc !== null) yield { key, doc: copyOf(doc) as T };
       }
     }
   }

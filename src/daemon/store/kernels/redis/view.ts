@@ -121,6 +121,13 @@ export class View {
     return (this.isFresh ? undefined : this.#cache.get(name)) ?? this.#documents.get(name);
   }
 
+  /** The document as it is now; null if there is none. */
+  docOf(kind: Kind<never, unknown>, key: string): unknown {
+    if (kind.shared) return this.sharedDocument(kind, key)?.doc ?? null;
+    const stored = this.document(kind, key);
+    return stored?.isAlive(this.now) ? stored.doc : null;
+  }
+
   sharedDocument(kind: Kind<never, unknown>, key: string): SharedStored | undefined {
     return this.#shared.get(nameOf(kind.name, key));
   }
