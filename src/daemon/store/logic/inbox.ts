@@ -16,7 +16,14 @@ import type { TurnChanges } from '../turns.ts';
 import { dropUnasked, noteAsked } from './actions.ts';
 import { claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 import { checkMessage } from './guard.ts';
-import { dropMessage, heads, MESSAGE, putMessage, type StoredMessage } from './inbox-document.ts';
+import {
+  dropMessage,
+  heads,
+  MESSAGE,
+  putMessage,
+  type StoredMessage,
+  type WaitingHead,
+} from './inbox-document.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
 import { noteSeen, seenMessage } from './seen.ts';
@@ -128,7 +135,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       kernel.step((tx) => {
         const times = platforms.flatMap((platform) =>
           (['fresh', 'interrupted'] as const).flatMap((which) =>
-            heads(tx, which, kind, platform, LOOKED_AT).map((stored) => dueTime(tx, stored)),
+            heads(tx, which, kind, platform, LOOKED_AT).map((head) => dueTime(tx, head)),
           ),
         );
         return times.length === 0 ? null : Math.min(...times);
@@ -240,17 +247,19 @@ function claim(
   limit: number,
   which: 'fresh' | 'interrupted',
 ): InboxClaim[] {
-  const interruptions = ({ message }: StoredMessage) => (which === 'fresh' ? 0 : message.interrupted);
+  const interruptions = ({ interrupted }: WaitingHead) => (which === 'fresh' ? 0 : interrupted);
   return platforms
     .flatMap((platform) => heads(tx, which, kind, platform, limit + LOOKED_AT))
-    .map((stored) => ({ stored, due_at: dueTime(tx, stored) }))
+    .map((head) => ({ head, due_at: dueTime(tx, head) }))
     .filter(({ due_at }) => due_at <= tx.now)
     .sort((one, other) => {
-      const fewer = interruptions(one.stored) - interruptions(other.stored);
-      return fewer || one.due_at - other.due_at || one.stored.serial - other.stored.serial;
+      const fewer = interruptions(one.head) - interruptions(other.head);
+      return fewer || one.due_at - other.due_at || one.head.serial - other.head.serial;
     })
     .slice(0, limit)
-    .map(({ stored }) => {
+    .map(({ head: { id } }) => {
+      const stored = tx.get(MESSAGE, id);
+      if (stored === null) throw new Error('the first message of a queue is not in the inbox');
       const taken = { ...stored, message: begun(stored.message, tx.now), claim: newClaim(tx) };
       putMessage(tx, taken);
       return { owner: taken.claim.owner, message: taken.message };
@@ -261,8 +270,8 @@ function holdsInterrupted(tx: Tx, kind: AttemptKind, platforms: readonly string[
   return platforms.some((platform) => heads(tx, 'interrupted', kind, platform, 1).length > 0);
 }
 
-function dueTime(tx: Tx, { message, wait_ms }: StoredMessage): number {
-  return dueAt(message.next_attempt_at, wait_ms, tx.now);
+function dueTime(tx: Tx, { due_at, wait_ms }: WaitingHead): number {
+  return dueAt(due_at, wait_ms, tx.now);
 }
 
 /** A message with the wait and the end of its record that follow from its new state. */
