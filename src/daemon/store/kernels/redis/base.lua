@@ -7,8 +7,13 @@ if isReal then
   now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 end
 
--- Takes the documents of a kind that have expired out of its indexes.
+-- Takes the documents of a kind that have expired out of its indexes, once in a run of the script.
+local swept = {}
 local function sweep(ends)
+  if swept[ends] then
+    return
+  end
+  swept[ends] = true
   repeat
     local gone = call('ZRANGE', ends, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)
     for _, member in ipairs(gone) do
