@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
-import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { COMMON, SHARD_TAGS } from '../../src/daemon/store/redis/shards.ts';
+import { LAYOUT_KEY } from '../../src/daemon/store/kernels/redis/keys.ts';
 import { type RedisServers, startCluster, startSentinel } from '../support/redis-cluster.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { Fleet } from './fleet.ts';
@@ -37,10 +37,12 @@ interface Breakable {
 const HANG_MS = 7000;
 /** How long a failed master is down, ms: longer than the failover takes. */
 const LOST_MS = 5000;
+/** How often the slot of the store is moved: it is on each master once, and then on the first one again. */
+const MOVES = 4;
 /** The maximum time until a delivery is accepted after the outage, and then until all replies have arrived, ms. */
 const SETTLED_MS = 60_000;
 
-/** Puts two replicas under load while Redis is restarted, hangs, fails over, or moves its slots. */
+/** Puts two replicas under load while Redis is restarted, hangs, fails over, or moves its slot. */
 export async function redisOutage(
   kind: OutageKind,
   durability: RedisOutage['durability'],
@@ -150,13 +152,13 @@ async function startBreakable(kind: OutageKind, durability: RedisOutage['durabil
     }
     case 'cluster': {
       const servers = await startCluster(3, { replicas: true, options: log });
-      const lose = async () => loseFor(servers, await servers.masterOf('{all}'));
+      const lose = async () => loseFor(servers, await servers.masterOf(LAYOUT_KEY));
       return { url: servers.url, break: lose, isFailover: true, stop: () => servers.stop() };
     }
     case 'slots': {
       const servers = await startCluster(3, { replicas: true, options: log });
       const move = async () => {
-        for (const tag of [COMMON, ...SHARD_TAGS]) await (await servers.moveSlot(`{${tag}}`)).finish();
+        for (let n = 0; n < MOVES; n++) await (await servers.moveSlot(LAYOUT_KEY)).finish();
       };
       return { url: servers.url, break: move, isFailover: true, stop: () => servers.stop() };
     }

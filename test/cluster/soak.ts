@@ -13,7 +13,7 @@ export interface Sample {
   redis_mb: number;
   /** How much of this belongs to records that are kept for days (`isKept`), MB. */
   redis_kept_mb: number;
-  /** The number of keys of each kind, for example `session:state`. */
+  /** The number of keys of each kind, for example `session`. */
   keys: Record<string, number>;
 }
 
@@ -26,7 +26,7 @@ export interface Soak {
 }
 
 /** The kinds of keys that are kept for days. Each message and each trace adds to them. */
-const KEPT = /^(?:seen|session:message|traces|inbox)/;
+const KEPT = /^(?:seen|inbox_message|action|traces|refused|audit)/;
 /** The number of keys of a kind whose memory is measured, to estimate the memory of all keys of the kind. */
 const MEASURED = 200;
 
@@ -83,7 +83,7 @@ export async function soak({
     const kinds = new Map<string, string[]>();
     for await (const some of redis.client.scanStream({ count: 1000 }))
       for (const key of some as string[]) {
-        const kind = key.replace(/^agentd:\{([^:}]*)[^}]*\}:([^:]*).*$/s, '$1:$2');
+        const kind = key.replace(/^agentd:\{store\}:([^:]*).*$/s, '$1');
         const keys = kinds.get(kind) ?? [];
         keys.push(key);
         kinds.set(kind, keys);

@@ -36,7 +36,7 @@ export function describeAnonymous(current: () => StoreUnderTest): void {
         session_id: `s-${key}`,
         ...(client === undefined ? {} : { client }),
       });
-      const claimed = await store.idempotency.claim(key, 'body', session.session_id);
+      const claimed = await store.idempotency.claim(key, 'body');
       if (claimed.outcome !== 'new') throw new Error('the key is known');
       const answer = { session_id: session.session_id, response: text };
       await commitUnderClaim(store, session.session_id, {

@@ -136,6 +136,21 @@ export function describeLinks(current: () => StoreUnderTest): void {
         expect(await links.get('k')).toMatchObject({ alias: null });
       });
 
+      it('finds the link together with the keys of its user, of which the first that has a link decides', async () => {
+        const find = async (...keys: string[]) => (await links.find(keys, 'chat:X'))?.key ?? null;
+        expect(await find('k1', 'k2')).toBeNull();
+        await put('k3', 'three', null);
+        await links.bindAlias('k3', 'three', alias);
+        expect(await find('k1', 'k2')).toBe('k3');
+        await put('k2', 'two', null);
+        expect(await find('k1', 'k2')).toBe('k2');
+        await put('k1', 'one', null);
+        expect(await find('k1', 'k2')).toBe('k1');
+        expect(await find()).toBe('k3');
+        await links.remove('k3');
+        expect(await find()).toBeNull();
+      });
+
       it('is bound only if the link has not changed since it was read, and has no other alias of the same person', async () => {
         await put('k', 'token', null);
         expect(await links.bindAlias('k', 'another', alias)).toBe(false);

@@ -1,8 +1,8 @@
 import { type Cluster, Redis } from 'ioredis';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
-import { clientOf } from '../../src/daemon/store/redis/client.ts';
-import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import { clientOf } from '../../src/daemon/store/kernels/redis/client.ts';
+import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import { freePorts } from '../support/free-ports.ts';
 import {
   type ClusterServers,

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
-import { RedisConnection } from '../../src/daemon/store/redis/connection.ts';
-import { durabilityOf } from '../../src/daemon/store/redis/durability.ts';
-import { RedisKeyspace } from '../../src/daemon/store/redis/keyspace.ts';
-import { RedisLinks } from '../../src/daemon/store/redis/links.ts';
-import { adviceOn, type ServerFacts } from '../../src/daemon/store/redis/server.ts';
-import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import { Changes } from '../../src/daemon/store/kernels/redis/changes.ts';
+import { RedisConnection } from '../../src/daemon/store/kernels/redis/connection.ts';
+import { durabilityOf } from '../../src/daemon/store/kernels/redis/durability.ts';
+import { RedisKernel } from '../../src/daemon/store/kernels/redis/kernel.ts';
+import { adviceOn, type ServerFacts } from '../../src/daemon/store/kernels/redis/server.ts';
+import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { FakeSentinel } from '../support/fake-sentinel.ts';
 import { freePorts } from '../support/free-ports.ts';
@@ -49,12 +49,12 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
   });
 
   it('makes a command fail if the answer is late, and carries out the command only once', async () => {
-    await store.inbox.enqueue([anInboxMessage()]);
+    const hit = () => store.limits.hit('k', { max: 10, window_ms: 600_000 });
+    expect(await hit()).toMatchObject({ remaining: 9 });
     process.kill(server.pid, 'SIGSTOP');
-    const message = anInboxMessage();
     try {
       const began = performance.now();
-      await expect(store.inbox.enqueue([message])).rejects.toThrow(StoreUnavailable);
+      await expect(hit()).rejects.toThrow(StoreUnavailable);
       expect(performance.now() - began).toBeLessThan(7000);
       expect(store.condition().writable).toBe(false);
     } finally {
@@ -62,7 +62,7 @@ describe.skipIf(!hasRedis)('a server that fails', () => {
     }
     await recovered();
     // The command was carried out late, and only once.
-    expect(await store.inbox.list({ states: ['waiting'], limit: 10 })).toHaveLength(2);
+    expect(await hit()).toMatchObject({ remaining: 7 });
   });
 
   it('gets its scripts again after it has lost them', async () => {
@@ -140,7 +140,9 @@ describe.skipIf(!hasRedis)('on a real clock', () => {
       const forever: string[] = [];
       for (const key of keys) if ((await server.client.pttl(key)) === -1) forever.push(key);
       // The keys of the inbox do not expire, but the number of its messages is limited.
-      expect(forever.filter((key) => !/^agentd:\{(inbox|layout|session:chat:.*)\}:/.test(key))).toEqual([]);
+      expect(
+        forever.filter((key) => !/^agentd:\{store\}:(?:layout|serial|inbox_(?:message|queue)[:/])/.test(key)),
+      ).toEqual([]);
       expect(await server.client.get('chat:jwt:u1')).toBe('a.b.c');
       expect(await server.client.pttl('chat:jwt:u1')).toBeGreaterThan(59_000);
       // Another program writes a link.
@@ -231,14 +233,15 @@ describe('durability', () => {
   it.skipIf(!hasRedis)('reports every error as an outage, because the script has run', async () => {
     const server = await startRedis();
     onTestFinished(() => server.stop());
-    const connection = new RedisConnection(parseRedisUrl(server.url), { constants: {} });
+    const connection = new RedisConnection(parseRedisUrl(server.url));
     onTestFinished(() => connection.close());
     await connection.connect();
     connection.awaitDurability(facts, true);
     const refused = new Error('ERR WAITAOF cannot be used with replica instances.');
     vi.spyOn(connection.client, 'call').mockRejectedValue(refused);
-    const link = new RedisLinks(new RedisKeyspace(connection)).remove('chat:jwt:u1');
-    await expect(link).rejects.toMatchObject({ name: 'StoreUnavailable', cause: refused });
+    const kernel = new RedisKernel({ connection, changes: new Changes(connection) });
+    const step = kernel.step((tx) => tx.put({ name: 'x', expires: () => null }, 'k', 1));
+    await expect(step).rejects.toMatchObject({ name: 'StoreUnavailable', cause: refused });
     expect(connection.failure).toBe(refused.message);
   });
 

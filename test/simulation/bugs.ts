@@ -158,7 +158,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
-        from: 'const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found, services);',
+        from: 'const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);',
         to: 'const named = { ...turn, session_id, session_is_generated };',
       },
     ],
@@ -206,8 +206,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/store/logic/inbox-document.ts',
-        from: 'const [first] = doc.messages;',
-        to: 'const first = doc.messages.at(-1);',
+        from: 'sort(([, one], [, other]) => one - other)',
+        to: 'sort(([, one], [, other]) => other - one)',
       },
     ],
   },
@@ -337,7 +337,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-repeated': {
     says: 'a write whose outcome is unknown is repeated, even if the tool is not idempotent',
-    seed: 5,
+    seed: 21,
     shows: /reached the API \d times/,
     changes: [
       { file: BIND_TOOLS, from: "if (known?.state === 'unknown' && !tool.idempotent)", to: 'if (false)' },
@@ -387,7 +387,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
   },
   'unknown-unsaid': {
     says: 'the reply does not say that the outcome of a write is unknown',
-    seed: 5,
+    seed: 3,
     shows: /the outcome of .* is unknown, but the reply/,
     changes: [
       {

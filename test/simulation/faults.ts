@@ -73,7 +73,7 @@ const OPS = [
   ['inbox.nextDueAt', 1],
   ['inbox.notePartsSent', 2],
   ['outages.list', 1],
-  ['links.get', 1],
+  ['links.find', 1],
   ['links.put', 2],
   ['streams.create', 4],
   ['streams.find', 2],

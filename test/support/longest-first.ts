@@ -31,7 +31,7 @@ export const FIRST = [
   'e2e/msgbot.test.ts', // waits
   'unit/inbox/work.test.ts',
   'e2e/phonechat.test.ts', // waits
-  'contract/redis-shards.test.ts', // waits
+  'contract/redis-slot.test.ts', // waits
   'e2e/sealing.test.ts', // waits
   'contract/postgres.test.ts',
 ];

@@ -1,4 +1,4 @@
-import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
+import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import type { StoreUnderTest, StoreWanted } from '../contract/store-contract.ts';
 import { storeUnderTest } from './store-under-test.ts';
 

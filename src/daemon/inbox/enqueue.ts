@@ -15,7 +15,6 @@ import { maskMessage, requireMessages } from '../message/arrival.ts';
 import { guardedText } from '../message/guard.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { Arrival } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { noticeTo, tooMany } from './notify.ts';
@@ -113,7 +112,7 @@ function entryOf(
   const { jwt_token: _never, ...metadata } = masked.metadata;
   const session_id = message.thread_id as string;
   return {
-    id: idBeside(services.store, session_id, () => timeOrderedId(now)),
+    id: timeOrderedId(now),
     platform: message.platform,
     queue: session_id,
     session_id,

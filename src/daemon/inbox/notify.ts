@@ -4,7 +4,6 @@ import type { ChannelPlugin, JsonObject, NotifyOptions } from '../../channel/ind
 import { AgentdError } from '../errors.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { publicPartOf, sealReplyTo } from './outgoing.ts';
@@ -112,7 +111,7 @@ export class Throttle {
  */
 export function noticeTo(
   plugin: ChannelPlugin,
-  { clock, store, seal }: Pick<Services, 'clock' | 'store' | 'seal'>,
+  { clock, seal }: Pick<Services, 'clock' | 'seal'>,
   reply_to: JsonObject,
   text: string,
   user_id: string | null,
@@ -123,7 +122,7 @@ export function noticeTo(
     .digest('base64url');
   // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
   const queue = `${plugin.name}/${place}`;
-  const id = idBeside(store, queue, () => timeOrderedId(now));
+  const id = timeOrderedId(now);
   return {
     id,
     platform: plugin.name,

@@ -55,12 +55,11 @@ export async function findLink(
   channel: LinkedChannel,
   user_id: string,
 ): Promise<FoundLink | null> {
-  for (const key of linkKeys(channel, user_id)) {
-    const link = await services.store.links.get(key);
-    // The first link that is found decides, even if it cannot be opened: an older link must not take effect instead.
-    if (link) return openLink(link, channel, services);
-  }
-  return findByAlias(services, channel, user_id);
+  const [keys, alias] = [linkKeys(channel, user_id), aliasKey(channel.name, user_id)];
+  // The first link that is found decides, even if it cannot be opened: an older link must not take effect instead.
+  const link = await services.store.links.find(keys, alias);
+  const found = link && openLink(link, channel, services);
+  return found === null || keys.includes(found.key) || found.alias === alias ? found : null;
 }
 
 /**

@@ -2,7 +2,6 @@ import { AgentdError } from '../errors.ts';
 import { personOf } from '../identity/identity.ts';
 import { generateSessionId, isChannelSessionId } from '../session/ids.ts';
 import { type Session, tagOf } from '../session/session.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -76,14 +75,14 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
  */
 async function resolveSession(turn: Turn, services: Uses): Promise<NamedSession> {
-  return nameSession(turn, await services.store.sessions.find(turn.session_id), services);
+  return nameSession(turn, await services.store.sessions.find(turn.session_id));
 }
 
 /**
  * Like `resolveSession`, for a session that was already read.
  * @param found the session that the message names, by its current id or by its id before sign-in.
  */
-export function nameSession(turn: Turn, found: Session | null, { store }: Pick<Uses, 'store'>): NamedSession {
+export function nameSession(turn: Turn, found: Session | null): NamedSession {
   const { session_id, session_is_generated, credential } = turn;
   if (found === null || found.session_id === session_id) {
     return named(found, session_id, session_is_generated);
@@ -91,10 +90,7 @@ export function nameSession(turn: Turn, found: Session | null, { store }: Pick<U
   if (credential.kind === 'person' && credential.verdict.person === found.owner) {
     return named(found, found.session_id, false);
   }
-  const make = () => generateSessionId(turn.channel.name, turn.message.user_id);
-  // If the request has an idempotency key, the record of the key is in the shard of the session that the request
-  // names, so the new session must be stored there, too.
-  return named(null, idBeside(store, session_id, make), true);
+  return named(null, generateSessionId(turn.channel.name, turn.message.user_id), true);
 }
 
 function named(found: Session | null, session_id: string, session_is_generated: boolean): NamedSession {

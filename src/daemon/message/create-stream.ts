@@ -1,5 +1,4 @@
 import { type PersonKey, personOf } from '../identity/identity.ts';
-import { idBeside } from '../store/id-beside.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import { randomSuffix } from '../time/clock.ts';
 import { fingerprint, otherBody, reportRepeat } from './keys.ts';
@@ -41,7 +40,7 @@ export async function createStreamOf(
   const { credential, session_id } = turn;
   const { jwt_token, ...metadata } = turn.message.metadata;
   const { store } = services;
-  const stream_id = idBeside(store, session_id, () => `${turn.channel.name}_${randomSuffix()}`);
+  const stream_id = `${turn.channel.name}_${randomSuffix()}`;
   const stored = await store.streams.create({
     stream_id,
     idempotency_key,

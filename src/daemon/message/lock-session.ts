@@ -40,7 +40,7 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
       turn.ticket?.leave();
       const begun = await asked;
       const { claim } = begun;
-      const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found, services);
+      const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);
       if (named.session_tag === session_tag) {
         turn.defer(() => services.sessions.release(claim));
         return { ...named, claim, begun, has_started };

@@ -4,7 +4,6 @@ import { generateSessionId } from '../session/ids.ts';
 import { hasExpired, jwtContext, sealRecord, statesPassed, storedToken } from '../session/jwt-context.ts';
 import { type Session, tagOf } from '../session/session.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
-import { idBeside } from '../store/id-beside.ts';
 import { newSession } from './open-session.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -98,7 +97,7 @@ function decide(turn: Turn, services: Uses): Decision {
       const record = sealRecord(tagOf(session), message.user_id);
       const jwt_context = jwtContext(user, expires_at, services.seal, record);
       return {
-        session: { ...signedIn(turn, services), owner, credential_owner: bound, metadata: { jwt_context } },
+        session: { ...signedIn(turn), owner, credential_owner: bound, metadata: { jwt_context } },
         principal: { person, claims },
       };
     }
@@ -127,10 +126,9 @@ function decide(turn: Turn, services: Uses): Decision {
 }
 
 /** The session with the ids that it has after sign-in. */
-function signedIn({ session, session_origin, channel, message }: Turn, { store }: Uses): Session {
+function signedIn({ session, session_origin, channel, message }: Turn): Session {
   if (session_origin !== 'found' || !session.generated || session.owner !== null) return session;
-  const make = () => generateSessionId(channel.name, message.user_id);
-  const session_id = idBeside(store, session.session_id, make);
+  const session_id = generateSessionId(channel.name, message.user_id);
   return { ...session, session_id, former_id: session.session_id };
 }
 

@@ -100,11 +100,6 @@ export interface Deduplicated {
   counted_before?: boolean;
 }
 
-/** Added by deduplicate and deduplicate-stream: the session of a message with a key. */
-export interface NamedByKey {
-  session_id: string;
-}
-
 /** Added by deduplicate-stream: the key under which the stream can be found later. */
 export interface Numbered {
   /** Null if the client sent none. */

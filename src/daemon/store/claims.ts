@@ -18,8 +18,6 @@ export interface SessionClaim extends Claim {
 export interface KeyClaim extends Claim {
   readonly key: string;
   readonly fingerprint: string;
-  /** The records of the key are in the shard of this session or, if it is absent, in the shard of the key itself. */
-  readonly beside?: string;
 }
 
 /** The right to write the events of a stream. */

@@ -16,15 +16,8 @@ export interface IdempotencyStore {
    * @param fingerprint the hash of the request's body. A known key with a different fingerprint is `other_body`. A key
    * stays known for KEY_MEMORY_MS after its claim was released. The embedded store forgets a released key when the
    * process ends, unless a write was started under the key.
-   * @param beside the session whose turn stores the answer, if there is one. Requests with the same body must name
-   * sessions in the same shard (`Store.lieTogether`): the session that the body names or, if the body names no session,
-   * a new session in the shard of the key.
    */
-  claim(
-    key: string,
-    fingerprint: string,
-    beside?: string,
-  ): Promise<KeyState | (NewKey & { claim: KeyClaim })>;
+  claim(key: string, fingerprint: string): Promise<KeyState | (NewKey & { claim: KeyClaim })>;
   /** What `claim` would return now, without claiming the key. */
   look(key: string, fingerprint: string): Promise<KeyState | NewKey>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */

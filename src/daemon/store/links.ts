@@ -9,6 +9,11 @@ import type { PersonKey } from '../identity/identity.ts';
 export interface LinkStore {
   /** The link; null if there is none or it has expired. */
   get(key: string): Promise<Link | null>;
+  /**
+   * The link under the first of these keys that has one, or else `findByAlias`. All of it is of one moment, so that no
+   * older link takes effect while links are removed.
+   */
+  find(keys: readonly string[], alias: string): Promise<Link | null>;
   /** The link that this alias was last bound to, if that link still exists and still has the alias. */
   findByAlias(alias: string): Promise<Link | null>;
   /**

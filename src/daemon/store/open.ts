@@ -36,7 +36,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
   const actionsRetentionMs = settings.ACTIONS_RETENTION_DAYS * DAY_MS;
   switch (sessionBackend(settings)) {
     case 'redis': {
-      const { openRedisStore } = await import('./redis/store.ts');
+      const { openRedisStore } = await import('./kernels/redis/store.ts');
       if (settings.REDIS_URL === undefined) throw new Error('SESSION_BACKEND is redis without REDIS_URL');
       return openRedisStore({
         url: settings.REDIS_URL.reveal(),

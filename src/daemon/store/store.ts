@@ -59,13 +59,6 @@ export interface Store {
    * released or the changes end it.
    */
   commitTurn(claim: SessionClaim, changes: TurnChanges): Promise<CommitOutcome>;
-  /**
-   * Whether the records of two names are in the same shard, so that they can be changed in one step. A store on several
-   * servers spreads sessions over them, in shards. The ids that the daemon makes for a session (of the session after
-   * sign-in, of streams, messages and actions) must be in the same shard as its tag. With other ids everything still
-   * works, but a turn is not stored in one step.
-   */
-  lieTogether(one: string, other: string): boolean;
   /** The daemons that share the store; null if only one daemon at a time can use it. */
   readonly replicas: ReplicaStore | null;
   /** Warnings that the daemon logs at its start, one sentence each, about the configuration of the store's server. */

@@ -146,7 +146,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
             alias_id: null,
             person: session.owner,
           },
-          { actions: store.actions, lieTogether: store.lieTogether, seal },
+          { actions: store.actions, seal },
         );
       const [tool] = bindTools(registry.tools(), {
         context,

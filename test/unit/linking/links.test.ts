@@ -337,6 +337,7 @@ describe('a link whose token is sealed again with another key at the same time',
     };
     return {
       get: (key) => links.get(key),
+      find: (keys, alias) => links.find(keys, alias),
       findByAlias: (alias) => links.findByAlias(alias),
       put: (link, expected) => links.put(link, expected),
       bindAlias: (...args) => links.bindAlias(...args),

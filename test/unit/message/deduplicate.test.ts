@@ -67,16 +67,6 @@ describe('deduplicate', () => {
     expect((await runStep(world, deduplicate, withKey('k'))).turn.key).not.toBeNull();
   });
 
-  it('generates session ids until one can be stored beside the key, but never changes an id that the client chose', async () => {
-    const ids: string[] = [];
-    world.store.lieTogether = (id) => ids.push(id) > 3;
-    const { turn } = await runStep(world, deduplicate, { ...withKey('k'), session_is_generated: true });
-    expect(turn.session_id).toBe(ids.at(-1));
-    expect(new Set(ids).size).toBe(4);
-    const named = { ...withKey('another'), session_id: 's', session_is_generated: false };
-    expect((await runStep(world, deduplicate, named)).turn.session_id).toBe('s');
-  });
-
   it('treats the same key from different senders as different keys', async () => {
     await runStep(world, deduplicate, withKey('k'));
     await runStep(world, deduplicate, withKey('k', 'Hello', signedIn('ada')));

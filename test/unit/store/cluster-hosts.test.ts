@@ -3,7 +3,7 @@ import {
   completeRanges,
   completeRedirection,
   type SlotRange,
-} from '../../../src/daemon/store/redis/cluster-hosts.ts';
+} from '../../../src/daemon/store/kernels/redis/cluster-hosts.ts';
 
 it('completes an address without a host, unless its node has left the Cluster', () => {
   const nodes = (...named: [string | null, number][]): SlotRange[] => [[0, 16_383, ...named]];

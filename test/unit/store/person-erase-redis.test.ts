@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
-import { openRedisStore } from '../../../src/daemon/store/redis/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { anAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { keepTurn, saveSession } from '../../contract/store-writes.ts';
@@ -115,9 +115,12 @@ describe.skipIf(!hasRedis)('an erasure on a real Redis server', () => {
     const dora = aResident('Dora');
     const action = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
     const late = anAction({ person: dora.person, platform: PLATFORM, user_id: dora.user_id });
-    for (const one of [action, late]) await store.actions.start(null, one);
-    // The record is deleted, as if it had expired, but its id is still in the indexes.
-    await redis.client.del(`agentd:{action:${action.action_id}}:record`);
+    const brief = await openRedisStore({ url: redis.url, traceRetentionMs: HOUR, actionsRetentionMs: 20 });
+    await brief.actions.start(null, { ...action, turn_key: `turn of ${dora.canary}` });
+    await brief.close();
+    await store.actions.start(null, late);
+    // The record expires, but its id is still in the indexes.
+    await expect.poll(() => redis.client.exists(`agentd:{store}:action:${action.action_id}`)).toBe(0);
     await administrator.persons?.erase({ person: dora.person, link_keys: [] });
     expect(await inKeys(dora.canary)).toEqual([]);
   });

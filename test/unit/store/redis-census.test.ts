@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkStore } from '../../../src/cli/doctor/store.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { openRedisStore } from '../../../src/daemon/store/redis/store.ts';
+import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
@@ -43,13 +43,13 @@ describe.skipIf(!hasRedis)('the keys of a real Redis server', () => {
       expect.arrayContaining([
         'action',
         'budget',
-        'inbox',
+        'guard_user',
+        'inbox_message',
         'key',
         'limit',
         'session',
         'stream',
         'traces',
-        'user',
       ]),
     );
     expect([...(census?.kinds.keys() ?? [])]).not.toContain('another');
@@ -57,7 +57,7 @@ describe.skipIf(!hasRedis)('the keys of a real Redis server', () => {
   });
 
   it('are reported, without their names, if they should expire but never do', async () => {
-    const [turns = ''] = await redis.client.keys('agentd:{session:*}:turns');
+    const [turns = ''] = await redis.client.keys('agentd:{store}:session/list:*');
     await redis.client.persist(turns);
     const [, warning] = await keysOf();
     expect(warning).toEqual(['warning', 'keys that should expire but never do: 1 session']);

@@ -4,7 +4,6 @@ import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
 import { writingsOf } from '../../linking/link-ids.ts';
 import type { OwnActions } from '../../store/actions.ts';
-import { idBeside } from '../../store/id-beside.ts';
 import { randomSuffix } from '../../time/clock.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';
@@ -64,15 +63,12 @@ export async function beginRun(
     alias_id: message.alias_id ?? null,
     person: principal.person,
   };
-  const { actions, lieTogether } = store;
   const claims = { session: turn.claim, key: turn.key };
-  const journal = new TurnJournal(
-    { ...sender, claims, earlier: turn.begun.earlier },
-    { actions, lieTogether, seal },
-  );
+  const parts = { actions: store.actions, seal };
+  const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
   const { session_tag, still_waits } = turn;
   const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
-  const desk = new ConfirmationDesk(asking, seal, () => idBeside(store, session_tag, randomSuffix));
+  const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const { signal } = limit;
   return {

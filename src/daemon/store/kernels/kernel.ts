@@ -40,6 +40,13 @@ export interface Kernel {
 export interface StepOptions {
   /** The change may wait for the next durable one. */
   lazy?: true;
+  /**
+   * The change takes, renews or gives back a claim. A database that crashes may forget it: whoever holds the claim then
+   * stores nothing more under it. It always outlives this process.
+   */
+  claims?: true;
+  /** The change must be on disk when the step resolves, even if the database is set up to be less strict. */
+  journal?: true;
 }
 
 export type Listener = (...heard: readonly unknown[]) => void;
@@ -58,6 +65,31 @@ export interface Kind<T, I = never> {
   indexes?(doc: T): readonly IndexEntry[];
   /** Only for the type of the items. */
   readonly item?: I;
+  /** Whether the documents can have a list. Without it, they have none. */
+  hasList?: true;
+  /**
+   * Whether most of its indexes are empty. Then a kernel need not read one before a step that changes something: it
+   * checks that it is empty when the step is stored.
+   */
+  isSparse?: true;
+  /** For kernels whose keys other programs see, too. */
+  shared?: Shared<T>;
+}
+
+/** Documents of which other programs read and write a part, under the key of the document. */
+export interface Shared<T> {
+  /** Matches the keys, as a glob and exactly. */
+  readonly keys: { glob: string; exactly: RegExp };
+  /** The part of other programs. */
+  text(doc: T): string;
+  /** The other parts, as they are stored beside it. */
+  beside(doc: T): unknown;
+  /**
+   * The document with this text.
+   * @param ends_at the expiry that the other program has set; null if it has set none
+   * @param beside what is stored beside it; null if another program has stored the text
+   */
+  read(text: string, of: { key: string; ends_at: number | null; beside: unknown; now: number }): unknown;
 }
 
 /** A place in an index: ordered by `score`, then by `tie`. */

@@ -24,6 +24,7 @@ export interface StoredAction {
 
 export const ACTION: Kind<StoredAction> = {
   name: 'action',
+  isSparse: true,
   expires: ({ expires_at }) => expires_at,
   indexes: ({ action, asked_by, serial }) => {
     const { state, session_tag, turn_key, platform, user_id } = action;
@@ -42,6 +43,7 @@ export function actionStore(
   kernel: Kernel,
   { actionsRetentionMs }: { actionsRetentionMs: number },
 ): ActionStore {
+  const journaled = <R>(work: (tx: Tx) => R) => kernel.step(work, { journal: true });
   return {
     pendingIn: (session_tag) => kernel.step((tx) => pendingActionsIn(tx, session_tag)),
     find: (action_id) =>
@@ -50,7 +52,7 @@ export function actionStore(
         return stored && asItIsNow(stored.action, tx.now);
       }),
     settle: (claim, action_id, to, turn_key) =>
-      kernel.step((tx) => {
+      journaled((tx) => {
         if (!keepsSession(tx, claim)) return 'lost';
         const stored = tx.get(ACTION, action_id);
         if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
@@ -63,7 +65,7 @@ export function actionStore(
         for (const stored of meantBy(tx, of)) withdraw(tx, stored);
       }),
     start: (held, action) =>
-      kernel.step((tx) => {
+      journaled((tx) => {
         if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
         const known = tx.get(ACTION, action.action_id)?.action;
         if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
@@ -87,7 +89,7 @@ export function actionStore(
         return { outcome: 'started' };
       }),
     restart: (held, action_id, attempt) =>
-      kernel.step((tx) => {
+      journaled((tx) => {
         if (!areHeld(tx, held)) return 'lost';
         const stored = tx.get(ACTION, action_id);
         if (stored?.action.attempt !== attempt || !isUncertain(stored.action)) return 'gone';

@@ -1,5 +1,5 @@
 import { CLAIM_MS } from '../claims.ts';
-import type { Kind, Tx } from '../kernels/kernel.ts';
+import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 
 /** A claim as it is stored. An expired claim is kept for a while, because until it is taken over its owner may renew it. */
 export interface ClaimState {
@@ -9,6 +9,11 @@ export interface ClaimState {
 
 /** How long an expired claim is remembered, ms. */
 const CLAIM_MEMORY_MS = 3_600_000;
+
+/** Makes the steps that take, renew or give back claims. */
+export function claimSteps(kernel: Kernel): <R>(work: (tx: Tx) => R) => Promise<R> {
+  return (work) => kernel.step(work, { claims: true });
+}
 
 export function newClaim(tx: Tx): ClaimState {
   return { owner: tx.newOwner(), expires_at: tx.now + CLAIM_MS };

@@ -7,7 +7,7 @@ import {
   type StoredAnswer,
 } from '../idempotency.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { type ClaimState, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 
 /** An idempotency key: claimed, answered, or known because a request with it failed. */
 export interface StoredKey {
@@ -23,10 +23,11 @@ export interface StoredKey {
 export const KEY: Kind<StoredKey> = { name: 'key', expires: ({ expires_at }) => expires_at };
 
 export function idempotencyStore(kernel: Kernel): IdempotencyStore {
+  const claiming = claimSteps(kernel);
   return {
-    look: (key, fingerprint) => kernel.step((tx) => look(tx, key, fingerprint)),
+    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint)),
     claim: (key, fingerprint) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const found = look(tx, key, fingerprint);
         if (found.outcome !== 'new') return found;
         const claim = newClaim(tx);
@@ -34,7 +35,7 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
         return { ...found, claim: { key, fingerprint, owner: claim.owner } };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const found = tx.get(KEY, claim.key)?.claim;
         if (!found || found.owner !== claim.owner) return false;
         putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx.now));
@@ -47,7 +48,7 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
         return true;
       }),
     release: (claim, { counted } = { counted: false }) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         if (!holdsKey(tx, claim)) return;
         const { key, fingerprint } = claim;
         const expires_at = tx.now + KEY_MEMORY_MS;

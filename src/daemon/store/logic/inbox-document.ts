@@ -46,6 +46,7 @@ interface Head {
   platform: string;
   interrupted: number;
   due_at: number;
+  wait_ms: number;
   serial: number;
 }
 
@@ -61,6 +62,9 @@ const QUEUE: Kind<Queue> = {
   },
 };
 
+/** What the first message of an unclaimed queue waits for, and its id. */
+export type WaitingHead = Head & { id: string };
+
 /** The first messages of unclaimed queues that wait for this kind of attempt, the longest due first. */
 export function heads(
   tx: Tx,
@@ -68,13 +72,12 @@ export function heads(
   kind: AttemptKind,
   platform: string,
   limit: number,
-): StoredMessage[] {
+): WaitingHead[] {
   const index = `${which === 'fresh' ? 'due' : 'interrupted'} ${kind} ${platform}`;
   return tx.first(QUEUE, index, limit).map(({ doc }) => {
-    const [first] = doc.messages;
-    const stored = first === undefined ? null : tx.get(MESSAGE, first[0]);
-    if (stored === null) throw new Error('the first message of a queue is not in the inbox');
-    return stored;
+    const [[id] = []] = doc.messages;
+    if (id === undefined || doc.head === null) throw new Error('a queue without messages is in an index');
+    return { id, ...doc.head };
   });
 }
 
@@ -111,9 +114,9 @@ function putQueue(tx: Tx, name: string, messages: Queue['messages'], claimed: st
   tx.put(QUEUE, name, { messages, claimed, head: stored && headOf(stored) });
 }
 
-function headOf({ message, serial }: StoredMessage): Head {
+function headOf({ message, serial, wait_ms }: StoredMessage): Head {
   const { platform, interrupted, next_attempt_at } = message;
-  return { kind: kindOf(message), platform, interrupted, due_at: next_attempt_at, serial };
+  return { kind: kindOf(message), platform, interrupted, due_at: next_attempt_at, wait_ms, serial };
 }
 
 function kindOf({ state }: InboxMessage): AttemptKind {

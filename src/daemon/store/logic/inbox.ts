@@ -14,9 +14,16 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { settled } from '../settled.ts';
 import type { TurnChanges } from '../turns.ts';
 import { dropUnasked, noteAsked } from './actions.ts';
-import { clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 import { checkMessage } from './guard.ts';
-import { dropMessage, heads, MESSAGE, putMessage, type StoredMessage } from './inbox-document.ts';
+import {
+  dropMessage,
+  heads,
+  MESSAGE,
+  putMessage,
+  type StoredMessage,
+  type WaitingHead,
+} from './inbox-document.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
 import { noteSeen, seenMessage } from './seen.ts';
@@ -35,6 +42,7 @@ const BATCH = 1000;
 const RETRIED = 100;
 
 export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRings): InboxStore {
+  const claiming = claimSteps(kernel);
   return {
     enqueue: (messages) => kernel.step((tx) => enqueue(tx, messages, bounds)),
     screen: (arrivals, limits) =>
@@ -66,9 +74,9 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return true;
       }),
     claim: (kind, platforms, limit, which = 'fresh') =>
-      kernel.step((tx) => claim(tx, kind, platforms, limit, which)),
+      claiming((tx) => claim(tx, kind, platforms, limit, which)),
     take: (platforms, room) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const outages = outagesOf(tx);
         const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
         const interrupted = holdsInterrupted(tx, 'run', platforms) || holdsInterrupted(tx, 'send', near);
@@ -80,7 +88,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return { outages, interrupted, claims: taken };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const stored = heldMessage(tx, claim);
         if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
         return stored !== null;
@@ -107,7 +115,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return texts.length;
       }),
     reap: () =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         let reaped = 0;
         for (const { doc } of tx.first(MESSAGE, 'claimed', BATCH)) {
           if (doc.claim !== null && isValid(doc.claim, tx.now)) {
@@ -127,7 +135,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       kernel.step((tx) => {
         const times = platforms.flatMap((platform) =>
           (['fresh', 'interrupted'] as const).flatMap((which) =>
-            heads(tx, which, kind, platform, LOOKED_AT).map((stored) => dueTime(tx, stored)),
+            heads(tx, which, kind, platform, LOOKED_AT).map((head) => dueTime(tx, head)),
           ),
         );
         return times.length === 0 ? null : Math.min(...times);
@@ -239,17 +247,19 @@ function claim(
   limit: number,
   which: 'fresh' | 'interrupted',
 ): InboxClaim[] {
-  const interruptions = ({ message }: StoredMessage) => (which === 'fresh' ? 0 : message.interrupted);
+  const interruptions = ({ interrupted }: WaitingHead) => (which === 'fresh' ? 0 : interrupted);
   return platforms
     .flatMap((platform) => heads(tx, which, kind, platform, limit + LOOKED_AT))
-    .map((stored) => ({ stored, due_at: dueTime(tx, stored) }))
+    .map((head) => ({ head, due_at: dueTime(tx, head) }))
     .filter(({ due_at }) => due_at <= tx.now)
     .sort((one, other) => {
-      const fewer = interruptions(one.stored) - interruptions(other.stored);
-      return fewer || one.due_at - other.due_at || one.stored.serial - other.stored.serial;
+      const fewer = interruptions(one.head) - interruptions(other.head);
+      return fewer || one.due_at - other.due_at || one.head.serial - other.head.serial;
     })
     .slice(0, limit)
-    .map(({ stored }) => {
+    .map(({ head: { id } }) => {
+      const stored = tx.get(MESSAGE, id);
+      if (stored === null) throw new Error('the first message of a queue is not in the inbox');
       const taken = { ...stored, message: begun(stored.message, tx.now), claim: newClaim(tx) };
       putMessage(tx, taken);
       return { owner: taken.claim.owner, message: taken.message };
@@ -260,8 +270,8 @@ function holdsInterrupted(tx: Tx, kind: AttemptKind, platforms: readonly string[
   return platforms.some((platform) => heads(tx, 'interrupted', kind, platform, 1).length > 0);
 }
 
-function dueTime(tx: Tx, { message, wait_ms }: StoredMessage): number {
-  return dueAt(message.next_attempt_at, wait_ms, tx.now);
+function dueTime(tx: Tx, { due_at, wait_ms }: WaitingHead): number {
+  return dueAt(due_at, wait_ms, tx.now);
 }
 
 /** A message with the wait and the end of its record that follow from its new state. */

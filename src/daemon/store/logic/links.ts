@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import type { Link, LinkStore, NewLink } from '../links.ts';
 import { listed } from './listed.ts';
@@ -6,7 +7,39 @@ export interface StoredLink extends Link {
   person: NewLink['person'];
 }
 
-export const LINK: Kind<StoredLink> = { name: 'link', expires: ({ expires_at }) => expires_at };
+/** Maximum lifetime of a link, ms. */
+const LINK_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** What a kernel with shared texts stores beside the token of a link. */
+type BesideLink = Pick<StoredLink, 'alias' | 'person'> & {
+  /** The hash of the token about which the person was notified. */
+  notified: string | null;
+};
+
+export const LINK: Kind<StoredLink> = {
+  name: 'link',
+  expires: ({ expires_at }) => expires_at,
+  shared: {
+    keys: { glob: '*:jwt:*', exactly: /^[^:{]+:jwt:/ },
+    text: ({ token }) => token,
+    beside: ({ token, alias, person, expiry_notified }): BesideLink => ({
+      alias,
+      person,
+      notified: expiry_notified ? hashOf(token) : null,
+    }),
+    read(token, { key, ends_at, beside, now }) {
+      const { alias, person, notified } = (beside ?? NOTHING_BESIDE) as BesideLink;
+      const expiry_notified = notified !== null && notified === hashOf(token);
+      return { key, token, expires_at: ends_at ?? now + LINK_MS, expiry_notified, alias, person };
+    },
+  },
+};
+
+const NOTHING_BESIDE = { alias: null, person: '', notified: null };
+
+function hashOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
+}
 
 /** For each alias, the key of the link that it was last bound to. */
 const ALIAS: Kind<{ key: string; expires_at: number }> = {
@@ -17,12 +50,13 @@ const ALIAS: Kind<{ key: string; expires_at: number }> = {
 export function linkStore(kernel: Kernel): LinkStore {
   return {
     get: (key) => kernel.step((tx) => knownLink(tx.get(LINK, key))),
-    findByAlias: (alias) =>
+    find: (keys, alias) =>
       kernel.step((tx) => {
-        const key = tx.get(ALIAS, alias)?.key;
-        const link = key === undefined ? null : tx.get(LINK, key);
-        return link?.alias?.alias === alias ? linkOf(link) : null;
+        const named = keys.map((key) => tx.get(LINK, key)).find((link) => link !== null);
+        const bound = findByAlias(tx, alias);
+        return knownLink(named ?? bound);
       }),
+    findByAlias: (alias) => kernel.step((tx) => knownLink(findByAlias(tx, alias))),
     put: ({ key, token, person, ttl_ms }, expected) =>
       kernel.step((tx) => {
         const found = tx.get(LINK, key);
@@ -61,6 +95,12 @@ export function linkStore(kernel: Kernel): LinkStore {
         if (found?.token === token) tx.put(LINK, key, { ...found, expiry_notified: true });
       }),
   };
+}
+
+function findByAlias(tx: Tx, alias: string): StoredLink | null {
+  const key = tx.get(ALIAS, alias)?.key;
+  const link = key === undefined ? null : tx.get(LINK, key);
+  return link?.alias?.alias === alias ? link : null;
 }
 
 /** Deletes a link, and the alias that leads to it. */

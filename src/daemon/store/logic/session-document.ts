@@ -13,6 +13,7 @@ export interface StoredSession {
 /** A session by its tag. Its list are its turns. */
 export const SESSION: Kind<StoredSession, StoredTurn> = {
   name: 'session',
+  hasList: true,
   expires: ({ session }) => session.expires_at,
 };
 

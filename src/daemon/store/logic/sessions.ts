@@ -3,7 +3,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import type { SessionStore } from '../sessions.ts';
 import { shownTurns } from '../shown-turns.ts';
 import { withdrawIn } from './actions.ts';
-import { holdsSession, renewed, SESSION_CLAIM, takeSession } from './claim-state.ts';
+import { claimSteps, holdsSession, renewed, SESSION_CLAIM, takeSession } from './claim-state.ts';
 import { GUARD_TURNS } from './guard.ts';
 import { listed } from './listed.ts';
 import {
@@ -17,23 +17,24 @@ import {
 } from './session-document.ts';
 
 export function sessionStore(kernel: Kernel): SessionStore {
+  const claiming = claimSteps(kernel);
   const turnsOf = (session_id: string) => kernel.step((tx) => turns(tx, session_id));
   return {
     find: (session_id) => kernel.step((tx) => findSession(tx, session_id)?.session ?? null),
     claim: (session_tag) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const owner = takeSession(tx, session_tag);
         return owner === null ? null : { session_tag, owner };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const found = tx.get(SESSION_CLAIM, claim.session_tag);
         if (found?.owner !== claim.owner) return false;
         tx.put(SESSION_CLAIM, claim.session_tag, renewed(found, tx.now));
         return true;
       }),
     release: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         if (holdsSession(tx, claim)) tx.delete(SESSION_CLAIM, claim.session_tag);
       }),
     save: (claim, session, as) =>

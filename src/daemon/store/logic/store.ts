@@ -78,7 +78,6 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     ...tokenSteps(kernel),
     ...own,
     maintenance: maintenance([rings.answered, rings.refused, LINES]),
-    lieTogether: () => true,
     close: () => kernel.close(),
   };
 }

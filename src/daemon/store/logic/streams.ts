@@ -2,7 +2,7 @@ import type { StreamEvent } from '../../../channel/index.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import type { StreamRecord, StreamStore } from '../streams.ts';
-import { type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { type ClaimState, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 
 export interface StoredStream {
   record: StreamRecord;
@@ -14,6 +14,7 @@ export interface StoredStream {
 /** A stream. Its list are its events. */
 export const STREAM: Kind<StoredStream, StreamEvent> = {
   name: 'stream',
+  hasList: true,
   expires: ({ expires_at }) => expires_at,
   indexes: ({ record, claim }) => (record.state === 'running' ? [['running', claim?.expires_at ?? 0]] : []),
 };
@@ -28,6 +29,7 @@ const STREAM_KEY: Kind<{ stream_id: string; expires_at: number | null }> = {
 const REAPED_MAX = 10_000;
 
 export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
+  const claiming = claimSteps(kernel);
   return {
     create: (stream) =>
       kernel.step((tx) => {
@@ -57,7 +59,7 @@ export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
         return { stream_id, owner: claim.owner };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const stored = heldStream(tx, claim);
         if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
         return stored !== null;
@@ -86,7 +88,7 @@ export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
         tx.tell(channelOf(stream_id), 'stop');
       }),
     release: (claim) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const stored = heldStream(tx, claim);
         if (stored === null) return;
         putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });

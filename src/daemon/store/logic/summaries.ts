@@ -1,16 +1,17 @@
 import type { Kernel } from '../kernels/kernel.ts';
 import type { SummaryStore } from '../summaries.ts';
-import { isValid } from './claim-state.ts';
+import { claimSteps, isValid } from './claim-state.ts';
 import { findSession, putSession } from './session-document.ts';
 
 export function summaryStore(kernel: Kernel): SummaryStore {
+  const claiming = claimSteps(kernel);
   return {
     find: (session_tag, principal) =>
       kernel.step(
         (tx) => findSession(tx, session_tag)?.summaries.find((one) => one.principal === principal) ?? null,
       ),
     begin: (session_tag, ttl_ms) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const stored = findSession(tx, session_tag);
         if (stored === null || isValid(stored.summarizing, tx.now)) return null;
         const owner = tx.newOwner();

@@ -4,7 +4,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import type { Store } from '../store.ts';
 import type { CommitOutcome, TurnChanges } from '../turns.ts';
 import { actionsOfTurn, addPending, pendingActionsIn } from './actions.ts';
-import { holdsSession, SESSION_CLAIM, takeSession } from './claim-state.ts';
+import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from './claim-state.ts';
 import { GUARD_TURNS } from './guard.ts';
 import { holdsKey, storeAnswer } from './idempotency.ts';
 import { heldMessage, type InboxBounds, settleStored, storeReply } from './inbox.ts';
@@ -22,9 +22,10 @@ export function turnSteps(
   bounds: TurnBounds,
   rings: TraceRings,
 ): Pick<Store, 'beginTurn' | 'commitTurn'> {
+  const claiming = claimSteps(kernel);
   return {
     beginTurn: (session_tag, session_id, turn_key) =>
-      kernel.step((tx) => {
+      claiming((tx) => {
         const owner = takeSession(tx, session_tag);
         if (owner === null) return null;
         return {

@@ -67,6 +67,14 @@ export class SqliteLinks implements LinkStore {
     return read(() => this.#find(key));
   }
 
+  find(keys: readonly string[], alias: string): Promise<Link | null> {
+    return read(() => {
+      const named = keys.map((key) => this.#find(key)).find((link) => link !== null);
+      const row = named ? undefined : this.#getByAlias.get(alias, this.#clock.now());
+      return named ?? (row ? linkOf(row) : null);
+    });
+  }
+
   findByAlias(alias: string): Promise<Link | null> {
     return read(() => {
       const row = this.#getByAlias.get(alias, this.#clock.now());

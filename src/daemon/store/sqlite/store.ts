@@ -243,7 +243,6 @@ function assemble(
     advice: async () => [],
     census: async () => null,
     condition: () => conditionOf(commit.failure, volume),
-    lieTogether: () => true,
     expectRoom() {
       if (!volume.hasRoom()) throw new StoreFull();
     },

@@ -11,8 +11,6 @@ import type {
   NewAction,
   RunClaims,
 } from '../../store/actions.ts';
-import { idBeside } from '../../store/id-beside.ts';
-import type { Store } from '../../store/store.ts';
 import { visible } from '../confirmation/plain-value.ts';
 import { questionLine, questionOf } from '../confirmation/question.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
@@ -79,7 +77,6 @@ export interface JournaledRun {
 
 interface JournalParts {
   actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
-  lieTogether: Store['lieTogether'];
   seal: Seal;
 }
 
@@ -265,10 +262,7 @@ export class TurnJournal implements CallJournal {
   }
 
   #keyOf(call: string, number: number): string {
-    const { session_tag } = this.#run.claims.session;
-    return idBeside(this.#parts, session_tag, (tried) =>
-      hashOf(tried === 0 ? `${number} ${call}` : `${number}.${tried} ${call}`),
-    );
+    return hashOf(`${number} ${call}`);
   }
 
   #newAction(action_id: string, { tool, args }: CompleteCall, summary: string): NewAction {

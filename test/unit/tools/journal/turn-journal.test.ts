@@ -70,7 +70,7 @@ async function begin(members: Partial<JournaledRun> = {}, tool = cancel, rest: R
       person: ada,
       ...members,
     },
-    { actions: store.actions, lieTogether: store.lieTogether, seal },
+    { actions: store.actions, seal },
   );
   const { bound, lines } = bindOne(tool, { journal, ...rest });
   const call = (args: unknown): Promise<ToolAnswer> => bound.call(args);
@@ -459,7 +459,7 @@ describe('a repeated run', () => {
         claims: { session: claim, key: null },
         ...{ session_id: 's', platform: 'chat', user_id: 'u1', alias_id: null, person: ada },
       },
-      { actions: store.actions, lieTogether: store.lieTogether, seal: createSeal(undefined) },
+      { actions: store.actions, seal: createSeal(undefined) },
     );
     expect(lost.alreadyDone).toMatchObject([{ summary: 'shop_cancelOrder' }, { outcome: 'failed' }]);
     const { bound } = bindOne(cancel, { journal: lost });

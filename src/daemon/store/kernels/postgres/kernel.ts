@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../../../errors.ts';
+import { Batches } from '../batches.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
-import { Batches } from './batches.ts';
 import type { Database } from './database.ts';
 import { type FoundReads, Known, NOTHING, type Read } from './known.ts';
 import type { Notifications } from './notifications.ts';

@@ -1,0 +1,410 @@
+import { StoreUnavailable } from '../../../errors.ts';
+import { Batches } from '../batches.ts';
+import { copyOf } from '../copy-of.ts';
+import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
+import { Cache, Stored, Versions } from './cache.ts';
+import type { Changes } from './changes.ts';
+import type { RedisConnection, Reply } from './connection.ts';
+import { ABSENT_KEY, channelKey, documentKey, EVERY_ENDS, ringKey } from './keys.ts';
+import { scan, scanKeys } from './scan.ts';
+import { type Command, RedisTx } from './transaction.ts';
+import {
+  type Answer,
+  argumentsOf,
+  type Found,
+  nameOf,
+  type Read,
+  readOf,
+  type SharedText,
+  View,
+} from './view.ts';
+
+/** How often a step is tried before it fails, because other steps change what it reads. */
+const ATTEMPTS_MAX = 100;
+/** From this attempt on, a step waits before it is tried again. */
+const HURRIED = 2;
+/** How many trips a run may take until all that it reads is known. */
+const TRIPS_MAX = 100;
+/** How many records of a ring one trip examines. */
+const EXAMINED = 1000;
+/** How many records one command deletes. */
+const UNLOGGED = 1000;
+
+/** One try to run a step, and to store it. */
+interface Attempt {
+  readonly work: (tx: Tx) => unknown;
+  readonly owners: string[];
+  readonly view: View;
+  run: Run;
+}
+
+interface Run {
+  readonly tx: RedisTx;
+  readonly result: unknown;
+  /** What the work has thrown. */
+  readonly thrown: { error: unknown } | null;
+}
+
+/** What an attempt reads in one trip. */
+interface WantedReads {
+  readonly reads: readonly Read[];
+  readonly view: View;
+}
+
+export interface RedisKernelParts {
+  connection: RedisConnection;
+  changes: Changes;
+}
+
+/**
+ * The kernel on Redis. Documents that this process has read or written are in a cache, and a step that changes something
+ * runs with them: it is stored in one trip, if they are still the same, and runs again otherwise. An answer without a
+ * change, and an exception, are given only after a trip that has read everything at one moment.
+ */
+export class RedisKernel implements Kernel {
+  readonly description: string;
+  readonly #connection: RedisConnection;
+  readonly #changes: Changes;
+  readonly #cache = new Cache();
+  readonly #versions = new Versions();
+  readonly #reads: Batches<WantedReads, Found>;
+  readonly #commits: Batches<Attempt, boolean>;
+  /** What the attempts know that have read something. */
+  readonly #views = new Set<View>();
+  /** Documents of steps that are stored, but not durable yet: how many. */
+  readonly #unsafe = new Map<string, number>();
+  /** The number of the last trip. Trips are answered in their order. */
+  #trip = 0;
+
+  constructor({ connection, changes }: RedisKernelParts) {
+    this.description = `redis ${connection.place}`;
+    this.#connection = connection;
+    this.#changes = changes;
+    this.#reads = new Batches((wanted) => this.#readAll(wanted), NO_SHARE, false);
+    this.#commits = new Batches((attempts) => this.#commitAll(attempts), shareOf, false);
+  }
+
+  async step<R>(work: (tx: Tx) => R, options: StepOptions = {}): Promise<R> {
+    const owners: string[] = [];
+    for (let tries = 1; ; tries++) {
+      const attempt = this.#begin(work, owners);
+      try {
+        await this.#prepare(attempt);
+        const isStored = attempt.run.tx.hasEffect && attempt.run.thrown === null;
+        if (!isStored) return await this.#answer<R>(attempt.run, options);
+        if (await this.#commits.add(attempt)) return await this.#stored<R>(attempt.run, options);
+      } finally {
+        this.#views.delete(attempt.view);
+      }
+      if (tries === ATTEMPTS_MAX)
+        throw new StoreUnavailable(new Error(`a step was overtaken ${ATTEMPTS_MAX} times`));
+      if (tries >= HURRIED) await backOff(tries);
+    }
+  }
+
+  async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
+    const of = kind as Kind<never, unknown>;
+    for await (const keys of scanKeys(this.#connection, of)) {
+      keys.sort();
+      const view = new View(this.#cache, () => this.#connection.now());
+      await this.#read(
+        view,
+        keys.map((key) => readOf('document', of, key)),
+        true,
+      ).finally(() => this.#views.delete(view));
+      for (const key of keys) {
+        const doc = view.docOf(of, key);
+        if (doc !== null) yield { key, doc: copyOf(doc) as T };
+      }
+    }
+  }
+
+  async found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>): Promise<R[]> {
+    const found: R[] = [];
+    for await (const { record } of this.#records(ring, id)) {
+      if ((id !== undefined && !ring.ids(record).includes(id)) || !isFound(record)) continue;
+      found.push(record);
+      if (found.length === limit) break;
+    }
+    return found.reverse();
+  }
+
+  async unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number> {
+    const meant: string[] = [];
+    for await (const { place, record } of this.#records(ring)) if (isMeant(record)) meant.push(place);
+    const key = ringKey(ring.name);
+    const commands: Command[] = [];
+    for (let place = 0; place < meant.length; place += UNLOGGED)
+      commands.push(['XDEL', key, ...meant.slice(place, place + UNLOGGED)]);
+    if (meant.length > 0) {
+      commands.push(['REWRITE', key, ABSENT_KEY]);
+      await this.#connection.run('commit', null, [this.#connection.now(), 0, 0, 0, ...sized(commands)]);
+      if (this.#connection.lastsAll) await this.#connection.untilDurable();
+    }
+    return meant.length;
+  }
+
+  watch(channel: string, hear: Listener): () => void {
+    return this.#changes.watch(channel, hear);
+  }
+
+  /** Takes the documents that have expired out of the indexes. Reads of an index do so, too. */
+  async sweep(): Promise<void> {
+    for await (const keys of scan(this.#connection, EVERY_ENDS))
+      await this.#connection.run(
+        'read',
+        null,
+        keys.flatMap((ends) => ['c', ABSENT_KEY, ends]),
+      );
+  }
+
+  async close(): Promise<void> {
+    this.#changes.close();
+    this.#connection.close();
+  }
+
+  #begin(work: (tx: Tx) => unknown, owners: string[]): Attempt {
+    const view = new View(this.#cache, () => this.#connection.now());
+    return { work, owners, view, run: this.#run(work, owners, view) };
+  }
+
+  #run(work: (tx: Tx) => unknown, owners: string[], view: View): Run {
+    const tx = new RedisTx(view, owners, () => this.#versions.next());
+    try {
+      return { tx, result: work(tx), thrown: null };
+    } catch (error) {
+      return { tx, result: null, thrown: { error } };
+    }
+  }
+
+  /**
+   * Runs the work until everything that it reads is known. What it reads is checked when it is stored. If there is
+   * nothing to store, all of it is read again at one moment.
+   */
+  async #prepare(attempt: Attempt): Promise<void> {
+    const { work, owners, view } = attempt;
+    const all = new Map<string, Read>();
+    for (let trips = 0; trips <= TRIPS_MAX; trips++) {
+      const { tx, thrown } = attempt.run;
+      const { missing } = tx;
+      const isChange = tx.hasEffect && thrown === null;
+      if (missing.length === 0 && view.isFresh !== isChange) return;
+      for (const [id, read] of tx.reads) all.set(id, read);
+      // After a trip that has read everything, the cache may know what else the step reads.
+      if (view.isFresh) view.isFresh = false;
+      else await this.#read(view, isChange ? missing : [...all.values()], !isChange);
+      attempt.run = this.#run(work, owners, view);
+    }
+    throw new StoreUnavailable(new Error(`what a step reads has changed ${TRIPS_MAX} times`));
+  }
+
+  /** @param isAll whether nothing that was read before counts any longer */
+  async #read(view: View, reads: readonly Read[], isAll: boolean): Promise<void> {
+    const found = await this.#reads.add({ reads, view });
+    if (isAll) view.clear();
+    view.isFresh = isAll;
+    view.note(reads, found);
+  }
+
+  async #answer<R>({ tx, result, thrown }: Run, { lazy }: StepOptions): Promise<R> {
+    // An answer may tell what another step has stored, and must then be as durable.
+    const isUnsafe = tx.checked.some(({ kind, key }) => this.#unsafe.has(nameOf(kind.name, key)));
+    if (isUnsafe && !lazy) await this.#connection.untilDurable();
+    if (thrown !== null) throw thrown.error;
+    return copyOf(result) as R;
+  }
+
+  async #stored<R>({ tx, result }: Run, { lazy, claims, journal }: StepOptions): Promise<R> {
+    const mustLast = journal ? this.#connection.lastsJournal : !lazy && !claims && this.#connection.lastsAll;
+    if (mustLast) {
+      const names = tx.changes.map(({ kind, key }) => nameOf(kind.name, key));
+      for (const name of names) this.#unsafe.set(name, (this.#unsafe.get(name) ?? 0) + 1);
+      try {
+        await this.#connection.untilDurable();
+      } finally {
+        for (const name of names) {
+          const left = (this.#unsafe.get(name) ?? 0) - 1;
+          if (left > 0) this.#unsafe.set(name, left);
+          else this.#unsafe.delete(name);
+        }
+      }
+    }
+    for (const [channel, heard] of tx.told) this.#changes.tell(channel, heard);
+    return copyOf(result) as R;
+  }
+
+  async #readAll(wanted: readonly WantedReads[]): Promise<Found[]> {
+    const trip = ++this.#trip;
+    const seen = wanted.map(({ view }) => {
+      this.#views.add(view);
+      return view.seen;
+    });
+    const all = wanted.flatMap(({ reads }) => reads);
+    const shared = all.flatMap((read) => (isShared(read) ? [['p', read.of]] : []));
+    const apart = this.#connection.isCluster ? shared : [];
+    const together = this.#connection.isCluster ? [] : shared;
+    const [[now, ...answers], ...others] = await Promise.all([
+      this.#connection.run('read', null, [...all.flatMap(argumentsOf), ...together.flat()]),
+      ...apart.map((read) => this.#connection.run('read', read[1] as string, read)),
+    ]);
+    const texts = [...answers.splice(all.length), ...others.map(([, text]) => text)] as (SharedText | null)[];
+    let place = 0;
+    return wanted.map(({ reads }, step) => {
+      const found = reads.map((read): Answer => {
+        const answer = answers[place++];
+        return isShared(read) ? { answer, text: texts.shift() ?? null } : { answer };
+      });
+      return { now: Number(now), trip, seen: seen[step] as number, found };
+    });
+  }
+
+  /** @returns for each step whether it is stored. Those that are not have to run again. */
+  async #commitAll(attempts: readonly Attempt[]): Promise<boolean[]> {
+    const trip = ++this.#trip;
+    const isReady = attempts.map((attempt) => this.#isReady(attempt) && this.#expect(attempt.run.tx, trip));
+    const sent = attempts.filter((_, place) => isReady[place]).map(({ run }) => run.tx);
+    let replies: Reply[] = [];
+    try {
+      if (sent.length > 0) {
+        const given = sent.flatMap((tx) => this.#argumentsOf(tx));
+        [, ...replies] = await this.#connection.run('commit', null, given);
+      }
+    } finally {
+      // Also if it is unknown whether they are stored.
+      for (const [place, tx] of sent.entries()) if (replies[place] !== 1) this.#retract(tx);
+    }
+    for (const [place, tx] of sent.entries()) this.#learn(tx, replies[place], trip);
+    const stored = await Promise.all(
+      sent.map(
+        async (tx, place) => replies[place] === 1 && (!this.#connection.isCluster || this.#commitShared(tx)),
+      ),
+    );
+    return isReady.map((is) => is && stored.shift() === true);
+  }
+
+  /** Runs the step again if others were sent since, which have changed what it reads. */
+  #isReady(attempt: Attempt): boolean {
+    if (!attempt.run.tx.isCurrent()) attempt.run = this.#run(attempt.work, attempt.owners, attempt.view);
+    const { tx, thrown } = attempt.run;
+    return thrown === null && tx.hasEffect && tx.missing.length === 0;
+  }
+
+  /** From now on, other steps see what this one changes. */
+  #expect(tx: RedisTx, trip: number): true {
+    const { learned, changes } = tx;
+    for (const { kind, key, after, places } of changes) {
+      if (!kind.shared) this.#cache.write(nameOf(kind.name, key), after.at(learned), trip);
+      if (kind.isSparse) for (const [index] of places) this.#cache.noteIndex(index, false);
+    }
+    for (const view of this.#views) view.see(changes);
+    return true;
+  }
+
+  #retract({ changes }: RedisTx): void {
+    for (const change of changes) {
+      change.isRefused = true;
+      this.#cache.forget(nameOf(change.kind.name, change.key), change.after);
+    }
+  }
+
+  /** Notes what has kept the step from being stored. */
+  #learn({ checked, empty }: RedisTx, reply: Reply | undefined, trip: number): void {
+    if (!Array.isArray(reply)) return;
+    for (let place = 0; place < reply.length; place += 2) {
+      const number = Number(reply[place]);
+      const index = empty[-number - 1];
+      if (index !== undefined) this.#cache.noteIndex(index, false);
+      const { kind, key } = checked[number - 1] ?? {};
+      if (kind === undefined || key === undefined || kind.shared) continue;
+      this.#cache.note(nameOf(kind.name, key), Stored.of(reply[place + 1] as string | null, trip), trip);
+    }
+  }
+
+  #argumentsOf(tx: RedisTx): (string | number)[] {
+    const checks = tx.checked.flatMap((one) => [documentKey(one.kind.name, one.key), tx.expected(one)]);
+    const hints = tx.told.map(
+      ([channel, [what]]): Command => ['PUBLISH', channelKey(channel), this.#changes.hint(what)],
+    );
+    const shared = this.#connection.isCluster ? [] : tx.sharedCommands();
+    const commands = [
+      ...tx.commands(),
+      ...shared.flatMap(({ command }) => (command === null ? [] : [command])),
+      ...hints,
+    ];
+    const { empty } = tx;
+    return [
+      ...[tx.now, checks.length / 2, ...checks, empty.length, ...empty],
+      ...[...sharedArguments(shared), ...sized(commands)],
+    ];
+  }
+
+  /**
+   * In a Cluster, shared texts are in other slots, and are stored after all that is beside them: one after the other, each
+   * if it is still the same. If this process dies in between, the text is that of before. @returns whether all are stored
+   */
+  async #commitShared(tx: RedisTx): Promise<boolean> {
+    for (const shared of tx.sharedCommands()) {
+      if (shared.command === null) continue;
+      const given = [tx.now, 0, 0, ...sharedArguments([shared]), ...sized([shared.command])];
+      const [, reply] = await this.#connection.run('commit', shared.key, given);
+      if (reply !== 1) return false;
+    }
+    return true;
+  }
+
+  /** The records of a ring, newest first. */
+  async *#records<R>(ring: Ring<R>, id?: string): AsyncGenerator<{ place: string; record: R }> {
+    const needle = id === undefined ? '' : `\n${id}\n`;
+    let left = ring.max;
+    for (let before = '+'; before !== '' && left > 0; left -= EXAMINED) {
+      const count = Math.min(left, EXAMINED);
+      const [now, found] = await this.#connection.run('read', null, [
+        'r',
+        ringKey(ring.name),
+        before,
+        count,
+        needle,
+      ]);
+      const [next, ...entries] = found as string[];
+      for (let place = 0; place < entries.length; place += 3) {
+        const [at, time, record] = entries.slice(place, place + 3) as [string, string, string];
+        if (Number(time) > Number(now) - ring.retention_ms)
+          yield { place: at, record: JSON.parse(record) as R };
+      }
+      before = next ?? '';
+    }
+  }
+}
+
+const NO_SHARE = () => 0;
+
+/** How much one trip stores, in characters, and how many documents it changes. */
+const STORED_MAX = 4_000_000;
+const CHANGED_MAX = 20_000;
+
+function shareOf({ run: { tx } }: Attempt): number {
+  return tx.size / STORED_MAX + tx.changes.length / CHANGED_MAX;
+}
+
+function isShared({ what, kind }: Read): boolean {
+  return what === 'document' && kind?.shared !== undefined;
+}
+
+function sharedArguments(shared: readonly { key: string; before: string | null }[]): (string | number)[] {
+  return [
+    shared.length,
+    ...shared.flatMap(({ key, before }) => [key, before === null ? 0 : 1, before ?? '']),
+  ];
+}
+
+/** Commands with their number of arguments each, and the number of all that follows. */
+function sized(commands: readonly Command[]): (string | number)[] {
+  const given = commands.flatMap((command) => [command.length, ...command]);
+  return [given.length, ...given];
+}
+
+/** Waits for a short random time that grows with each attempt, so that steps do not overtake each other again. */
+function backOff(attempt: number): Promise<void> {
+  const ms = Math.random() * Math.min(20, attempt);
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

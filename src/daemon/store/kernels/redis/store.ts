@@ -1,0 +1,85 @@
+import { parseRedisUrl } from '../../../settings/addresses.ts';
+import { LINK } from '../../logic/links.ts';
+import { replicaStore } from '../../logic/replicas.ts';
+import { type Bounds, storeOver } from '../../logic/store.ts';
+import type { ReplicaStore } from '../../replicas.ts';
+import type { Store } from '../../store.ts';
+import { countKeys } from './census.ts';
+import { Changes } from './changes.ts';
+import { RedisConnection } from './connection.ts';
+import { RedisKernel } from './kernel.ts';
+import { CHECK_KEY } from './keys.ts';
+import { checkLayout, recordLayout } from './layout.ts';
+import { rewriteFiles } from './rewrite-files.ts';
+import { adviceOn, lookAtServer } from './server.ts';
+
+/**
+ * Text of a run is appended at most ten times a second, because a command for each word would cost more than everything
+ * else.
+ */
+const GATHER_MS = 100;
+/** How long the key of a check is kept, s. */
+const CHECK_S = 60;
+
+export interface RedisStoreOptions extends Partial<Bounds> {
+  /** REDIS_URL. */
+  url: string;
+  /** REDIS_DURABILITY=always. */
+  isAlways?: boolean;
+  /** The time of the store in tests. If absent, the server's time is used. */
+  now?: () => number;
+}
+
+/**
+ * The store that many daemons share (agentd-store(7), "Redis").
+ * @throws StoreUnavailable, StoreTooOld, StoreOfAnotherLayout
+ */
+export async function openRedisStore({
+  url,
+  isAlways = false,
+  now,
+  ...bounds
+}: RedisStoreOptions): Promise<Store> {
+  const connection = new RedisConnection(parseRedisUrl(url), now);
+  await connection.connect();
+  const server = await lookAtServer(connection);
+  connection.awaitDurability(server, isAlways);
+  await checkLayout(connection);
+  const kernel = new RedisKernel({ connection, changes: new Changes(connection) });
+  return storeOver(
+    kernel,
+    {
+      memories: null,
+      // No maintenance is needed, because keys expire by themselves.
+      maintenance: () => null,
+      replicas: recordingLayout(replicaStore(kernel), connection),
+      advice: async () => adviceOn(server, isAlways),
+      census: () => countKeys(connection, { kind: LINK.name, exactly: LINK.shared?.keys.exactly as RegExp }),
+      condition: () => {
+        const { failure } = connection;
+        return { writable: failure === null, detail: failure && `Redis cannot be reached: ${failure}.` };
+      },
+      expectRoom: () => undefined,
+      check: async () => {
+        await connection.send(() => connection.client.set(CHECK_KEY, Date.now(), 'EX', CHECK_S));
+      },
+      gather_ms: GATHER_MS,
+      scrub: async () => {
+        await kernel.sweep();
+        await rewriteFiles(connection.nodes);
+      },
+    },
+    bounds,
+  );
+}
+
+/** A server that has lost its keys has lost the layout, too. */
+function recordingLayout(replicas: ReplicaStore, connection: RedisConnection): ReplicaStore {
+  return {
+    ...replicas,
+    async record(replica, ttl_ms) {
+      await recordLayout(connection);
+      await replicas.record(replica, ttl_ms);
+    },
+  };
+}

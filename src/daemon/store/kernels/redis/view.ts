@@ -1,0 +1,194 @@
+import type { Kind } from '../kernel.ts';
+import { type Cache, Stored } from './cache.ts';
+import { documentKey, documentPrefix, endsKey, indexKey, listKey, originalKey, SERIAL_KEY } from './keys.ts';
+import type { Changed } from './transaction.ts';
+
+/** What a step reads: part of its name is the kind. */
+export interface Read {
+  readonly what: 'document' | 'first' | 'count' | 'items' | 'serial';
+  readonly kind: Kind<never, unknown> | null;
+  /** The key of the document, or the index. */
+  readonly of: string;
+  /** Of `first`: the limit; of `items`: how many to leave out. */
+  readonly n: number;
+  readonly id: string;
+}
+
+export function readOf(what: Read['what'], kind: Read['kind'], of = '', n = 0): Read {
+  const id = `${what === 'items' ? `items ${n}` : what} ${nameOf(kind?.name ?? '', of)}`;
+  return { what, kind, of, n, id };
+}
+
+export function nameOf(kind: string, key: string): string {
+  return `${kind} ${key}`;
+}
+
+/** The read as `read.lua` takes it. That of a shared text may run on another node. */
+export function argumentsOf({ what, kind, of, n }: Read): (string | number)[] {
+  const name = kind?.name ?? '';
+  switch (what) {
+    case 'document':
+      return ['d', documentKey(name, of)];
+    case 'first':
+      return ['f', documentPrefix(name), indexKey(name, of), endsKey(name), n];
+    case 'count':
+      return ['c', indexKey(name, of), endsKey(name)];
+    case 'items':
+      return ['l', documentKey(name, of), listKey(name, of), n];
+    case 'serial':
+      return ['s', SERIAL_KEY];
+  }
+}
+
+/** What one trip has read for an attempt. */
+export interface Found {
+  readonly now: number;
+  /** The number of the trip. */
+  readonly trip: number;
+  /** How many changes of this process the attempt had seen when the trip was sent. */
+  readonly seen: number;
+  /** For each read, in their order. */
+  readonly found: readonly Answer[];
+}
+
+/** The answer of `read.lua`. `text`: of a shared document. */
+export interface Answer {
+  readonly answer: unknown;
+  readonly text?: SharedText | null;
+}
+
+export type SharedText = readonly [text: string, expires_at: number];
+
+/** The answer to a read of an index, a list or a number. */
+interface Known<T> {
+  readonly value: T;
+  readonly n: number;
+  readonly trip: number;
+  readonly seen: number;
+}
+
+export type Row = readonly [key: string, stored: Stored];
+
+/** A shared document as it was read. */
+export interface SharedStored {
+  /** What is stored beside the text. */
+  readonly stored: Stored;
+  readonly text: string | null;
+  readonly doc: unknown;
+}
+
+/**
+ * What one attempt of a step knows: what its trips have read, and the changes of this process since. With `isFresh`, all
+ * of it is of one moment; otherwise documents are those of the cache.
+ */
+export class View {
+  isFresh = false;
+  #now = 0;
+  readonly #cache: Cache;
+  readonly #clock: () => number;
+  readonly #documents = new Map<string, Stored>();
+  readonly #shared = new Map<string, SharedStored>();
+  readonly #answers = new Map<string, Known<unknown>>();
+  readonly #since: Changed[] = [];
+
+  constructor(cache: Cache, clock: () => number) {
+    this.#cache = cache;
+    this.#clock = clock;
+  }
+
+  get now(): number {
+    return this.isFresh ? this.#now : this.#clock();
+  }
+
+  /** How many changes of this process the attempt has seen. */
+  get seen(): number {
+    return this.#since.length;
+  }
+
+  /** Notes what a step of this process stores, from the first trip of the attempt on. */
+  see(changes: readonly Changed[]): void {
+    for (const change of changes) if (change.kind.indexes) this.#since.push(change);
+  }
+
+  /** The changes of documents of this kind since an answer, without those that could not be stored. */
+  changesSince({ seen }: { seen: number }, kind: Kind<never, unknown>): Changed[] {
+    if (this.isFresh) return [];
+    return this.#since.slice(seen).filter((change) => change.kind.name === kind.name && !change.isRefused);
+  }
+
+  document(kind: Kind<never, unknown>, key: string): Stored | undefined {
+    const name = nameOf(kind.name, key);
+    return (this.isFresh ? undefined : this.#cache.get(name)) ?? this.#documents.get(name);
+  }
+
+  /** The document as it is now; null if there is none. */
+  docOf(kind: Kind<never, unknown>, key: string): unknown {
+    if (kind.shared) return this.sharedDocument(kind, key)?.doc ?? null;
+    const stored = this.document(kind, key);
+    return stored?.isAlive(this.now) ? stored.doc : null;
+  }
+
+  sharedDocument(kind: Kind<never, unknown>, key: string): SharedStored | undefined {
+    return this.#shared.get(nameOf(kind.name, key));
+  }
+
+  answer<T>(read: Read): Known<T> | undefined {
+    return this.#answers.get(read.id) as Known<T> | undefined;
+  }
+
+  note(reads: readonly Read[], { now, trip, seen, found }: Found): void {
+    this.#now = now;
+    reads.forEach(({ what, kind, of, n, id }, place) => {
+      const { answer, text } = found[place] as Answer;
+      if (what === 'document' && kind !== null) {
+        const stored = Stored.of(answer as string | null, trip);
+        if (text !== undefined) this.#noteShared(kind, of, stored, text);
+        else this.#noteDocument(nameOf(kind.name, of), stored, trip);
+        return;
+      }
+      const value =
+        what === 'first' && kind !== null ? this.#noteRows(kind, answer as string[], trip) : answer;
+      if (what === 'first' && kind?.isSparse)
+        this.#cache.noteIndex(indexKey(kind.name, of), (value as Row[]).length === 0);
+      this.#answers.set(id, { value, n, trip, seen });
+    });
+  }
+
+  /** Forgets what earlier trips have read. */
+  clear(): void {
+    this.#documents.clear();
+    this.#shared.clear();
+    this.#answers.clear();
+  }
+
+  /** Whether an index that is not known may count as empty until the step is stored. */
+  mayBeEmpty(kind: Kind<never, unknown>, index: string): boolean {
+    return kind.isSparse === true && !this.isFresh && !this.#cache.isFilled(indexKey(kind.name, index));
+  }
+
+  #noteRows({ name }: Kind<never, unknown>, found: readonly string[], trip: number): Row[] {
+    const rows: Row[] = [];
+    for (let place = 0; place < found.length; place += 2) {
+      const key = originalKey(found[place] as string);
+      const stored = Stored.of(found[place + 1] as string, trip);
+      this.#noteDocument(nameOf(name, key), stored, trip);
+      rows.push([key, stored]);
+    }
+    return rows;
+  }
+
+  #noteDocument(name: string, stored: Stored, trip: number): void {
+    this.#documents.set(name, stored);
+    this.#cache.note(name, stored, trip);
+  }
+
+  #noteShared(kind: Kind<never, unknown>, key: string, stored: Stored, found: SharedText | null): void {
+    const now = this.#now;
+    const [text, ends] = found ?? [null, 0];
+    const isThere = text !== null && (ends < 0 || ends > now);
+    const beside = stored.isAlive(now) ? stored.doc : null;
+    const ends_at = ends < 0 ? null : ends;
+    const doc = isThere ? (kind.shared?.read(text, { key, ends_at, beside, now }) ?? null) : null;
+    this.#shared.set(nameOf(kind.name, key), { stored, text: isThere ? text : null, doc });
+  }
+}

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { guardUser } from '../../../src/daemon/guard/user.ts';
+import { RedisConnection } from '../../../src/daemon/store/kernels/redis/connection.ts';
+import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
+import type { Store } from '../../../src/daemon/store/store.ts';
+import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
+import type { StoredToken } from '../../../src/daemon/store/stored-tokens.ts';
+import {
+  ada,
+  anAction,
+  anInboxMessage,
+  aPendingAction,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  GUARD_LIMITS,
+} from '../../contract/fixtures.ts';
+import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
+import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
+
+// agentd-store(7), REDIS_DURABILITY: each method that writes has waited for the disk when it resolves, or is named here.
+
+const HOUR = 3_600_000;
+/** Changes that nobody is told of before a later change is durable. */
+const LAZY = ['guard.check without an id', 'limits.hit'];
+/** Whoever holds a claim that Redis has forgotten stores nothing more. */
+const CLAIMS = [
+  ...['sessions.claim', 'sessions.renew', 'sessions.release', 'beginTurn'],
+  ...['idempotency.claim', 'idempotency.renew', 'idempotency.release'],
+  ...['inbox.claim', 'inbox.take', 'inbox.renew', 'inbox.reap'],
+  ...['streams.renew', 'streams.release', 'summaries.begin'],
+];
+/** On disk, whatever REDIS_DURABILITY is. */
+const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle'];
+const READS = [
+  ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
+  ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
+  ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
+  ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
+  ...[
+    'inbox.counts',
+    'inbox.find',
+    'inbox.search',
+    'links.get',
+    'links.find',
+    'links.findByAlias',
+    'links.list',
+  ],
+  ...['outages.list', 'persons.show', 'replicas.list'],
+  ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
+];
+
+describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
+  let server: RedisServer;
+  let store: Store;
+  /** How often the store has waited until its writes were durable. */
+  let waits = 0;
+  /** How often an erasure has stored something, and how often it has waited. */
+  let erasing = 0;
+  let waitsOfErasing = 0;
+  const waited = new Set<string>();
+  const called = new Set<string>();
+
+  beforeAll(async () => {
+    server = await startRedis();
+    vi.spyOn(RedisConnection.prototype, 'untilDurable').mockImplementation(async () => void waits++);
+    store = await openRedisStore({ url: server.url, isAlways: true });
+    // A message is due again only after the clock of the server has moved on.
+    await work();
+  });
+  afterAll(async () => {
+    vi.restoreAllMocks();
+    await store.close();
+    await server.stop();
+  });
+
+  /** Calls a method that writes. Notes whether it has waited. */
+  async function call<R>(name: string, result: () => Promise<R>): Promise<R> {
+    const before = waits;
+    const found = await result();
+    called.add(name);
+    if (waits > before) waited.add(name);
+    return found;
+  }
+
+  /** Calls every method that writes, so that it changes something. */
+  async function work(): Promise<void> {
+    const { sessions, actions, streams, idempotency, links, guard, outages, summaries } = store;
+    const session = aSession(Date.now(), { session_id: 's', user_id: 'u' });
+    const claim = await call('sessions.claim', () => sessions.claim('s'));
+    if (claim === null) throw new Error('no claim');
+    await call('sessions.save', () => sessions.save(claim, session, 'new'));
+    await call('sessions.renew', () => sessions.renew(claim));
+    const user = guardUser({ platform: 'chat', user_id: 'u', person: null, address: null });
+    const message = { user, session_id: 's', text: 'hash', message_id: null, sent_at: null };
+    await call('guard.check without an id', () => guard.check(message, GUARD_LIMITS));
+    await call('guard.check', () => guard.check({ ...message, message_id: 'm' }, GUARD_LIMITS));
+    await call('guard.giveBackTurn', () => guard.giveBackTurn('s'));
+    await call('limits.hit', () => store.limits.hit('k', { max: 3, window_ms: HOUR }));
+    await call('budgets.reserve', () =>
+      store.budgets.reserve('p', { id: 'r', tokens: 5, max: 100, ttl_ms: HOUR }),
+    );
+    await call('budgets.settle', () => store.budgets.settle('p', 'r', 3));
+
+    await call('actions.start', () => actions.start(null, anAction({ action_id: 'a', session_tag: 's' })));
+    await call('actions.finish', () =>
+      actions.finish('a', 1, { state: 'unknown', status: null, answer: null }),
+    );
+    await call('actions.restart', () => actions.restart({ session: claim, key: null }, 'a', 1));
+    const key = await call('idempotency.claim', () =>
+      idempotency.claim('["chat",["client","x","k"]]', 'body'),
+    );
+    if (key.outcome !== 'new') throw new Error('no key');
+    await call('idempotency.renew', () => idempotency.renew(key.claim));
+    await call('commitTurn', () =>
+      store.commitTurn(claim, {
+        turn: { record: aTurn(), ttl_ms: HOUR },
+        trace: aTrace(session),
+        answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
+        pending: aPendingAction(session, { action_id: 'pending' }),
+      }),
+    );
+    await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
+    await store.commitTurn(claim, {
+      turn: { record: aTurn(), ttl_ms: HOUR },
+      trace: aTrace(session),
+      pending: aPendingAction(session, { action_id: 'next' }),
+    });
+    await call('actions.withdraw', () => actions.withdraw({ action_id: 'next' }));
+    const token = await call('summaries.begin', () => summaries.begin('s', HOUR));
+    const summary = { principal: ada, text: 'x', tainted: false, through_turn: 't', through_at: 1 };
+    await call('summaries.keep', () => summaries.keep('s', token ?? '', summary));
+    await call('sessions.release', () => sessions.release(claim));
+    await call('beginTurn', () => store.beginTurn('s', 's', null));
+    const answered = await idempotency.claim('["chat",["client","x","l"]]', 'body');
+    const released = await idempotency.claim('["chat",["client","x","r"]]', 'body');
+    if (answered.outcome !== 'new' || released.outcome !== 'new') throw new Error('no key');
+    await call('idempotency.finish', () =>
+      idempotency.finish(answered.claim, { session_id: 's', response: 'x' }, HOUR),
+    );
+    await call('idempotency.release', () => idempotency.release(released.claim));
+
+    await messages();
+
+    await call('streams.create', () => streams.create(aStream({ stream_id: 'st', token: 'stream token' })));
+    const [found] = (await tokens()).filter(({ kind }) => kind === 'stream');
+    await call('replaceToken', () => store.replaceToken(found as StoredToken, 'other'));
+    const stream = await call('streams.claim', () => streams.claim('st', { owner: null, reader: null }));
+    if (stream === null) throw new Error('no stream');
+    await call('streams.renew', () => streams.renew(stream));
+    await call('streams.append', () => streams.append(stream, [{ id: 1, event: 'text_chunk', data: '{}' }]));
+    await call('streams.requestStop', () => streams.requestStop('st'));
+    await call('streams.release', () => streams.release(stream));
+    await call('streams.reap', () => streams.reap({ event: 'error', data: '{}' }));
+
+    const link = { key: 'chat:jwt:u', token: 'token', person: ada, ttl_ms: HOUR };
+    await call('links.put', () => links.put(link, null));
+    await call('links.bindAlias', () => links.bindAlias(link.key, 'token', { alias: 'chat:x', person: ada }));
+    await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
+    await call('links.remove', () => links.remove(link.key));
+
+    await call('outages.note', () => outages.note('chat', 'unreachable', 'x', 0));
+    await call('outages.takeProbe', () => outages.takeProbe('chat', HOUR));
+    await call('outages.hurry', () => outages.hurry('chat'));
+    await call('outages.end', () => outages.end('chat'));
+    const seen = { digest: 'd', title: null, description: 'x', schema: '{}' };
+    await call('toolDigests.observe', () => store.toolDigests.observe('tool', 'docs', seen));
+    await store.toolDigests.observe('tool', 'docs', { ...seen, digest: 'changed' });
+    await call('toolDigests.trust', () => store.toolDigests.trust('tool', 'changed'));
+    await call('traces.keep', () => store.traces.keep(aTrace(null)));
+    await call('traces.keepRefused', () => store.traces.keepRefused(aTrace(null)));
+    await call('audit.note', () => store.audit.note({ action: 'x', actor: 'y' } as never));
+    await call('audit.key', () => store.audit.key());
+    const replica = { replica_id: 'r', host: 'h', pid: 1, version: '1', uptime_ms: 1, runs: 0 };
+    await call('replicas.record', async () =>
+      store.replicas?.record({ ...replica, waiting: 0, digests: {} }, HOUR),
+    );
+    await call('replicas.remove', async () => store.replicas?.remove('r'));
+
+    await call('guard.resetUser', () => guard.resetUser('chat', 'u'));
+    await call('guard.resetSession', () => guard.resetSession('s'));
+    await guard.check(message, GUARD_LIMITS);
+    await call('guard.resetAll', () => guard.resetAll());
+    await call('sessions.end', () => sessions.end('s'));
+    const resident = aResident('Ada');
+    await fillAsPerson(store, Date.now(), resident);
+    await fillAsUser(store, Date.now(), resident);
+    const { run } = RedisConnection.prototype;
+    const spy = vi.spyOn(RedisConnection.prototype, 'run');
+    spy.mockImplementation(function (this: RedisConnection, ...given) {
+      if (given[0] === 'commit') erasing++;
+      return run.apply(this, given);
+    });
+    const before = waits;
+    await call('persons.erase', async () => store.persons?.erase({ person: resident.person, link_keys: [] }));
+    waitsOfErasing = waits - before;
+    spy.mockRestore();
+  }
+
+  async function messages(): Promise<void> {
+    const { inbox } = store;
+    const numbered = (n: number) =>
+      anInboxMessage({ id: `i${n}`, message_id: `m${n}`, queue: `q${n}`, session_id: `q${n}`, user_id: 'u' });
+    await call('inbox.enqueue', () => inbox.enqueue([0, 1, 2, 3].map(numbered)));
+    const { message } = numbered(0);
+    const edit = { platform: 'chat', message_id: 'm0', user_id: message?.user_id ?? '', session_id: 'q0' };
+    if (!(await call('inbox.edit', () => inbox.edit({ ...edit, text: 'new' }))))
+      throw new Error('nothing was edited');
+    const [first] = await call('inbox.claim', () => inbox.claim('run', ['chat'], 1));
+    const { claims } = await call('inbox.take', () => inbox.take(['chat'], { run: 2, send: 2 }));
+    const [second, third] = claims;
+    if (!first || !second || !third) throw new Error('no message');
+    await call('inbox.renew', () => inbox.renew(first));
+    const failed = { kind: 'failed', failure: 'agent_failed' } as const;
+    await call('inbox.settle', () => inbox.settle(first, failed));
+    await inbox.settle(second, failed);
+    await call('inbox.notePartsSent', () => inbox.notePartsSent(third.message.id, 1));
+    await call('inbox.retry', () => inbox.retry(first.message.id));
+    await call('inbox.retryFailed', () => inbox.retryFailed({}));
+    await call('inbox.discard', () => inbox.discard(first.message.id));
+    const reply = { message: null, session_id: null, reply: 'text' };
+    await inbox.enqueue([anInboxMessage({ ...reply, queue: 'texts', message_id: null })]);
+    await call('inbox.expire', () => inbox.expire('chat', Date.now() + HOUR, 'reply_expired'));
+    const [arrival] = [numbered(9)].map(({ message: written, ...rest }) => ({
+      message: { ...rest, session_id: 'q9', message: written as never },
+      guarded: {
+        user: guardUser({ platform: 'chat', user_id: 'u', person: null, address: null }),
+        ...{ session_id: 'q9', text: 'h', message_id: 'm9', sent_at: null },
+      },
+      notice: anInboxMessage({ ...reply, message_id: null }),
+    }));
+    await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    await call('inbox.reap', () => inbox.reap());
+  }
+
+  async function tokens(): Promise<StoredToken[]> {
+    const found: StoredToken[] = [];
+    for await (const batch of store.storedTokens('no prefix')) found.push(...batch);
+    return found;
+  }
+
+  it('is proved for each method of the store', () => {
+    const ports = [...STORE_PORTS, 'persons', 'replicas'] as const;
+    const methods = ports.flatMap((port) =>
+      Object.entries(store[port] ?? {}).flatMap(([name, value]) =>
+        typeof value === 'function' ? [`${port}.${name}`] : [],
+      ),
+    );
+    const known = new Set([...called, ...READS]);
+    expect(methods.filter((method) => !known.has(method))).toEqual([]);
+  });
+
+  it('is waited for by each method that writes, except those that are named', () => {
+    expect([...called].filter((method) => !waited.has(method)).sort()).toEqual([...LAZY, ...CLAIMS].sort());
+    expect([...waited]).toEqual(expect.arrayContaining([...JOURNAL, 'actions.finish', 'audit.note']));
+    expect(waitsOfErasing).toBe(erasing);
+    expect(erasing).toBeGreaterThan(10);
+  });
+
+  it('is waited for by an answer that tells what another call is still waiting for', async () => {
+    const done = Promise.withResolvers<void>();
+    const message = anInboxMessage({ id: 'twice', message_id: 'twice' });
+    vi.mocked(RedisConnection.prototype.untilDurable).mockImplementation(() => done.promise);
+    const outcomes: unknown[] = [];
+    const enqueue = async () => void outcomes.push(await store.inbox.enqueue([message]));
+    const first = enqueue();
+    await expect.poll(() => server.client.exists('agentd:{store}:inbox_message:twice')).toBe(1);
+    const second = enqueue();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(outcomes).toEqual([]);
+    done.resolve();
+    await Promise.all([first, second]);
+    expect(outcomes).toEqual([['kept'], ['repeated']]);
+  });
+});
