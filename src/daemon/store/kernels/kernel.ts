@@ -34,6 +34,11 @@ export interface Kernel {
    * read regularly. @returns a function that ends the calls.
    */
   watch(channel: string, hear: Listener): () => void;
+  /**
+   * Stores all steps of the work in one, or none of them. Absent if the kernel cannot do that. Only commands call it, and
+   * no other step may begin meanwhile.
+   */
+  together?<R>(work: () => Promise<R>): Promise<R>;
   close(): Promise<void>;
 }
 
@@ -56,6 +61,18 @@ export interface Kind<T, I = never> {
   expires(doc: T): number | null;
   /** The ordered indexes in which the document is now. They are derived from it, and cover small sets only. */
   indexes?(doc: T): readonly IndexEntry[];
+  /**
+   * A hint: whether the index covers many documents, so that it should not be held in memory. A document is in at most
+   * one such index.
+   */
+  isWide?(index: string): boolean;
+  /**
+   * A hint: the documents are claims or counts that mean nothing once the process that stored them has ended. A store
+   * that only one process uses need not write them.
+   */
+  readonly isVolatile?: true;
+  /** The tag of the anonymous client for whom the document counts (ANONYMOUS_STORE_BYTES); null if there is none. */
+  client?(doc: T, key: string): string | null;
   /** Only for the type of the items. */
   readonly item?: I;
 }
@@ -75,6 +92,8 @@ export interface Ring<R> {
   readonly retention_ms: number;
   /** The ids by which a record is found. */
   ids(record: R): readonly string[];
+  /** The tag of the anonymous client for whom the record counts (ANONYMOUS_STORE_BYTES); null if there is none. */
+  client?(record: R): string | null;
 }
 
 export interface RingQuery<R> {
@@ -88,6 +107,10 @@ export interface RingQuery<R> {
 export interface Tx {
   /** The time of the store, ms since the epoch; the same during the whole step. */
   readonly now: number;
+  /** The time by which claims expire, which nobody sets; `now` if it is absent. */
+  readonly steady?: number;
+  /** Whether the process that has made the owner has certainly ended. */
+  isDead?(owner: string): boolean;
   get<T>(kind: Kind<T, unknown>, key: string): T | null;
   put<T>(kind: Kind<T, unknown>, key: string, doc: T): void;
   /** Deletes a document with its list. No effect if there is none. */

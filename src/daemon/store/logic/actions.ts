@@ -33,6 +33,7 @@ export const ACTION: Kind<StoredAction> = {
     if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
     return places;
   },
+  isWide: (index) => index.startsWith('turn '),
 };
 
 /** Maximum number of actions of one turn or one session that a step reads. */
@@ -150,6 +151,17 @@ export function dropUnasked(tx: Tx, message_id: string): void {
 /** Withdraws the pending actions of a session that ends. */
 export function withdrawIn(tx: Tx, session_tag: string): void {
   for (const stored of pendingIn(tx, session_tag)) withdraw(tx, stored);
+}
+
+/** Withdraws all pending actions. */
+export async function withdrawAll(kernel: Kernel): Promise<void> {
+  for await (const { key, doc } of kernel.scan(ACTION)) {
+    if (doc.action.state !== 'pending') continue;
+    await kernel.step((tx) => {
+      const stored = tx.get(ACTION, key);
+      if (stored?.action.state === 'pending') withdraw(tx, stored);
+    });
+  }
 }
 
 /** `ActionStore.pendingIn`. */

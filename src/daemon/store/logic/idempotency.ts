@@ -1,4 +1,5 @@
 import type { KeyClaim } from '../claims.ts';
+import { clientOfKey } from '../client-of-key.ts';
 import {
   type IdempotencyStore,
   KEY_MEMORY_MS,
@@ -20,26 +21,40 @@ export interface StoredKey {
   expires_at: number;
 }
 
-export const KEY: Kind<StoredKey> = { name: 'key', expires: ({ expires_at }) => expires_at };
+/**
+ * Only an answer counts for its client: a key without one is not deleted to make room, because a write may have been
+ * started under it.
+ */
+export const KEY: Kind<StoredKey> = {
+  name: 'key',
+  expires: ({ expires_at }) => expires_at,
+  client: ({ answer }, key) => (answer === null ? null : clientOfKey(key)),
+};
 
 export function idempotencyStore(kernel: Kernel): IdempotencyStore {
   return {
-    look: (key, fingerprint) => kernel.step((tx) => look(tx, key, fingerprint)),
+    look: (key, fingerprint) => kernel.step((tx) => look(tx, key, fingerprint), { lazy: true }),
     claim: (key, fingerprint) =>
-      kernel.step((tx) => {
-        const found = look(tx, key, fingerprint);
-        if (found.outcome !== 'new') return found;
-        const claim = newClaim(tx);
-        putClaimed(tx, key, fingerprint, claim);
-        return { ...found, claim: { key, fingerprint, owner: claim.owner } };
-      }),
+      kernel.step(
+        (tx) => {
+          const found = look(tx, key, fingerprint);
+          if (found.outcome !== 'new') return found;
+          const claim = newClaim(tx);
+          putClaimed(tx, key, fingerprint, claim);
+          return { ...found, claim: { key, fingerprint, owner: claim.owner } };
+        },
+        { lazy: true },
+      ),
     renew: (claim) =>
-      kernel.step((tx) => {
-        const found = tx.get(KEY, claim.key)?.claim;
-        if (!found || found.owner !== claim.owner) return false;
-        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx.now));
-        return true;
-      }),
+      kernel.step(
+        (tx) => {
+          const found = tx.get(KEY, claim.key)?.claim;
+          if (!found || found.owner !== claim.owner) return false;
+          putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
+          return true;
+        },
+        { lazy: true },
+      ),
     finish: (claim, answer, ttl_ms) =>
       kernel.step((tx) => {
         if (!holdsKey(tx, claim)) return false;
@@ -47,18 +62,21 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
         return true;
       }),
     release: (claim, { counted } = { counted: false }) =>
-      kernel.step((tx) => {
-        if (!holdsKey(tx, claim)) return;
-        const { key, fingerprint } = claim;
-        const expires_at = tx.now + KEY_MEMORY_MS;
-        tx.put(KEY, key, {
-          fingerprint,
-          claim: null,
-          answer: null,
-          ...(counted ? { counted } : {}),
-          expires_at,
-        });
-      }),
+      kernel.step(
+        (tx) => {
+          if (!holdsKey(tx, claim)) return;
+          const { key, fingerprint } = claim;
+          const expires_at = tx.now + KEY_MEMORY_MS;
+          tx.put(KEY, key, {
+            fingerprint,
+            claim: null,
+            answer: null,
+            ...(counted ? { counted } : {}),
+            expires_at,
+          });
+        },
+        { lazy: true },
+      ),
   };
 }
 
@@ -80,10 +98,10 @@ function look(tx: Tx, key: string, fingerprint: string): KeyState | NewKey {
   const known = tx.get(KEY, key);
   if (known === null) return { outcome: 'new' };
   const { claim, answer } = known;
-  if (claim !== null && clamped(claim, tx.now) !== claim)
-    putClaimed(tx, key, known.fingerprint, clamped(claim, tx.now));
+  if (claim !== null && clamped(claim, tx) !== claim)
+    putClaimed(tx, key, known.fingerprint, clamped(claim, tx));
   if (known.fingerprint !== fingerprint) return { outcome: 'other_body' };
-  if (isValid(claim, tx.now)) return { outcome: 'running' };
+  if (isValid(claim, tx)) return { outcome: 'running' };
   if (answer !== null) return { outcome: 'done', answer };
   return known.counted ? { outcome: 'new', counted: true } : { outcome: 'new' };
 }

@@ -80,11 +80,14 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return { outages, interrupted, claims: taken };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
-        const stored = heldMessage(tx, claim);
-        if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
-        return stored !== null;
-      }),
+      kernel.step(
+        (tx) => {
+          const stored = heldMessage(tx, claim);
+          if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
+          return stored !== null;
+        },
+        { lazy: true },
+      ),
     settle: (claim, outcome) =>
       kernel.step((tx) => {
         const stored = heldMessage(tx, claim);
@@ -110,8 +113,8 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       kernel.step((tx) => {
         let reaped = 0;
         for (const { doc } of tx.first(MESSAGE, 'claimed', BATCH)) {
-          if (doc.claim !== null && isValid(doc.claim, tx.now)) {
-            const limited = clamped(doc.claim, tx.now);
+          if (doc.claim !== null && isValid(doc.claim, tx)) {
+            const limited = clamped(doc.claim, tx);
             if (limited !== doc.claim) putMessage(tx, { ...doc, claim: limited });
             continue;
           }

@@ -30,24 +30,37 @@ const NO_ANSWER: StoredAnswer = { session_id: '', response: '' };
 /** What a kernel does after an erasure, so that its files have no byte of the deleted data. */
 export type Scrub = () => Promise<void>;
 
-export function personStore(kernel: Kernel, rings: TraceRings, scrub: Scrub): PersonStore {
+/** Deletes the memories of an owner (`MemoryOwner`). */
+export type ForgetMemories = (owner: string) => Promise<unknown>;
+
+export function personStore(
+  kernel: Kernel,
+  rings: TraceRings,
+  scrub: Scrub,
+  forget: ForgetMemories = (owner) => kernel.step((tx) => tx.delete(MEMORIES, owner)),
+): PersonStore {
   return {
-    show: (of) => visit(kernel, rings, of, false),
+    show: (of) => visit(kernel, rings, of, null),
     async erase(of) {
-      const records = await visit(kernel, rings, of, true);
+      const work = () => visit(kernel, rings, of, forget);
+      const records = await (kernel.together?.(work) ?? work());
       await scrub();
       return records;
     },
   };
 }
 
-/** Finds all data of a person or a platform's user. Deletes it if `erases` is true. */
+/**
+ * Finds all data of a person or a platform's user, and deletes it if an erasure is wanted.
+ * @param forget deletes the memories; null: nothing is deleted
+ */
 async function visit(
   kernel: Kernel,
   rings: TraceRings,
   of: PersonSelector,
-  erases: boolean,
+  forget: ForgetMemories | null,
 ): Promise<PersonRecords> {
+  const erases = forget !== null;
   const match = new PersonMatch(of);
 
   /** @returns the documents that belong to the person or user. */
@@ -101,10 +114,7 @@ async function visit(
         if (tag !== null) tx.delete(SESSION_CLAIM, tag);
       }),
   );
-  if (erases) {
-    const owner = 'person' in of ? of.person : `${of.platform}:${of.user_id}`;
-    await kernel.step((tx) => tx.delete(MEMORIES, owner));
-  }
+  await forget?.('person' in of ? of.person : `${of.platform}:${of.user_id}`);
   const traces = (await takeTraces(rings.answered)) + (await takeTraces(rings.refused));
   const streams = await take(
     STREAM,

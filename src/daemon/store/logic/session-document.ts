@@ -14,6 +14,7 @@ export interface StoredSession {
 export const SESSION: Kind<StoredSession, StoredTurn> = {
   name: 'session',
   expires: ({ session }) => session.expires_at,
+  client: ({ session: { owner, client = null } }) => (owner === null ? client : null),
 };
 
 /** The tag of a session, by an id that is not its tag. */

@@ -1,4 +1,5 @@
 import type { StreamEvent } from '../../../channel/index.ts';
+import { clientTag } from '../../session/client-tag.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import type { StreamRecord, StreamStore } from '../streams.ts';
@@ -16,6 +17,8 @@ export const STREAM: Kind<StoredStream, StreamEvent> = {
   name: 'stream',
   expires: ({ expires_at }) => expires_at,
   indexes: ({ record, claim }) => (record.state === 'running' ? [['running', claim?.expires_at ?? 0]] : []),
+  client: ({ record: { owner, start } }) =>
+    owner === null && start.address !== null ? clientTag(start.address) : null,
 };
 
 /** The stream of an idempotency key. */
@@ -27,7 +30,10 @@ const STREAM_KEY: Kind<{ stream_id: string; expires_at: number | null }> = {
 /** Maximum number of running streams that one `reap` looks at. */
 const REAPED_MAX = 10_000;
 
-export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
+/** How hints of changes travel (`StreamStore`). */
+export type StreamHints = Pick<StreamStore, 'gather_ms' | 'hintsMayBeLost'>;
+
+export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
   return {
     create: (stream) =>
       kernel.step((tx) => {
@@ -57,11 +63,14 @@ export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
         return { stream_id, owner: claim.owner };
       }),
     renew: (claim) =>
-      kernel.step((tx) => {
-        const stored = heldStream(tx, claim);
-        if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
-        return stored !== null;
-      }),
+      kernel.step(
+        (tx) => {
+          const stored = heldStream(tx, claim);
+          if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
+          return stored !== null;
+        },
+        { lazy: true },
+      ),
     append: (claim, events) =>
       kernel.step((tx) => {
         if (heldStream(tx, claim) === null) return false;
@@ -76,28 +85,33 @@ export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
       kernel.watch(channelOf(stream_id), (change, added) =>
         listener(change as 'events' | 'stop', added as readonly StreamEvent[] | undefined),
       ),
-    hintsMayBeLost: true,
-    gather_ms,
+    ...hints,
     requestStop: (stream_id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(STREAM, stream_id);
-        if (stored?.record.state !== 'running' || stored.claim === null) return;
-        putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
-        tx.tell(channelOf(stream_id), 'stop');
-      }),
+      kernel.step(
+        (tx) => {
+          const stored = tx.get(STREAM, stream_id);
+          if (stored?.record.state !== 'running' || stored.claim === null) return;
+          putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
+          tx.tell(channelOf(stream_id), 'stop');
+        },
+        { lazy: true },
+      ),
     release: (claim) =>
-      kernel.step((tx) => {
-        const stored = heldStream(tx, claim);
-        if (stored === null) return;
-        putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
-      }),
+      kernel.step(
+        (tx) => {
+          const stored = heldStream(tx, claim);
+          if (stored === null) return;
+          putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
+        },
+        { lazy: true },
+      ),
     reap: (last) =>
       kernel.step((tx) => {
         let reaped = 0;
         for (const { key, doc } of tx.first(STREAM, 'running', REAPED_MAX)) {
           const { claim, record } = doc;
-          if (claim !== null && isValid(claim, tx.now)) {
-            const limited = clamped(claim, tx.now);
+          if (claim !== null && isValid(claim, tx)) {
+            const limited = clamped(claim, tx);
             if (limited !== claim) putStream(tx, { ...doc, claim: limited });
             continue;
           }

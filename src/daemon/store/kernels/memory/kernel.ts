@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { type Clock, randomSuffix } from '../../../clock.ts';
 import { StoreUnavailable } from '../../../errors.ts';
+import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, Tx } from '../kernel.ts';
-import { copyOf } from './copy-of.ts';
-import { type Ordered, OrderedIndex } from './ordered-index.ts';
+import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 
 interface StoredDocument {
   doc: unknown;
