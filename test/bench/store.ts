@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { systemClock } from '../../src/daemon/clock.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 
 const WEEK_MS = 7 * 86_400_000;

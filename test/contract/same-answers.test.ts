@@ -17,9 +17,9 @@ import type {
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import { shardOf } from '../../src/daemon/store/redis/shards.ts';
 import { openRedisStore } from '../../src/daemon/store/redis/store.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
 import { Postgres, withoutPostgres } from '../support/postgres.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { FakeExchange } from '../support/fake-exchange.ts';
 import { Gate } from '../support/gate.ts';

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
+import { LINK } from '../../src/daemon/store/logic/links.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { ADA, GRACE, type Shop, startShop } from '../support/shop.ts';
+import { storedDocuments } from '../support/stored-documents.ts';
 import { CHANNEL } from '../support/teamchat.ts';
 import { lapsed, token } from '../support/tokens.ts';
 
@@ -101,14 +102,12 @@ it('a command that is typed again is carried out again, even if the platform giv
 
 it('the link is stored under the documented key, for 30 days', async () => {
   await serviceAuth('U0KEY', await tokenOf(ADA, 90 * 86_400));
-  const database = new Database(join(shop.daemon.directory, 'state/agentd.db'), { readonly: true });
-  const row = database.prepare('SELECT * FROM links WHERE key = ?').get('teamchat:jwt:U0KEY') as {
-    expires_at: number;
-  };
-  database.close();
-  expect(Math.abs(row.expires_at - Date.now() - 2_592_000_000)).toBeLessThan(60_000);
+  const links = await storedDocuments(join(shop.daemon.directory, 'state/agentd.db'), LINK);
+  const link = links.find(({ key }) => key === 'teamchat:jwt:U0KEY')?.doc;
+  if (link === undefined) throw new Error('there is no link');
+  expect(Math.abs(link.expires_at - Date.now() - 2_592_000_000)).toBeLessThan(60_000);
   // If the token is valid for longer than the link, the expiry of the link is shown.
-  const day = new Date(row.expires_at).toISOString().slice(0, 10);
+  const day = new Date(link.expires_at).toISOString().slice(0, 10);
   expect(await serviceAuth('U0KEY', await tokenOf(ADA, 90 * 86_400))).toContain(day);
 });
 

@@ -4,7 +4,7 @@ import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
 import type { AgentRuntime } from '../../src/daemon/agent/agent.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { createScope } from '../../src/daemon/plugin/scope.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import type { LogLine } from './log-lines.ts';

@@ -10,7 +10,7 @@ import { sealStoredTokens } from '../../src/daemon/seal-stored-tokens.ts';
 import { Secret } from '../../src/daemon/secret.ts';
 import { sealRecord, storedToken } from '../../src/daemon/session/jwt-context.ts';
 import type { NewAction } from '../../src/daemon/store/actions.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { actionTextRecord } from '../../src/daemon/tools/action-texts.ts';
 import { ada, anAction, aSession, aStream } from '../contract/fixtures.ts';

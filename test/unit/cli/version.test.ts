@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
-import { layoutName } from '../../../src/daemon/store/sqlite/layout.ts';
+import { layoutName } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { version } from '../../../src/daemon/version.ts';
 import { capture } from './captured-output.ts';
 

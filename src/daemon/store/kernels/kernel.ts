@@ -45,6 +45,8 @@ export interface Kernel {
 export interface StepOptions {
   /** The change may wait for the next durable one. */
   lazy?: true;
+  /** The step only takes, keeps or ends a claim: it succeeds even while the database cannot be written. */
+  claim?: true;
 }
 
 export type Listener = (...heard: readonly unknown[]) => void;

@@ -8,7 +8,7 @@ import type {
 } from '../actions.ts';
 import type { IndexEntry, Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { keepsSession } from './claim-state.ts';
-import { holdsKey } from './idempotency.ts';
+import { holdsKey, noteStarted } from './idempotency.ts';
 import { listed } from './listed.ts';
 import { findSession } from './session-document.ts';
 
@@ -68,6 +68,7 @@ export function actionStore(
         if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
         const known = tx.get(ACTION, action.action_id)?.action;
         if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
+        if (held?.key) noteStarted(tx, held.key.key);
         tx.put(ACTION, action.action_id, {
           action: {
             ...action,

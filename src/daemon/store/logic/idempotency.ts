@@ -8,7 +8,7 @@ import {
   type StoredAnswer,
 } from '../idempotency.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { CLAIM_STEP, type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 
 /** An idempotency key: claimed, answered, or known because a request with it failed. */
 export interface StoredKey {
@@ -17,6 +17,8 @@ export interface StoredKey {
   answer: StoredAnswer | null;
   /** Whether the loop guard has counted a request with this key that was released. */
   counted?: true;
+  /** Whether a write was started under the key, so that a request with it must stay known. */
+  started?: true;
   /** When the key is forgotten, ms since the epoch; while it is claimed, `KEY_MEMORY_MS` after its claim. */
   expires_at: number;
 }
@@ -33,28 +35,22 @@ export const KEY: Kind<StoredKey> = {
 
 export function idempotencyStore(kernel: Kernel): IdempotencyStore {
   return {
-    look: (key, fingerprint) => kernel.step((tx) => look(tx, key, fingerprint), { lazy: true }),
+    look: (key, fingerprint) => kernel.step((tx) => look(tx, key, fingerprint), CLAIM_STEP),
     claim: (key, fingerprint) =>
-      kernel.step(
-        (tx) => {
-          const found = look(tx, key, fingerprint);
-          if (found.outcome !== 'new') return found;
-          const claim = newClaim(tx);
-          putClaimed(tx, key, fingerprint, claim);
-          return { ...found, claim: { key, fingerprint, owner: claim.owner } };
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        const found = look(tx, key, fingerprint);
+        if (found.outcome !== 'new') return found;
+        const claim = newClaim(tx);
+        putClaimed(tx, key, fingerprint, claim);
+        return { ...found, claim: { key, fingerprint, owner: claim.owner } };
+      }, CLAIM_STEP),
     renew: (claim) =>
-      kernel.step(
-        (tx) => {
-          const found = tx.get(KEY, claim.key)?.claim;
-          if (!found || found.owner !== claim.owner) return false;
-          putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
-          return true;
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        const found = tx.get(KEY, claim.key)?.claim;
+        if (!found || found.owner !== claim.owner) return false;
+        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
+        return true;
+      }, CLAIM_STEP),
     finish: (claim, answer, ttl_ms) =>
       kernel.step((tx) => {
         if (!holdsKey(tx, claim)) return false;
@@ -62,26 +58,29 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
         return true;
       }),
     release: (claim, { counted } = { counted: false }) =>
-      kernel.step(
-        (tx) => {
-          if (!holdsKey(tx, claim)) return;
-          const { key, fingerprint } = claim;
-          const expires_at = tx.now + KEY_MEMORY_MS;
-          tx.put(KEY, key, {
-            fingerprint,
-            claim: null,
-            answer: null,
-            ...(counted ? { counted } : {}),
-            expires_at,
-          });
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        if (!holdsKey(tx, claim)) return;
+        const { key, fingerprint } = claim;
+        const expires_at = tx.now + KEY_MEMORY_MS;
+        tx.put(KEY, key, {
+          fingerprint,
+          claim: null,
+          answer: null,
+          ...(counted ? { counted } : {}),
+          expires_at,
+        });
+      }, CLAIM_STEP),
   };
 }
 
 export function holdsKey(tx: Tx, { key, owner }: KeyClaim): boolean {
   return tx.get(KEY, key)?.claim?.owner === owner;
+}
+
+/** Makes the key known even after the process has ended. */
+export function noteStarted(tx: Tx, key: string): void {
+  const known = tx.get(KEY, key);
+  if (known !== null && tx.isDead !== undefined) tx.put(KEY, key, { ...known, started: true });
 }
 
 /** Stores the answer of a key whose claim is held, and ends the claim. */
@@ -98,6 +97,7 @@ function look(tx: Tx, key: string, fingerprint: string): KeyState | NewKey {
   const known = tx.get(KEY, key);
   if (known === null) return { outcome: 'new' };
   const { claim, answer } = known;
+  if (claim !== null && tx.isDead?.(claim.owner) && !known.started) return { outcome: 'new' };
   if (claim !== null && clamped(claim, tx) !== claim)
     putClaimed(tx, key, known.fingerprint, clamped(claim, tx));
   if (known.fingerprint !== fingerprint) return { outcome: 'other_body' };
@@ -107,5 +107,12 @@ function look(tx: Tx, key: string, fingerprint: string): KeyState | NewKey {
 }
 
 function putClaimed(tx: Tx, key: string, fingerprint: string, claim: ClaimState): void {
-  tx.put(KEY, key, { fingerprint, claim, answer: null, expires_at: claim.expires_at + KEY_MEMORY_MS });
+  const started = tx.get(KEY, key)?.started === true ? ({ started: true } as const) : {};
+  tx.put(KEY, key, {
+    fingerprint,
+    claim,
+    answer: null,
+    ...started,
+    expires_at: claim.expires_at + KEY_MEMORY_MS,
+  });
 }

@@ -14,7 +14,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { settled } from '../settled.ts';
 import type { TurnChanges } from '../turns.ts';
 import { dropUnasked, noteAsked } from './actions.ts';
-import { clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { CLAIM_STEP, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 import { checkMessage } from './guard.ts';
 import { dropMessage, heads, MESSAGE, putMessage, type StoredMessage } from './inbox-document.ts';
 import { listed } from './listed.ts';
@@ -80,14 +80,11 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         return { outages, interrupted, claims: taken };
       }),
     renew: (claim) =>
-      kernel.step(
-        (tx) => {
-          const stored = heldMessage(tx, claim);
-          if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
-          return stored !== null;
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
+        return stored !== null;
+      }, CLAIM_STEP),
     settle: (claim, outcome) =>
       kernel.step((tx) => {
         const stored = heldMessage(tx, claim);

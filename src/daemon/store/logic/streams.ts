@@ -3,7 +3,7 @@ import { clientTag } from '../../session/client-tag.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import type { StreamRecord, StreamStore } from '../streams.ts';
-import { type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { CLAIM_STEP, type ClaimState, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 
 export interface StoredStream {
   record: StreamRecord;
@@ -63,14 +63,11 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         return { stream_id, owner: claim.owner };
       }),
     renew: (claim) =>
-      kernel.step(
-        (tx) => {
-          const stored = heldStream(tx, claim);
-          if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
-          return stored !== null;
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        const stored = heldStream(tx, claim);
+        if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
+        return stored !== null;
+      }, CLAIM_STEP),
     append: (claim, events) =>
       kernel.step((tx) => {
         if (heldStream(tx, claim) === null) return false;
@@ -87,24 +84,18 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
       ),
     ...hints,
     requestStop: (stream_id) =>
-      kernel.step(
-        (tx) => {
-          const stored = tx.get(STREAM, stream_id);
-          if (stored?.record.state !== 'running' || stored.claim === null) return;
-          putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
-          tx.tell(channelOf(stream_id), 'stop');
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        const stored = tx.get(STREAM, stream_id);
+        if (stored?.record.state !== 'running' || stored.claim === null) return;
+        putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
+        tx.tell(channelOf(stream_id), 'stop');
+      }, CLAIM_STEP),
     release: (claim) =>
-      kernel.step(
-        (tx) => {
-          const stored = heldStream(tx, claim);
-          if (stored === null) return;
-          putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
-        },
-        { lazy: true },
-      ),
+      kernel.step((tx) => {
+        const stored = heldStream(tx, claim);
+        if (stored === null) return;
+        putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
+      }, CLAIM_STEP),
     reap: (last) =>
       kernel.step((tx) => {
         let reaped = 0;

@@ -1,4 +1,5 @@
 import type Database from 'better-sqlite3';
+import { copyOf } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
@@ -7,12 +8,13 @@ import type { ClientBytes } from './records.ts';
 /** The list of a document. Its items are in rows of the table `items`, which are found backwards from the last one. */
 export interface List {
   readonly last: number | null;
-  /** How many items are in these rows, and their bytes. */
+  /** How many items are in these rows. */
   readonly count: number;
+  /** The bytes of all items. */
   readonly bytes: number;
   /** The items, as JSON, that no commit has stored yet. */
   readonly added: readonly string[];
-  /** All items; null if they are not in memory. */
+  /** Begins with all items, and may go on with later ones; null if they are not in memory. Later versions share it. */
   all: readonly unknown[] | null;
 }
 
@@ -85,8 +87,8 @@ interface ItemRow {
 }
 
 export const NO_ITEMS: List = { last: null, count: 0, bytes: 0, added: [], all: [] };
-/** Longer lists are not kept in memory. */
-export const LISTED_MAX = 200;
+/** Lists with more bytes than this are not kept in memory. */
+const LIST_BYTES_MAX = 512 * 1024;
 /** How many characters of documents are kept in memory. Documents that are only in the journal come on top. */
 const HELD_MAX = 32 * 1024 * 1024;
 /** Approximately what an entry takes besides its text. */
@@ -221,7 +223,7 @@ export class Documents {
 
   /** The items of a list. @param after how many to leave out at the beginning */
   items(list: List, after: number): unknown[] {
-    if (list.all !== null) return list.all.slice(after);
+    if (list.all !== null) return list.all.slice(after, list.count + list.added.length);
     const pieces: unknown[][] = [list.added.map((text) => JSON.parse(text) as unknown)];
     let first = list.count;
     for (let at = list.last; at !== null && first > after; ) {
@@ -233,7 +235,10 @@ export class Documents {
       at = row.previous;
     }
     const found = pieces.reverse().flat();
-    if (first === 0 && found.length <= LISTED_MAX) list.all = found;
+    if (first === 0 && list.bytes <= LIST_BYTES_MAX) {
+      list.all = found;
+      this.#size += list.bytes;
+    }
     return found.slice(after - first);
   }
 
@@ -255,7 +260,7 @@ export class Documents {
         for (const place of after) this.#addPlace(shelf, place);
       }
     }
-    this.#size += (version?.text.length ?? 0) - (entry.version?.text.length ?? 0);
+    this.#size += sizeOf(version) - sizeOf(entry.version);
     entry.version = version;
   }
 
@@ -354,14 +359,14 @@ export class Documents {
     entry.counted = this.#anonymous?.measure(entry) ?? null;
     entry.shelf.entries.set(entry.key, entry);
     this.#all.add(entry);
-    this.#size += ENTRY_SIZE + (entry.version?.text.length ?? 0);
+    this.#size += ENTRY_SIZE + sizeOf(entry.version);
     return entry;
   }
 
   #remove(entry: Entry): void {
     entry.shelf.entries.delete(entry.key);
     this.#all.delete(entry);
-    this.#size -= ENTRY_SIZE + (entry.version?.text.length ?? 0);
+    this.#size -= ENTRY_SIZE + sizeOf(entry.version);
   }
 
   /** Drops documents from memory that were not used for long. */
@@ -414,6 +419,24 @@ export class Documents {
     index?.delete(place);
     if (index?.all().length === 0) indexes?.delete(place.index);
   }
+}
+
+/** The list with more items. Adding to a list costs the same however long it is. */
+export function appended(list: List, items: readonly unknown[]): List {
+  const texts = items.map((item) => JSON.stringify(item));
+  const bytes = texts.reduce((sum, text) => sum + text.length + 1, list.bytes);
+  const count = list.count + list.added.length;
+  let all = bytes <= LIST_BYTES_MAX ? list.all : null;
+  if (all !== null) {
+    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(copyOf));
+    else all = [...all.slice(0, count), ...items.map(copyOf)];
+  }
+  return { ...list, bytes, added: [...list.added, ...texts], all };
+}
+
+function sizeOf(version: Version | null): number {
+  if (version === null) return 0;
+  return version.text.length + (version.list.all === null ? 0 : version.list.bytes);
 }
 
 /** The document of a version. Nobody changes it. */

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { type Documents, type Entry, hasEnded, NO_ITEMS, type StoredRow, type Version } from './documents.ts';
+import {
+  type Documents,
+  type Entry,
+  hasEnded,
+  isAlive,
+  NO_ITEMS,
+  type StoredRow,
+  type Version,
+} from './documents.ts';
 
 /** A change in the journal: only the kind and the key, or its hash, if the document was deleted. */
 type Change =
@@ -144,14 +152,15 @@ export class Journal {
   }
 
   /**
-   * Within a transaction: moves rows that are older than this many ms, or have expired documents, into the table.
+   * Within a transaction: moves rows that are older than this many ms, or have deleted or expired documents, into the
+   * table. So nothing is left of what these documents were.
    * @param limit approximately how many documents are moved
    * @returns how many had expired
    */
   shorten(age_ms: number, limit: number, now: number): number {
     const until = performance.now() - age_ms;
     const isDue = ({ since, entries }: JournalRow) =>
-      since <= until || [...entries].some(({ version }) => version !== null && hasEnded(version, now));
+      since <= until || [...entries].some(({ version }) => !isAlive(version, now));
     const rows = [...this.#rows];
     const end = rows.findLastIndex(([, row]) => isDue(row)) + 1;
     let [moved, expired] = [0, 0];
@@ -286,8 +295,8 @@ export class Journal {
     if (list.added.length > 0) {
       const items = `[${list.added.join(',')}]`;
       const last = Number(this.#insertItems.run(list.last, list.count, items).lastInsertRowid);
-      const [count, bytes] = [list.count + list.added.length, list.bytes + items.length];
-      entry.version = { ...entry.version, list: { last, count, bytes, added: [], all: list.all } };
+      const count = list.count + list.added.length;
+      entry.version = { ...entry.version, list: { ...list, last, count, added: [] } };
     }
     const { expires_at, isLive, name, client, text } = entry.version;
     const { last, count, bytes } = entry.version.list;

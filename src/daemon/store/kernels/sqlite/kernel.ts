@@ -92,6 +92,7 @@ export class SqliteKernel implements Kernel {
   /** How long the last commit took, ms. */
   #took_ms = 0;
   #isTogether = false;
+  #isClosing = false;
   #isClosed = false;
   #failure: unknown = null;
 
@@ -123,7 +124,7 @@ export class SqliteKernel implements Kernel {
     return this.#failure;
   }
 
-  step<R>(work: (tx: Tx) => R, { lazy }: StepOptions = {}): Promise<R> {
+  step<R>(work: (tx: Tx) => R, { lazy, claim }: StepOptions = {}): Promise<R> {
     if (this.#isClosed) return Promise.reject(closed());
     const owners: string[] = [];
     const run = { isWritten: false, tx: null as SqliteTx | null };
@@ -156,7 +157,7 @@ export class SqliteKernel implements Kernel {
     else if (!run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true)) {
       run.tx?.keep();
       this.#answer(member);
-    } else if (lazy && this.#failure === null) {
+    } else if (lazy && (claim || this.#failure === null)) {
       this.#answer(member);
       this.#waiting.push(member);
       this.#lazyTimer ??= setTimeout(() => this.#schedule(), LAZY_MS);
@@ -251,15 +252,20 @@ export class SqliteKernel implements Kernel {
     }
   }
 
-  /** Stores the waiting steps. Later steps are rejected. */
+  /** Stores the waiting steps, and those that follow from them at once. Later steps are rejected. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    await nextTurn();
+    await this.#commitAll();
+    await nextTurn();
     this.#isClosed = true;
-    while (this.#waiting.length > 0) {
-      if (this.#commitWaiting() !== 'locked') break;
-      await wait(LOCK_RETRY_MS);
-    }
+    await this.#commitAll();
     if (this.#lazyTimer !== null) clearTimeout(this.#lazyTimer);
     this.#listeners.removeAllListeners();
+  }
+
+  async #commitAll(): Promise<void> {
+    while (this.#waiting.length > 0 && this.#commitWaiting() === 'locked') await wait(LOCK_RETRY_MS);
   }
 
   #times(): { now: number; steady: number } {
@@ -282,7 +288,7 @@ export class SqliteKernel implements Kernel {
       } catch (error) {
         if (error !== OUTDATED) throw error;
       } finally {
-        if (this.#db.inTransaction) this.#statements.commit.run();
+        if (this.#db.inTransaction) this.#statements.rollback.run();
       }
     }
   }
@@ -387,7 +393,7 @@ export class SqliteKernel implements Kernel {
   /** Refuses the members that were requested before this time. Those that are answered already wait for the next commit. */
   #refuse(error: unknown, before: number): void {
     const refused = this.#waiting.filter(
-      ({ isAnswered, since }) => since <= before && (!isAnswered || this.#isClosed),
+      ({ isAnswered, since }) => since <= before && (!isAnswered || this.#isClosing),
     );
     if (refused.length === 0) return;
     this.#failure = error;

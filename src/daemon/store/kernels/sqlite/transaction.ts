@@ -1,11 +1,11 @@
 import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
 import {
+  appended,
   type Documents,
   docOf,
   type Entry,
   isAlive,
-  LISTED_MAX,
   type List,
   NO_ITEMS,
   type Version,
@@ -116,12 +116,7 @@ export class SqliteTx implements Tx {
   }
 
   append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
-    this.#changeList(kind as Kind<never, unknown>, key, (list) => {
-      const known = list.all ?? (list.last === null && list.added.length === 0 ? [] : null);
-      const isShort = known !== null && known.length + items.length <= LISTED_MAX;
-      const all = isShort ? [...known, ...items.map(copyOf)] : null;
-      return { ...list, added: [...list.added, ...items.map((item) => JSON.stringify(item))], all };
-    });
+    this.#changeList(kind as Kind<never, unknown>, key, (list) => appended(list, items));
   }
 
   items<I>(kind: Kind<never, I>, key: string, after = 0): I[] {
@@ -132,7 +127,7 @@ export class SqliteTx implements Tx {
   rewrite<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
     this.#changeList(kind as Kind<never, unknown>, key, ({ last }) => {
       if (last !== null) this.#parts.documents.drops.push(last);
-      return { ...NO_ITEMS, added: items.map((item) => JSON.stringify(item)), all: null };
+      return appended(NO_ITEMS, items);
     });
   }
 
