@@ -54,6 +54,8 @@ export interface SqliteKernelParts {
   /** Makes room on a full disk; null if that is not possible. */
   space?: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
   anonymous?: AnonymousBytes | null;
+  /** How long the journal may be (`Journal`); for tests. */
+  journalMax?: number;
 }
 
 /**
@@ -96,7 +98,7 @@ export class SqliteKernel implements Kernel {
   #isClosed = false;
   #failure: unknown = null;
 
-  constructor({ db, clock, isDaemon, space = null, anonymous = null }: SqliteKernelParts) {
+  constructor({ db, clock, isDaemon, space = null, anonymous = null, journalMax }: SqliteKernelParts) {
     this.description = `sqlite ${db.name}`;
     this.#db = db;
     this.#clock = clock;
@@ -104,7 +106,7 @@ export class SqliteKernel implements Kernel {
     this.#anonymous = anonymous;
     this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
     this.documents = new Documents(db, () => this.#beforeRead(), isDaemon, anonymous);
-    this.journal = new Journal(db, this.documents);
+    this.journal = new Journal(db, this.documents, journalMax);
     this.records = new Records(db);
     const instance = `${randomSuffix().slice(0, 8)}.`;
     const { documents, journal, records } = this;
