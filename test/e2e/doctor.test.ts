@@ -285,7 +285,7 @@ describe('agentd doctor', () => {
     const later = await doctor();
     expect(later.code).toBe(1);
     expect(later.of('store')).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('its layout differs (table last_check)') },
+      { outcome: 'failed', detail: expect.stringContaining('its layout differs (table items)') },
     ]);
     await writeFile(path, 'nothing of that kind');
     expect((await doctor()).of('store')).toMatchObject([

@@ -291,7 +291,7 @@ it('claims of the daemon are only in memory, survive a failed commit, and are en
 });
 
 it('claims expire by a clock that nobody sets', async () => {
-  const clock = { wall: 1_000_000, steady: 5 };
+  const clock = { wall: 1_000_000, steady: 5.25 };
   const { kernel } = fixture({ clock: { now: () => clock.wall, steady: () => clock.steady } });
   clock.wall += 3_600_000;
   clock.steady += 10;

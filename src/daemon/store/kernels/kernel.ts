@@ -121,8 +121,11 @@ export interface Tx {
   first<T>(kind: Kind<T, unknown>, index: string, limit: number): Entry<T>[];
   /** The number of documents in an index. */
   count(kind: Kind<never, unknown>, index: string): number;
-  /** Adds items to the end of a document's list. */
-  append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void;
+  /**
+   * Adds items to the end of a document's list.
+   * @param beside what else is stored because of them, and counts for the same anonymous client (`Kind.client`)
+   */
+  append<I>(kind: Kind<never, I>, key: string, items: readonly I[], beside?: unknown): void;
   /** The items of a document's list, oldest first. @param after how many items to leave out at the beginning */
   items<I>(kind: Kind<never, I>, key: string, after?: number): I[];
   /** Replaces the list of a document. */

@@ -8,7 +8,7 @@ import { dropStream, STREAM } from './streams.ts';
 /** A kind whose documents are deleted to make room if they count for an anonymous client (ANONYMOUS_STORE_BYTES). */
 export interface AnonymousKind<T = unknown> {
   readonly kind: Kind<T, unknown>;
-  /** Approximately what each item of its list takes besides its text, bytes, with the trace of a turn. */
+  /** Approximately what each item of its list takes besides its text, bytes. */
   readonly item_bytes: number;
   /** Since when nobody has used the document, ms since the epoch; null while it may not be deleted. */
   idleSince(doc: T): number | null;
@@ -24,7 +24,7 @@ function anonymousKind<T>(kind: AnonymousKind<T>): AnonymousKind {
 export const ANONYMOUS_KINDS: readonly AnonymousKind[] = [
   anonymousKind({
     kind: SESSION,
-    item_bytes: 800,
+    item_bytes: 500,
     idleSince: ({ session }) => session.last_active_at,
     evict: (tx, _key, doc) => endSession(tx, doc),
     sessions: ({ session }) => namesOf(session),

@@ -10,7 +10,7 @@ export interface List {
   readonly last: number | null;
   /** How many items are in these rows. */
   readonly count: number;
-  /** The bytes of all items. */
+  /** The bytes of all items, and of what is stored elsewhere because of them. */
   readonly bytes: number;
   /** The items, as JSON, that no commit has stored yet. */
   readonly added: readonly string[];
@@ -421,10 +421,13 @@ export class Documents {
   }
 }
 
-/** The list with more items. Adding to a list costs the same however long it is. */
-export function appended(list: List, items: readonly unknown[]): List {
+/**
+ * The list with more items. Adding to a list costs the same however long it is.
+ * @param beside the bytes of what is stored elsewhere because of them
+ */
+export function appended(list: List, items: readonly unknown[], beside = 0): List {
   const texts = items.map((item) => JSON.stringify(item));
-  const bytes = texts.reduce((sum, text) => sum + text.length + 1, list.bytes);
+  const bytes = texts.reduce((sum, text) => sum + text.length + 1, list.bytes + beside);
   const count = list.count + list.added.length;
   let all = bytes <= LIST_BYTES_MAX ? list.all : null;
   if (all !== null) {

@@ -272,10 +272,8 @@ export class SqliteKernel implements Kernel {
 
   #times(): { now: number; steady: number } {
     const now = this.#clock.now();
-    return {
-      now,
-      steady: this.#clock.steady === undefined ? now : this.#clock.steady() + this.#steady_offset,
-    };
+    const steady = this.#clock.steady?.();
+    return { now, steady: steady === undefined ? now : Math.round(steady + this.#steady_offset) };
   }
 
   /** Reads at one moment, after what other processes have written. */

@@ -19,7 +19,7 @@ import { takeLock } from './lock.ts';
 import { SqliteMemories } from './memories.ts';
 import { scrub } from './scrub.ts';
 import { Sweep } from './sweep.ts';
-import { isDamage, isOutOfSpace } from './unavailable.ts';
+import { asStoreFailure, isDamage, isOutOfSpace } from './unavailable.ts';
 
 /** Maximum number of problems that the check for damage reports. Usually the first problem is enough. */
 const DAMAGES_MAX = 10;
@@ -101,7 +101,22 @@ function openWith(path: string, prepare: (db: Database.Database) => void): Datab
   }
 }
 
+/** Makes the store of an open database, which is closed if that fails. */
 function assemble(
+  db: Database.Database,
+  options: SqliteOptions,
+  reserve: Reserve | null,
+  unlock: () => void,
+): SqliteStore {
+  try {
+    return storeOn(db, options, reserve, unlock);
+  } catch (error) {
+    db.close();
+    throw asStoreFailure(error);
+  }
+}
+
+function storeOn(
   db: Database.Database,
   options: SqliteOptions,
   reserve: Reserve | null,

@@ -115,8 +115,10 @@ export class SqliteTx implements Tx {
     return documents.index(documents.shelf(kind), index)?.count(this.now) ?? 0;
   }
 
-  append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void {
-    this.#changeList(kind as Kind<never, unknown>, key, (list) => appended(list, items));
+  append<I>(kind: Kind<never, I>, key: string, items: readonly I[], beside?: unknown): void {
+    this.#changeList(kind as Kind<never, unknown>, key, (list, client) =>
+      appended(list, items, client === null || beside === undefined ? 0 : JSON.stringify(beside).length),
+    );
   }
 
   items<I>(kind: Kind<never, I>, key: string, after = 0): I[] {
@@ -201,11 +203,18 @@ export class SqliteTx implements Tx {
       .map(({ key, doc }) => ({ key, doc }));
   }
 
-  #changeList(kind: Kind<never, unknown>, key: string, change: (list: List) => List): void {
+  #changeList(
+    kind: Kind<never, unknown>,
+    key: string,
+    change: (list: List, client: string | null) => List,
+  ): void {
     const entry = this.#entry(kind, key);
     if (!isAlive(entry.version, this.now))
       throw new Error(`the document ${kind.name} of a list does not exist`);
-    this.#parts.documents.change(entry, { ...entry.version, list: change(entry.version.list) });
+    this.#parts.documents.change(entry, {
+      ...entry.version,
+      list: change(entry.version.list, entry.version.client),
+    });
   }
 
   #dropList(version: Version | null): void {
