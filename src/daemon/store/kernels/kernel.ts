@@ -45,7 +45,10 @@ export interface Kernel {
 export interface StepOptions {
   /** The change may wait for the next durable one. */
   lazy?: true;
-  /** The step only takes, keeps or ends a claim: it succeeds even while the database cannot be written. */
+  /**
+   * The step only takes, keeps or ends a claim. In a store of one process, where claims end with it, the step is lazy and
+   * succeeds even while the database cannot be written.
+   */
   claim?: true;
 }
 

@@ -8,7 +8,7 @@ export interface ClaimState {
 }
 
 /** A step that only takes, keeps or ends a claim. */
-export const CLAIM_STEP = { lazy: true, claim: true } as const;
+export const CLAIM_STEP = { claim: true } as const;
 
 /** How long an expired claim is remembered, ms. */
 const CLAIM_MEMORY_MS = 3_600_000;

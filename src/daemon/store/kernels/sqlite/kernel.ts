@@ -126,7 +126,8 @@ export class SqliteKernel implements Kernel {
     return this.#failure;
   }
 
-  step<R>(work: (tx: Tx) => R, { lazy, claim }: StepOptions = {}): Promise<R> {
+  step<R>(work: (tx: Tx) => R, { lazy: isLazy, claim }: StepOptions = {}): Promise<R> {
+    const lazy = isLazy ?? claim;
     if (this.#isClosed) return Promise.reject(closed());
     const owners: string[] = [];
     const run = { isWritten: false, tx: null as SqliteTx | null };
