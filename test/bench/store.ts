@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { systemClock } from '../../src/daemon/time/clock.ts';
 

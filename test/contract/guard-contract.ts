@@ -455,6 +455,7 @@ export function describeGuard(current: () => StoreUnderTest): void {
         const elsewhere = guardUser({ ...sender, platform: 'other' });
         const users = [guardUser(sender), person, nearly, elsewhere];
         for (const user of users) await checks(6, { user });
+        await test.store.check();
         const administrator = await test.beside();
         expect(await administrator.guard.resetUser('chat', 'u1')).toBe(true);
         expect(await administrator.guard.resetUser('chat', 'ada')).toBe(true);

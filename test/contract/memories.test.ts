@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { ownerOfPerson } from '../../src/daemon/identity/memory-owner.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { ada } from './fixtures.ts';
 import { describeMemories } from './memories-contract.ts';

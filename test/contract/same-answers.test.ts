@@ -18,7 +18,7 @@ import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import { openPostgresStore } from '../../src/daemon/store/kernels/postgres/store.ts';
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
 import { effort } from '../support/effort.ts';

@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import { describeStore } from './store-contract.ts';
 

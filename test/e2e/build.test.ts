@@ -47,7 +47,7 @@ it('a build replaces the previous build, and leaves no other files', () => {
   for (const file of [
     'src/cli/main.js',
     'src/channel/index.d.ts',
-    'src/daemon/store/sqlite/schema.sql',
+    'src/daemon/store/kernels/sqlite/schema.sql',
     'plugins/webchat/widget/widget.js',
     'plugins/webchat/demo/index.html',
   ])

@@ -280,12 +280,12 @@ describe('agentd doctor', () => {
   it('finds a store of another layout, and a file that is not a store', async () => {
     const path = join(stateOfStopped(), 'agentd.db');
     const db = new Database(path);
-    db.exec('DROP TABLE last_check');
+    db.exec('DROP TABLE items');
     db.close();
     const later = await doctor();
     expect(later.code).toBe(1);
     expect(later.of('store')).toMatchObject([
-      { outcome: 'failed', detail: expect.stringContaining('its layout differs (table last_check)') },
+      { outcome: 'failed', detail: expect.stringContaining('its layout differs (table items)') },
     ]);
     await writeFile(path, 'nothing of that kind');
     expect((await doctor()).of('store')).toMatchObject([

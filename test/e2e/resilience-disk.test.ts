@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
+import { KEY } from '../../src/daemon/store/logic/idempotency.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';
@@ -11,6 +12,7 @@ import { isThorough } from '../support/effort.ts';
 import { inParallel } from '../support/pool.ts';
 import { showSession } from '../support/session-view.ts';
 import { canMount, smallDisk } from '../support/small-disk.ts';
+import { storedDocuments } from '../support/stored-documents.ts';
 import { token } from '../support/tokens.ts';
 import { type Answer, post } from '../support/webchat.ts';
 
@@ -157,13 +159,15 @@ it.runIf(isThorough)(
         expect(status).toBe(200);
       },
     );
-    const db = new Database(join(daemon.directory, 'state/agentd.db'), { readonly: true });
+    const path = join(daemon.directory, 'state/agentd.db');
+    const keys = await storedDocuments(path, KEY);
+    const db = new Database(path, { readonly: true });
     const stored = (sql: string) => db.prepare(sql).pluck().get() as number;
-    const answers = stored('SELECT sum(octet_length(key) + octet_length(answer)) FROM answers');
-    const turns = stored('SELECT sum(octet_length(turn)) FROM turns');
-    const traces = stored('SELECT sum(octet_length(trace)) FROM traces');
-    const soon = stored('SELECT max(expires_at) FROM answers') - Date.now();
+    const turns = stored('SELECT sum(octet_length(items)) FROM items');
+    const traces = stored('SELECT sum(octet_length(records)) FROM records');
     db.close();
+    const answers = keys.reduce((sum, { key, doc }) => sum + key.length + JSON.stringify(doc).length, 0);
+    const soon = Math.max(...keys.map(({ doc }) => doc.expires_at)) - Date.now();
     expect(answers + turns + traces).toBeLessThan(bound);
     expect(answers).toBeGreaterThan(bound / 8);
     expect(soon).toBeLessThanOrEqual(60 * 60 * 1000);

@@ -37,7 +37,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/store/logic/claim-state.ts',
-        from: 'if (found !== null && isValid(found, tx.now)) {',
+        from: 'if (found !== null && isValid(found, tx)) {',
         to: 'if (found !== null && false) {',
       },
     ],
@@ -50,7 +50,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/store/logic/claim-state.ts',
-        from: 'return { ...claim, expires_at: now + CLAIM_MS };',
+        from: 'return { ...claim, expires_at: claimTime(tx) + CLAIM_MS };',
         to: 'return claim;',
       },
     ],
@@ -182,7 +182,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/store/logic/streams.ts',
-        from: 'if (claim !== null && isValid(claim, tx.now)) {',
+        from: 'if (claim !== null && isValid(claim, tx)) {',
         to: 'if (claim !== null) {',
       },
     ],

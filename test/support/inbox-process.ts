@@ -4,7 +4,7 @@ import { deliver } from '../../src/channel/conformance/open-channel.ts';
 import type { Channel, SimulatedEvent } from '../../src/channel/index.ts';
 import { createPushScope } from '../../src/daemon/channels/scope.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
-import { openSqliteStore } from '../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
 import type { LogLine } from './log-lines.ts';

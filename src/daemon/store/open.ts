@@ -57,7 +57,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       });
     }
     case 'sqlite': {
-      const { openSqliteStore } = await import('./sqlite/store.ts');
+      const { openSqliteStore } = await import('./kernels/sqlite/store.ts');
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
         traceRetentionMs,
@@ -100,13 +100,13 @@ export async function restoreStore(
   settings: Pick<Settings, 'STATE_DIR'>,
   file: string,
 ): Promise<string | null> {
-  const { restoreSqliteStore } = await import('./sqlite/restore.ts');
+  const { restoreSqliteStore } = await import('./kernels/sqlite/restore.ts');
   return restoreSqliteStore(join(settings.STATE_DIR, 'agentd.db'), file);
 }
 
 /** The name of the layout of the embedded store (`layoutName`). */
 export async function storeLayout(): Promise<string> {
-  const { layoutName } = await import('./sqlite/layout.ts');
+  const { layoutName } = await import('./kernels/sqlite/layout.ts');
   return layoutName();
 }
 
@@ -115,6 +115,6 @@ export async function storeLayout(): Promise<string> {
  * @returns a function that releases the lock; null if another process holds it.
  */
 export async function lockFile(path: string): Promise<(() => void) | null> {
-  const sqlite = await import('./sqlite/lock.ts');
+  const sqlite = await import('./kernels/sqlite/lock.ts');
   return sqlite.lockFile(path);
 }

@@ -67,7 +67,7 @@ export function chatRound(effort: Effort, env: Readonly<Record<string, string>> 
     const talk = await chatWith(server, effort);
     closeSync(stderr);
     return sampleOf(talk, {
-      ...countOurs(directory),
+      ...(await countOurs(directory)),
       'log lines': readFileSync(log, 'utf8').split('"message answered"').length - 1,
     });
   });

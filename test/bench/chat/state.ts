@@ -4,7 +4,9 @@ import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
+import { SESSION } from '../../../src/daemon/store/logic/session-document.ts';
 import { saveSession } from '../../contract/store-writes.ts';
+import { storedDocuments } from '../../support/stored-documents.ts';
 import { openStoreAt } from '../store.ts';
 import { claimsOf, ENCRYPTION_KEY, sessionId, tokenOf, userId } from './people.ts';
 
@@ -41,12 +43,13 @@ export async function seedOurs(directory: string, people: number, exp: number): 
 }
 
 /** How many of the people's messages are in the store after a round. */
-export function countOurs(directory: string): { turns: number; traces: number } {
-  const db = new Database(join(directory, 'agentd.db'), { readonly: true });
-  const count = (table: string) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0;
-  const kept = { turns: count('turns'), traces: count('traces') };
+export async function countOurs(directory: string): Promise<{ turns: number; traces: number }> {
+  const path = join(directory, 'agentd.db');
+  const sessions = await storedDocuments(path, SESSION);
+  const db = new Database(path, { readonly: true });
+  const traces = db.prepare<[], number>('SELECT sum(count) FROM records').pluck().get() ?? 0;
   db.close();
-  return kept;
+  return { turns: sessions.reduce((sum, { doc }) => sum + doc.session.turns, 0), traces };
 }
 
 /** Stores the same sessions for the bare limit, in the one table that it needs. */

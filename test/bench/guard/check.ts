@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../../src/daemon/guard/verdict.ts';
+import { SEEN } from '../../../src/daemon/store/logic/seen.ts';
+import { storedDocuments } from '../../support/stored-documents.ts';
 import { openStoreAt } from '../store.ts';
 
 export interface GuardOrder {
@@ -83,10 +85,8 @@ function ourGuard(directory: string): Contender {
     check: async (message) => (await store.guard.check(message, LIMITS)).allowed,
     async close() {
       await store.close();
-      const db = new Database(join(directory, 'agentd.db'), { readonly: true });
-      const kept = db.prepare<[], number>('SELECT count(verdict) FROM known_messages').pluck().get() ?? 0;
-      db.close();
-      return kept;
+      const seen = await storedDocuments(join(directory, 'agentd.db'), SEEN);
+      return seen.filter(({ doc }) => doc.verdict !== null).length;
     },
   };
 }

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { devNull, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
+import { MESSAGE } from '../../../src/daemon/store/logic/inbox-document.ts';
+import { storedDocuments } from '../../support/stored-documents.ts';
 import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
 import type { LoadOrder, LoadResult } from '../load.ts';
@@ -50,7 +51,7 @@ export async function webhookRound(
       stderr,
     } as const;
     const sample = await deliverTo(await startServer(program, options), effort);
-    return { ...sample, counts: { ...sample.counts, ...countKept(directory) } };
+    return { ...sample, counts: { ...sample.counts, ...(await countKept(directory)) } };
   } finally {
     closeSync(stderr);
     await rm(directory, { recursive: true });
@@ -89,9 +90,6 @@ async function deliverTo(server: Server, { warm_up_ms, measure_ms }: Effort): Pr
 }
 
 /** How many messages are in the store after a round. */
-function countKept(directory: string): { kept: number } {
-  const db = new Database(join(directory, 'agentd.db'), { readonly: true });
-  const kept = db.prepare<[], number>('SELECT count(*) FROM inbox').pluck().get() ?? 0;
-  db.close();
-  return { kept };
+async function countKept(directory: string): Promise<{ kept: number }> {
+  return { kept: (await storedDocuments(join(directory, 'agentd.db'), MESSAGE)).length };
 }

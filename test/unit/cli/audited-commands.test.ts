@@ -12,7 +12,7 @@ import { command as restore } from '../../../src/cli/commands/restore.ts';
 import { command as endSession } from '../../../src/cli/commands/sessions-end.ts';
 import { systemUser } from '../../../src/daemon/admin/who.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 
 import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';

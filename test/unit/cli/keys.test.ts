@@ -9,7 +9,7 @@ import { checkSealing } from '../../../src/cli/doctor/store.ts';
 import { createSeal, keyIdOf, marksOf } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { ada } from '../../contract/fixtures.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';

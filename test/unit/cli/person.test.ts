@@ -7,7 +7,7 @@ import { command as show } from '../../../src/cli/commands/person-show.ts';
 import { hmacOf } from '../../../src/daemon/admin/who.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { tagOf } from '../../../src/daemon/session/session.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { claimSession, commitUnderClaim, keepTurn, saveSession } from '../../contract/store-writes.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { command, lineDiff } from '../../../src/cli/commands/tools-trust.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import type { ToolDefinition } from '../../../src/daemon/store/tool-digests.ts';
 import { seededRandom } from '../../support/random.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { runProgram } from '../../../src/cli/program.ts';
 import { version } from '../../../src/daemon/files/version.ts';
-import { layoutName } from '../../../src/daemon/store/sqlite/layout.ts';
+import { layoutName } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { capture } from './captured-output.ts';
 
 async function run(...argv: string[]): Promise<string> {

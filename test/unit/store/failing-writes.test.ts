@@ -6,7 +6,7 @@ import { beforeAll, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import {
   ada,
   anInboxMessage,
@@ -35,8 +35,8 @@ interface Failure {
 
 const injected = vi.hoisted(() => ({ writes: 0, from: Number.POSITIVE_INFINITY, failure: null as unknown }));
 
-vi.mock('../../../src/daemon/store/sqlite/database.ts', async (original) => {
-  const real = await original<typeof import('../../../src/daemon/store/sqlite/database.ts')>();
+vi.mock('../../../src/daemon/store/kernels/sqlite/database.ts', async (original) => {
+  const real = await original<typeof import('../../../src/daemon/store/kernels/sqlite/database.ts')>();
   return { ...real, openDatabase: (path: string) => failing(real.openDatabase(path)) };
 });
 

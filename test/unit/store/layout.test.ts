@@ -2,21 +2,21 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { StoreOfAnotherLayout } from '../../../src/daemon/store/failures.ts';
-import { layoutName, prepareLayout } from '../../../src/daemon/store/sqlite/layout.ts';
+import { layoutName, prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { connectTo, openAt, stateDirectory } from './state-directory.ts';
 
 it.each([
-  ['a table that is missing', 'DROP TABLE last_check', 'table last_check'],
-  ['a column more', 'ALTER TABLE turns ADD COLUMN later TEXT', 'table turns'],
-  ['an index that is missing', 'DROP INDEX actions_by_turn', 'index actions_by_turn'],
-  ['a trigger of its own', 'CREATE TRIGGER t AFTER INSERT ON turns BEGIN SELECT 1; END', 'trigger t'],
+  ['a table that is missing', 'DROP TABLE items', 'table items'],
+  ['a column more', 'ALTER TABLE docs ADD COLUMN later TEXT', 'table docs'],
+  ['an index that is missing', 'DROP INDEX docs_by_name', 'index docs_by_name'],
+  ['a trigger of its own', 'CREATE TRIGGER t AFTER INSERT ON docs BEGIN SELECT 1; END', 'trigger t'],
   ['a view of its own', 'CREATE VIEW v AS SELECT 1', 'view v'],
   [
     'many differences',
-    'DROP TABLE last_check; DROP TABLE outages; DROP TABLE erased; CREATE TABLE x (y); CREATE TABLE z (y)',
-    'table erased, table last_check, table outages, and 2 more',
+    'DROP TABLE journal; DROP TABLE items; DROP INDEX docs_by_look; CREATE TABLE x (y); CREATE TABLE z (y)',
+    'index docs_by_look, table items, table journal, and 2 more',
   ],
 ])('a database with %s is refused by daemons and administrators, and not changed', async (_, sql, words) => {
   const path = join(stateDirectory(), 'agentd.db');

@@ -1,48 +1,45 @@
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
-import { SqliteLimits } from '../../../src/daemon/store/sqlite/limits.ts';
-import { GroupCommit } from '../../../src/daemon/store/sqlite/writer.ts';
-import { connectTo, stateDirectory } from './state-directory.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
+import { fastStateDirectory } from './state-directory.ts';
 
 // The contract of the store (test/contract) tests what a limit decides. These tests are about many hits.
 
 function fixture() {
-  const path = join(stateDirectory(), 'x.db');
+  const path = join(fastStateDirectory(), 'agentd.db');
   const time = { now: 1_000_000 };
-  const db = connectTo(path);
-  db.exec('CREATE TABLE limit_log (id INTEGER PRIMARY KEY, entries TEXT NOT NULL) STRICT');
-  return { db, time, process };
-
-  /** A stand-in for another process that works on the same file. */
-  function process() {
-    const own = connectTo(path);
-    const commit = new GroupCommit(own);
-    const limits = new SqliteLimits(own, commit, { now: () => time.now });
-    return {
-      limits,
-      flush: () => commit.flush(),
-      sweep: () => commit.write(() => limits.deleteExpired(1000)),
-    };
-  }
+  const open = (): SqliteStore => {
+    const store = openSqliteStore(path, { role: 'daemon', clock: { now: () => time.now } });
+    onTestFinished(() => store.close());
+    return store;
+  };
+  return { path, time, open };
 }
 
 it('the store writes few bytes for a hit, however many hits are in the window', async () => {
-  const { db, time, process } = fixture();
+  const { path, time, open } = fixture();
+  const store = open();
+  // An administrator's tool would be refused, but this trigger is made after the store was opened.
+  const db = new Database(path);
   db.exec(`CREATE TABLE sizes (bytes INTEGER);
-    CREATE TRIGGER counted AFTER INSERT ON limit_log BEGIN INSERT INTO sizes VALUES (length(new.entries)); END`);
-  const { limits, flush } = process();
+    CREATE TRIGGER counted AFTER INSERT ON journal BEGIN INSERT INTO sizes VALUES (length(new.changes)); END;
+    CREATE TRIGGER listed AFTER INSERT ON items BEGIN INSERT INTO sizes VALUES (length(new.items)); END`);
   const limit = { max: 1_000_000, window_ms: 60_000 };
   for (let round = 0; round < 600; round++) {
     time.now += 10;
-    await Promise.all(Array.from({ length: 20 }, () => limits.hit('k', limit)));
-    await flush();
+    await Promise.all(Array.from({ length: 20 }, () => store.limits.hit('k', limit)));
+    await store.check();
   }
   const written = db.prepare('SELECT sum(bytes) / 12000 FROM sizes').pluck().get();
   expect(written).toBeLessThan(40);
-  const kept = db.prepare('SELECT sum(length(entries)) FROM limit_log').pluck().get();
+  const kept = db.prepare('SELECT sum(length(items)) FROM items').pluck().get();
   expect(kept).toBeLessThan(600_000);
-  expect(await process().limits.hit('k', limit)).toMatchObject({ remaining: 1_000_000 - 12_001 });
+  db.exec('DROP TRIGGER counted; DROP TRIGGER listed; DROP TABLE sizes');
+  db.close();
+  await store.close();
+  expect(await open().limits.hit('k', limit)).toMatchObject({ remaining: 1_000_000 - 12_001 });
 });
 
 it('the store counts hits exactly across many commits, processes and sweeps, even if the limit changes', async () => {
@@ -57,15 +54,15 @@ it('the store counts hits exactly across many commits, processes and sweeps, eve
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 150 }), async (steps) => {
-      const { time, process } = fixture();
-      let own = process();
+      const { time, open } = fixture();
+      let own = open();
       const model: Record<string, number[]> = { a: [], b: [] };
       for (const step of steps) {
         if ('pass_ms' in step) time.now += step.pass_ms;
-        else if ('sweep' in step) await own.sweep();
+        else if ('sweep' in step) await own.maintenance.sweep();
         else if ('anew' in step) {
-          await own.flush();
-          own = process();
+          await own.close();
+          own = open();
         } else {
           const { now } = time;
           const counted = model[step.hit] ?? [];
@@ -82,14 +79,15 @@ it('the store counts hits exactly across many commits, processes and sweeps, eve
           });
         }
       }
+      await own.close();
     }),
     { numRuns: 60 },
   );
 });
 
 it('the store keeps the hits if the clock is set back a little, and drops them if the clock is set back by more than the window', async () => {
-  const { time, process } = fixture();
-  const { limits } = process();
+  const { time, open } = fixture();
+  const { limits } = open();
   const hit = () => limits.hit('k', { max: 10, window_ms: 1000 });
   for (let times = 0; times < 8; times++) {
     time.now += 10;

@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { StoreMissing } from '../../../src/daemon/store/failures.ts';
-import { createPrivateFile, openDatabase } from '../../../src/daemon/store/sqlite/database.ts';
+import { createPrivateFile, openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { openAt, stateDirectory } from './state-directory.ts';
@@ -128,7 +128,7 @@ it('the sweep does not fail while another connection reads', async () => {
   await store.check();
   const other = new Database(path);
   other.exec('BEGIN');
-  other.prepare('SELECT * FROM sessions').all();
+  other.prepare('SELECT * FROM docs').all();
   await store.check();
   expect(await store.maintenance.sweep()).toBe(0);
   other.exec('COMMIT');

@@ -20,9 +20,9 @@ import {
   makePrivateDirectory,
 } from '../../../src/daemon/files/make-directory.ts';
 import { makeKeyFile } from '../../../src/daemon/identity/key-file.ts';
-import { createPrivateFile } from '../../../src/daemon/store/sqlite/database.ts';
-import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
-import { openSqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { createPrivateFile } from '../../../src/daemon/store/kernels/sqlite/database.ts';
+import { restoreSqliteStore } from '../../../src/daemon/store/kernels/sqlite/restore.ts';
+import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 
 // The attack: a user owns the directory in which root creates files, and replaces each new file at once, for example
 // with a symbolic link to a file of root. Root must not make the user the owner of that file.
@@ -146,7 +146,7 @@ describe.skipIf(process.getuid?.() !== 0)(
       await store.close();
       createPrivateFile(join(theirs, 'agentd.lock'));
       const made = begin(victim);
-      expect(() => restoreSqliteStore(path, backup)).toThrow('cannot be read as a store');
+      await expect(restoreSqliteStore(path, backup)).rejects.toThrow('cannot be read as a store');
       expect([ownerOf(victim), statSync(victim).mode & 0o777, ...made.map(ownerOf)]).toEqual([
         0,
         0o640,

@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BackupFailed, RestoreRefused, StoreLocked } from '../../../src/daemon/store/failures.ts';
-import { restoreSqliteStore } from '../../../src/daemon/store/sqlite/restore.ts';
-import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/sqlite/store.ts';
+import { restoreSqliteStore } from '../../../src/daemon/store/kernels/sqlite/restore.ts';
+import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 
@@ -58,7 +58,7 @@ describe('a backup', () => {
       chownSync(folder, USER, USER);
       rmSync(join(folder, 'agentd.lock'));
       chownSync(backup, 0, 0);
-      restoreSqliteStore(path, backup);
+      await restoreSqliteStore(path, backup);
       expect(['agentd.db', 'agentd.lock'].map((name) => statSync(join(folder, name)).uid)).toEqual([
         USER,
         USER,
@@ -74,7 +74,7 @@ describe('a backup', () => {
       await store.close();
       chownSync(folder, USER, USER);
       const state = join(folder, 'a', 'state');
-      restoreSqliteStore(join(state, 'agentd.db'), backup);
+      await restoreSqliteStore(join(state, 'agentd.db'), backup);
       const made = [join(folder, 'a'), state, join(state, 'agentd.db')];
       expect(made.map((one) => statSync(one).uid)).toEqual([USER, USER, USER]);
     },
@@ -93,7 +93,7 @@ describe('a backup', () => {
     expect(await store.actions.settle(claim, pending.action_id, 'started', 'turn')).toBe('settled');
     await store.close();
 
-    restoreSqliteStore(path, backup);
+    await restoreSqliteStore(path, backup);
     store = open();
     expect(await store.actions.pendingIn(session.session_id)).toEqual([]);
     expect(await store.actions.find(pending.action_id)).toMatchObject({ state: 'withdrawn' });
@@ -108,13 +108,13 @@ describe('a backup', () => {
     await store.close();
     expect(statSync(backup).mode & 0o777).toBe(0o600);
 
-    expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore`);
+    expect(await restoreSqliteStore(path, backup)).toBe(`${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['before']);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     // A second restore does not replace the only copy of the store that was in use.
-    expect(restoreSqliteStore(path, backup)).toBe(`${path}.before-restore-2`);
+    expect(await restoreSqliteStore(path, backup)).toBe(`${path}.before-restore-2`);
     // The replaced store is still complete.
-    restoreSqliteStore(path, `${path}.before-restore`);
+    await restoreSqliteStore(path, `${path}.before-restore`);
     expect(await sessionsOf(open())).toEqual(['after', 'before']);
   });
 
@@ -135,7 +135,7 @@ describe('a restore', () => {
     await store.maintenance.backup(backup);
     await store.close();
     const other = join(folder, 'new', 'agentd.db');
-    expect(restoreSqliteStore(other, backup)).toBeNull();
+    expect(await restoreSqliteStore(other, backup)).toBeNull();
     expect(existsSync(other)).toBe(true);
   });
 
@@ -143,7 +143,7 @@ describe('a restore', () => {
     const store = open();
     await begin(store, 'one');
     await store.maintenance.backup(backup);
-    expect(() => restoreSqliteStore(path, backup)).toThrow(StoreLocked);
+    await expect(restoreSqliteStore(path, backup)).rejects.toThrow(StoreLocked);
     expect(await sessionsOf(store)).toEqual(['one']);
   });
 
@@ -164,21 +164,21 @@ describe('a restore', () => {
       'a store of another version',
       () => {
         const db = new Database(backup);
-        db.exec('ALTER TABLE turns ADD COLUMN later TEXT');
+        db.exec('ALTER TABLE docs ADD COLUMN later TEXT');
         db.close();
       },
-      /another layout than the stores of this version of agentd: table turns\. The store was not changed/,
+      /another layout than the stores of this version of agentd: table docs\. The store was not changed/,
     ],
     [
       'a store with a trigger of its own',
       () => {
         const db = new Database(backup);
         db.exec(
-          "CREATE TRIGGER t AFTER INSERT ON turns BEGIN UPDATE links SET token = 'of mallory'; END; DROP INDEX actions_by_turn",
+          "CREATE TRIGGER t AFTER INSERT ON docs BEGIN UPDATE docs SET doc = 'of mallory'; END; DROP INDEX docs_by_name",
         );
         db.close();
       },
-      /another layout.*: index actions_by_turn, trigger t\./,
+      /another layout.*: index docs_by_name, trigger t\./,
     ],
     [
       'a damaged store',
@@ -195,8 +195,8 @@ describe('a restore', () => {
     if (/store/.test(what) && !/empty/.test(what)) await store.maintenance.backup(backup);
     await store.close();
     make();
-    expect(() => restoreSqliteStore(path, backup)).toThrow(RestoreRefused);
-    expect(() => restoreSqliteStore(path, backup)).toThrow(why);
+    await expect(restoreSqliteStore(path, backup)).rejects.toThrow(RestoreRefused);
+    await expect(restoreSqliteStore(path, backup)).rejects.toThrow(why);
     expect(existsSync(`${path}.restored`)).toBe(false);
     expect(await sessionsOf(open())).toEqual(['one']);
   });
@@ -214,7 +214,7 @@ describe('a restore', () => {
     bytes.fill(0x5a, 0, 100);
     writeFileSync(killed, bytes);
     for (const end of ['', '-wal']) copyFileSync(join(folder, `killed.db${end}`), `${path}${end}`);
-    restoreSqliteStore(path, backup);
+    await restoreSqliteStore(path, backup);
     expect(existsSync(`${path}-wal`)).toBe(false);
     expect(await sessionsOf(open())).toEqual(['good']);
   });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import { scrub } from '../../../src/daemon/store/kernels/sqlite/scrub.ts';
 import { FilesNotRewritten } from '../../../src/daemon/store/persons.ts';
-import { scrub } from '../../../src/daemon/store/sqlite/scrub.ts';
 
 test('while another process reads the database, its files cannot be cleaned; the error says what to do', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'agentd-scrub-'));

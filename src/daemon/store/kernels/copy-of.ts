@@ -8,5 +8,11 @@ export function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyOf);
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return structuredClone(value);
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, copyOf(part)]));
+  const copy: Record<string, unknown> = {};
+  for (const name of Object.keys(value)) {
+    if (name === '__proto__')
+      return Object.fromEntries(Object.entries(value).map(([of, part]) => [of, copyOf(part)]));
+    copy[name] = copyOf((value as Record<string, unknown>)[name]);
+  }
+  return copy;
 }

@@ -7,6 +7,8 @@
 export interface Kernel {
   /** Names the database for people. */
   readonly description: string;
+  /** Whether lists are in the memory of this process, so that reading one costs no trip. */
+  readonly hasLocalLists?: true;
   /**
    * Runs the work in one atomic step. All its reads are of one moment. Its writes are stored only if each document that
    * it has read with `get` or `items`, put or deleted is still the same; the work runs again otherwise. If the work
@@ -34,6 +36,11 @@ export interface Kernel {
    * read regularly. @returns a function that ends the calls.
    */
   watch(channel: string, hear: Listener): () => void;
+  /**
+   * Stores all steps of the work in one, or none of them. Absent if the kernel cannot do that. Only commands call it, and
+   * no other step may begin meanwhile.
+   */
+  together?<R>(work: () => Promise<R>): Promise<R>;
   close(): Promise<void>;
 }
 
@@ -47,6 +54,11 @@ export interface StepOptions {
   claims?: true;
   /** The change must be on disk when the step resolves, even if the database is set up to be less strict. */
   journal?: true;
+  /**
+   * The step only takes, keeps or ends a claim. In a store of one process, where claims end with it, the step is lazy and
+   * succeeds even while the database cannot be written.
+   */
+  claim?: true;
 }
 
 export type Listener = (...heard: readonly unknown[]) => void;
@@ -63,6 +75,18 @@ export interface Kind<T, I = never> {
   expires(doc: T): number | null;
   /** The ordered indexes in which the document is now. They are derived from it, and cover small sets only. */
   indexes?(doc: T): readonly IndexEntry[];
+  /**
+   * A hint: whether the index covers many documents, so that it should not be held in memory. A document is in at most
+   * one such index.
+   */
+  isWide?(index: string): boolean;
+  /**
+   * A hint: the documents are claims or counts that mean nothing once the process that stored them has ended. A store
+   * that only one process uses need not write them.
+   */
+  readonly isVolatile?: true;
+  /** The tag of the anonymous client for whom the document counts (ANONYMOUS_STORE_BYTES); null if there is none. */
+  client?(doc: T, key: string): string | null;
   /** Only for the type of the items. */
   readonly item?: I;
   /** Whether the documents can have a list. Without it, they have none. */
@@ -107,6 +131,8 @@ export interface Ring<R> {
   readonly retention_ms: number;
   /** The ids by which a record is found. */
   ids(record: R): readonly string[];
+  /** The tag of the anonymous client for whom the record counts (ANONYMOUS_STORE_BYTES); null if there is none. */
+  client?(record: R): string | null;
 }
 
 export interface RingQuery<R> {
@@ -120,6 +146,10 @@ export interface RingQuery<R> {
 export interface Tx {
   /** The time of the store, ms since the epoch; the same during the whole step. */
   readonly now: number;
+  /** The time by which claims expire, which nobody sets; `now` if it is absent. */
+  readonly steady?: number;
+  /** Whether the process that has made the owner has certainly ended. */
+  isDead?(owner: string): boolean;
   get<T>(kind: Kind<T, unknown>, key: string): T | null;
   put<T>(kind: Kind<T, unknown>, key: string, doc: T): void;
   /** Deletes a document with its list. No effect if there is none. */
@@ -128,8 +158,11 @@ export interface Tx {
   first<T>(kind: Kind<T, unknown>, index: string, limit: number): Entry<T>[];
   /** The number of documents in an index. */
   count(kind: Kind<never, unknown>, index: string): number;
-  /** Adds items to the end of a document's list. */
-  append<I>(kind: Kind<never, I>, key: string, items: readonly I[]): void;
+  /**
+   * Adds items to the end of a document's list.
+   * @param beside what else is stored because of them, and counts for the same anonymous client (`Kind.client`)
+   */
+  append<I>(kind: Kind<never, I>, key: string, items: readonly I[], beside?: unknown): void;
   /** The items of a document's list, oldest first. @param after how many items to leave out at the beginning */
   items<I>(kind: Kind<never, I>, key: string, after?: number): I[];
   /** Replaces the list of a document. */

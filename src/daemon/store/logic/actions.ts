@@ -8,7 +8,7 @@ import type {
 } from '../actions.ts';
 import type { IndexEntry, Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import { keepsSession } from './claim-state.ts';
-import { holdsKey } from './idempotency.ts';
+import { holdsKey, noteStarted } from './idempotency.ts';
 import { listed } from './listed.ts';
 import { findSession } from './session-document.ts';
 
@@ -34,6 +34,7 @@ export const ACTION: Kind<StoredAction> = {
     if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
     return places;
   },
+  isWide: (index) => index.startsWith('turn '),
 };
 
 /** Maximum number of actions of one turn or one session that a step reads. */
@@ -69,6 +70,7 @@ export function actionStore(
         if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
         const known = tx.get(ACTION, action.action_id)?.action;
         if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
+        if (held?.key) noteStarted(tx, held.key.key);
         tx.put(ACTION, action.action_id, {
           action: {
             ...action,
@@ -152,6 +154,17 @@ export function dropUnasked(tx: Tx, message_id: string): void {
 /** Withdraws the pending actions of a session that ends. */
 export function withdrawIn(tx: Tx, session_tag: string): void {
   for (const stored of pendingIn(tx, session_tag)) withdraw(tx, stored);
+}
+
+/** Withdraws all pending actions. */
+export async function withdrawAll(kernel: Kernel): Promise<void> {
+  for await (const { key, doc } of kernel.scan(ACTION)) {
+    if (doc.action.state !== 'pending') continue;
+    await kernel.step((tx) => {
+      const stored = tx.get(ACTION, key);
+      if (stored?.action.state === 'pending') withdraw(tx, stored);
+    });
+  }
 }
 
 /** `ActionStore.pendingIn`. */

@@ -7,36 +7,45 @@ export interface ClaimState {
   expires_at: number;
 }
 
+/** A step that only takes, keeps or ends a claim. */
+export const CLAIM_STEP = { claim: true } as const;
+
 /** How long an expired claim is remembered, ms. */
 const CLAIM_MEMORY_MS = 3_600_000;
 
 /** Makes the steps that take, renew or give back claims. */
-export function claimSteps(kernel: Kernel): <R>(work: (tx: Tx) => R) => Promise<R> {
-  return (work) => kernel.step(work, { claims: true });
+export function claimSteps(kernel: Kernel): <R>(work: (tx: Tx) => R, only?: typeof CLAIM_STEP) => Promise<R> {
+  return (work, only) => kernel.step(work, { claims: true, ...only });
 }
 
 export function newClaim(tx: Tx): ClaimState {
-  return { owner: tx.newOwner(), expires_at: tx.now + CLAIM_MS };
+  return { owner: tx.newOwner(), expires_at: claimTime(tx) + CLAIM_MS };
 }
 
 /** Whether nobody else may take the claim over. If the clock was set back, it is valid for `CLAIM_MS` from now. */
-export function isValid(claim: ClaimState | null, now: number): boolean {
-  return claim !== null && claim.expires_at > now;
+export function isValid(claim: ClaimState | null, tx: Tx): boolean {
+  return claim !== null && claim.expires_at > claimTime(tx) && tx.isDead?.(claim.owner) !== true;
 }
 
 /** The claim, ending `CLAIM_MS` from now at the latest. The same object if it does. */
-export function clamped(claim: ClaimState, now: number): ClaimState {
-  return claim.expires_at > now + CLAIM_MS ? { ...claim, expires_at: now + CLAIM_MS } : claim;
+export function clamped(claim: ClaimState, tx: Tx): ClaimState {
+  return claim.expires_at > claimTime(tx) + CLAIM_MS ? renewed(claim, tx) : claim;
 }
 
-export function renewed(claim: ClaimState, now: number): ClaimState {
-  return { ...claim, expires_at: now + CLAIM_MS };
+export function renewed(claim: ClaimState, tx: Tx): ClaimState {
+  return { ...claim, expires_at: claimTime(tx) + CLAIM_MS };
+}
+
+/** The time by which claims expire. */
+export function claimTime({ now, steady = now }: Tx): number {
+  return steady;
 }
 
 /** Claims that have a document of their own, by the tag of the session. */
 export const SESSION_CLAIM: Kind<ClaimState> = {
   name: 'session_claim',
   expires: ({ expires_at }) => expires_at + CLAIM_MEMORY_MS,
+  isVolatile: true,
 };
 
 /** Whether this owner still has the claim of the session. */
@@ -62,8 +71,8 @@ export function keepsSession(tx: Tx, claim: { session_tag: string; owner: string
 /** Takes the claim of a session. @returns the owner; null while another claim is valid. */
 export function takeSession(tx: Tx, session_tag: string): string | null {
   const found = tx.get(SESSION_CLAIM, session_tag);
-  if (found !== null && isValid(found, tx.now)) {
-    const limited = clamped(found, tx.now);
+  if (found !== null && isValid(found, tx)) {
+    const limited = clamped(found, tx);
     if (limited !== found) tx.put(SESSION_CLAIM, session_tag, limited);
     return null;
   }

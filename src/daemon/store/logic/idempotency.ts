@@ -1,4 +1,5 @@
 import type { KeyClaim } from '../claims.ts';
+import { clientOfKey } from '../client-of-key.ts';
 import {
   type IdempotencyStore,
   KEY_MEMORY_MS,
@@ -7,7 +8,15 @@ import {
   type StoredAnswer,
 } from '../idempotency.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import { type ClaimState, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import {
+  CLAIM_STEP,
+  type ClaimState,
+  claimSteps,
+  clamped,
+  isValid,
+  newClaim,
+  renewed,
+} from './claim-state.ts';
 
 /** An idempotency key: claimed, answered, or known because a request with it failed. */
 export interface StoredKey {
@@ -16,16 +25,26 @@ export interface StoredKey {
   answer: StoredAnswer | null;
   /** Whether the loop guard has counted a request with this key that was released. */
   counted?: true;
+  /** Whether a write was started under the key, so that a request with it must stay known. */
+  started?: true;
   /** When the key is forgotten, ms since the epoch; while it is claimed, `KEY_MEMORY_MS` after its claim. */
   expires_at: number;
 }
 
-export const KEY: Kind<StoredKey> = { name: 'key', expires: ({ expires_at }) => expires_at };
+/**
+ * Only an answer counts for its client: a key without one is not deleted to make room, because a write may have been
+ * started under it.
+ */
+export const KEY: Kind<StoredKey> = {
+  name: 'key',
+  expires: ({ expires_at }) => expires_at,
+  client: ({ answer }, key) => (answer === null ? null : clientOfKey(key)),
+};
 
 export function idempotencyStore(kernel: Kernel): IdempotencyStore {
   const claiming = claimSteps(kernel);
   return {
-    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint)),
+    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint), CLAIM_STEP),
     claim: (key, fingerprint) =>
       claiming((tx) => {
         const found = look(tx, key, fingerprint);
@@ -33,14 +52,14 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
         const claim = newClaim(tx);
         putClaimed(tx, key, fingerprint, claim);
         return { ...found, claim: { key, fingerprint, owner: claim.owner } };
-      }),
+      }, CLAIM_STEP),
     renew: (claim) =>
       claiming((tx) => {
         const found = tx.get(KEY, claim.key)?.claim;
         if (!found || found.owner !== claim.owner) return false;
-        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx.now));
+        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
         return true;
-      }),
+      }, CLAIM_STEP),
     finish: (claim, answer, ttl_ms) =>
       kernel.step((tx) => {
         if (!holdsKey(tx, claim)) return false;
@@ -59,12 +78,18 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
           ...(counted ? { counted } : {}),
           expires_at,
         });
-      }),
+      }, CLAIM_STEP),
   };
 }
 
 export function holdsKey(tx: Tx, { key, owner }: KeyClaim): boolean {
   return tx.get(KEY, key)?.claim?.owner === owner;
+}
+
+/** Makes the key known even after the process has ended. */
+export function noteStarted(tx: Tx, key: string): void {
+  const known = tx.get(KEY, key);
+  if (known !== null && tx.isDead !== undefined) tx.put(KEY, key, { ...known, started: true });
 }
 
 /** Stores the answer of a key whose claim is held, and ends the claim. */
@@ -81,14 +106,22 @@ function look(tx: Tx, key: string, fingerprint: string): KeyState | NewKey {
   const known = tx.get(KEY, key);
   if (known === null) return { outcome: 'new' };
   const { claim, answer } = known;
-  if (claim !== null && clamped(claim, tx.now) !== claim)
-    putClaimed(tx, key, known.fingerprint, clamped(claim, tx.now));
+  if (claim !== null && tx.isDead?.(claim.owner) && !known.started) return { outcome: 'new' };
+  if (claim !== null && clamped(claim, tx) !== claim)
+    putClaimed(tx, key, known.fingerprint, clamped(claim, tx));
   if (known.fingerprint !== fingerprint) return { outcome: 'other_body' };
-  if (isValid(claim, tx.now)) return { outcome: 'running' };
+  if (isValid(claim, tx)) return { outcome: 'running' };
   if (answer !== null) return { outcome: 'done', answer };
   return known.counted ? { outcome: 'new', counted: true } : { outcome: 'new' };
 }
 
 function putClaimed(tx: Tx, key: string, fingerprint: string, claim: ClaimState): void {
-  tx.put(KEY, key, { fingerprint, claim, answer: null, expires_at: claim.expires_at + KEY_MEMORY_MS });
+  const started = tx.get(KEY, key)?.started === true ? ({ started: true } as const) : {};
+  tx.put(KEY, key, {
+    fingerprint,
+    claim,
+    answer: null,
+    ...started,
+    expires_at: claim.expires_at + KEY_MEMORY_MS,
+  });
 }

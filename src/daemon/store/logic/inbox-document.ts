@@ -27,6 +27,7 @@ export const MESSAGE: Kind<StoredMessage> = {
     if (claim !== null) places.push(['claimed', claim.expires_at, serial]);
     return places;
   },
+  isWide: (index) => index.startsWith('message '),
 };
 
 /**

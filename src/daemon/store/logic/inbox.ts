@@ -14,7 +14,7 @@ import type { Kernel, Tx } from '../kernels/kernel.ts';
 import { settled } from '../settled.ts';
 import type { TurnChanges } from '../turns.ts';
 import { dropUnasked, noteAsked } from './actions.ts';
-import { claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { CLAIM_STEP, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
 import { checkMessage } from './guard.ts';
 import {
   dropMessage,
@@ -90,9 +90,9 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
     renew: (claim) =>
       claiming((tx) => {
         const stored = heldMessage(tx, claim);
-        if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
+        if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
         return stored !== null;
-      }),
+      }, CLAIM_STEP),
     settle: (claim, outcome) =>
       kernel.step((tx) => {
         const stored = heldMessage(tx, claim);
@@ -118,8 +118,8 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       claiming((tx) => {
         let reaped = 0;
         for (const { doc } of tx.first(MESSAGE, 'claimed', BATCH)) {
-          if (doc.claim !== null && isValid(doc.claim, tx.now)) {
-            const limited = clamped(doc.claim, tx.now);
+          if (doc.claim !== null && isValid(doc.claim, tx)) {
+            const limited = clamped(doc.claim, tx);
             if (limited !== doc.claim) putMessage(tx, { ...doc, claim: limited });
             continue;
           }

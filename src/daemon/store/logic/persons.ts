@@ -14,7 +14,7 @@ import {
 } from '../persons.ts';
 import { ACTION, type StoredAction } from './actions.ts';
 import { BUDGET } from './budgets.ts';
-import { holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
+import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
 import { GUARD_TURNS, GUARD_USER } from './guard.ts';
 import { KEY } from './idempotency.ts';
 import { dropMessage, MESSAGE, type StoredMessage } from './inbox-document.ts';
@@ -32,7 +32,15 @@ const NO_ANSWER: StoredAnswer = { session_id: '', response: '' };
 /** What a kernel does after an erasure, so that its files have no byte of the deleted data. */
 export type Scrub = () => Promise<void>;
 
-export function personStore(kernel: Kernel, rings: TraceRings, scrub: Scrub): PersonStore {
+/** Deletes the memories of an owner (`MemoryOwner`). */
+export type ForgetMemories = (owner: string) => Promise<unknown>;
+
+export function personStore(
+  kernel: Kernel,
+  rings: TraceRings,
+  scrub: Scrub,
+  forget: ForgetMemories = (owner) => kernel.step((tx) => tx.delete(MEMORIES, owner)),
+): PersonStore {
   return {
     async show(of) {
       const match = new PersonMatch(of);
@@ -40,7 +48,8 @@ export function personStore(kernel: Kernel, rings: TraceRings, scrub: Scrub): Pe
       return recordsOf(match, sessions, await findOthers(kernel, rings, match));
     },
     async erase(of) {
-      const records = await erase(kernel, rings, of);
+      const work = () => erase(kernel, rings, of, forget);
+      const records = await (kernel.together?.(work) ?? work());
       await scrub();
       return records;
     },
@@ -137,11 +146,16 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
 }
 
 /**
- * An erasure takes many steps. If it is interrupted, a repeat must find the rest. So everything is found before the first
+ * An erasure takes many steps, unless the kernel can make one of them. If it is interrupted, a repeat must find the rest. So everything is found before the first
  * deletion, and a record is deleted before the records through which it is found. The links and the sessions are the
  * last. Until then, the sessions are claimed, so that nothing is added that only they lead to.
  */
-async function erase(kernel: Kernel, rings: TraceRings, of: PersonSelector): Promise<PersonRecords> {
+async function erase(
+  kernel: Kernel,
+  rings: TraceRings,
+  of: PersonSelector,
+  forget: ForgetMemories,
+): Promise<PersonRecords> {
   const match = new PersonMatch(of);
   const sessions = await findSessions(kernel, match);
   const closed = sessions.filter(({ found }) => !found.shared).map(({ doc }) => doc.session);
@@ -161,7 +175,7 @@ async function erase(kernel: Kernel, rings: TraceRings, of: PersonSelector): Pro
     await drop(GUARD_TURNS, found.turns);
     await drop(GUARD_USER, found.users);
     await drop(SEEN, found.seen);
-    await drop(MEMORIES, [{ key: 'person' in of ? of.person : `${of.platform}:${of.user_id}` }]);
+    await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
     await drop(ACTION, found.actions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));
@@ -185,7 +199,7 @@ async function erase(kernel: Kernel, rings: TraceRings, of: PersonSelector): Pro
 async function closeSessions(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {
   for (const session of closed)
     await kernel.step((tx) => {
-      tx.put(SESSION_CLAIM, tagOf(session), { owner, expires_at: tx.now + CLAIM_MS });
+      tx.put(SESSION_CLAIM, tagOf(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
       for (const name of [tagOf(session), session.session_id]) noteErased(tx, name);
     });
 }
@@ -194,7 +208,7 @@ async function renewClaims(kernel: Kernel, closed: readonly Session[], owner: st
   for (const session of closed)
     await kernel.step((tx) => {
       const claim = tx.get(SESSION_CLAIM, tagOf(session));
-      if (claim?.owner === owner) tx.put(SESSION_CLAIM, tagOf(session), renewed(claim, tx.now));
+      if (claim?.owner === owner) tx.put(SESSION_CLAIM, tagOf(session), renewed(claim, tx));
     });
 }
 

@@ -15,6 +15,7 @@ export const SESSION: Kind<StoredSession, StoredTurn> = {
   name: 'session',
   hasList: true,
   expires: ({ session }) => session.expires_at,
+  client: ({ session: { owner, client = null } }) => (owner === null ? client : null),
 };
 
 /** The tag of a session, by an id that is not its tag. */

@@ -30,7 +30,7 @@ export function sessionStore(kernel: Kernel): SessionStore {
       claiming((tx) => {
         const found = tx.get(SESSION_CLAIM, claim.session_tag);
         if (found?.owner !== claim.owner) return false;
-        tx.put(SESSION_CLAIM, claim.session_tag, renewed(found, tx.now));
+        tx.put(SESSION_CLAIM, claim.session_tag, renewed(found, tx));
         return true;
       }),
     release: (claim) =>

@@ -10,10 +10,10 @@ import { inboxStore } from './inbox.ts';
 import { limitStore } from './limits.ts';
 import { linkStore } from './links.ts';
 import { outageStore } from './outages.ts';
-import { personStore, type Scrub } from './persons.ts';
+import { type ForgetMemories, personStore, type Scrub } from './persons.ts';
 import { sessionStore } from './sessions.ts';
 import { tokenSteps } from './stored-tokens.ts';
-import { streamStore } from './streams.ts';
+import { type StreamHints, streamStore } from './streams.ts';
 import { summaryStore } from './summaries.ts';
 import { toolDigestStore } from './tool-digests.ts';
 import { traceRings, traceStore } from './traces.ts';
@@ -38,9 +38,10 @@ export type KernelParts = Pick<
   Store,
   'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom' | 'check'
 > & {
-  /** `StreamStore.gather_ms` */
-  gather_ms: number;
+  hints: StreamHints;
   scrub: Scrub;
+  /** Absent if the memories are documents of the kernel. */
+  forgetMemories?: ForgetMemories;
   maintenance(rings: readonly Ring<never>[]): StoreMaintenance | null;
 };
 
@@ -55,7 +56,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     failedMax: FAILED_MAX,
     ...wanted,
   };
-  const { gather_ms, scrub, maintenance, ...own } = parts;
+  const { hints, scrub, forgetMemories, maintenance, ...own } = parts;
   const rings = traceRings(bounds);
   return {
     description: kernel.description,
@@ -71,8 +72,8 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     inbox: inboxStore(kernel, bounds, rings),
     links: linkStore(kernel),
     outages: outageStore(kernel),
-    persons: personStore(kernel, rings, scrub),
-    streams: streamStore(kernel, gather_ms),
+    persons: personStore(kernel, rings, scrub, forgetMemories),
+    streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),
     ...tokenSteps(kernel),

@@ -1,8 +1,17 @@
 import type { StreamEvent } from '../../../channel/index.ts';
+import { clientTag } from '../../session/ids.ts';
 import type { StreamClaim } from '../claims.ts';
 import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
 import type { StreamRecord, StreamStore } from '../streams.ts';
-import { type ClaimState, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import {
+  CLAIM_STEP,
+  type ClaimState,
+  claimSteps,
+  clamped,
+  isValid,
+  newClaim,
+  renewed,
+} from './claim-state.ts';
 
 export interface StoredStream {
   record: StreamRecord;
@@ -17,6 +26,8 @@ export const STREAM: Kind<StoredStream, StreamEvent> = {
   hasList: true,
   expires: ({ expires_at }) => expires_at,
   indexes: ({ record, claim }) => (record.state === 'running' ? [['running', claim?.expires_at ?? 0]] : []),
+  client: ({ record: { owner, start } }) =>
+    owner === null && start.address !== null ? clientTag(start.address) : null,
 };
 
 /** The stream of an idempotency key. */
@@ -28,7 +39,10 @@ const STREAM_KEY: Kind<{ stream_id: string; expires_at: number | null }> = {
 /** Maximum number of running streams that one `reap` looks at. */
 const REAPED_MAX = 10_000;
 
-export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
+/** How hints of changes travel (`StreamStore`). */
+export type StreamHints = Pick<StreamStore, 'gather_ms' | 'hintsMayBeLost'>;
+
+export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
   const claiming = claimSteps(kernel);
   return {
     create: (stream) =>
@@ -61,9 +75,9 @@ export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
     renew: (claim) =>
       claiming((tx) => {
         const stored = heldStream(tx, claim);
-        if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx.now) });
+        if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
         return stored !== null;
-      }),
+      }, CLAIM_STEP),
     append: (claim, events) =>
       kernel.step((tx) => {
         if (heldStream(tx, claim) === null) return false;
@@ -78,28 +92,27 @@ export function streamStore(kernel: Kernel, gather_ms: number): StreamStore {
       kernel.watch(channelOf(stream_id), (change, added) =>
         listener(change as 'events' | 'stop', added as readonly StreamEvent[] | undefined),
       ),
-    hintsMayBeLost: true,
-    gather_ms,
+    ...hints,
     requestStop: (stream_id) =>
       kernel.step((tx) => {
         const stored = tx.get(STREAM, stream_id);
         if (stored?.record.state !== 'running' || stored.claim === null) return;
         putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
         tx.tell(channelOf(stream_id), 'stop');
-      }),
+      }, CLAIM_STEP),
     release: (claim) =>
       claiming((tx) => {
         const stored = heldStream(tx, claim);
         if (stored === null) return;
         putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
-      }),
+      }, CLAIM_STEP),
     reap: (last) =>
       kernel.step((tx) => {
         let reaped = 0;
         for (const { key, doc } of tx.first(STREAM, 'running', REAPED_MAX)) {
           const { claim, record } = doc;
-          if (claim !== null && isValid(claim, tx.now)) {
-            const limited = clamped(claim, tx.now);
+          if (claim !== null && isValid(claim, tx)) {
+            const limited = clamped(claim, tx);
             if (limited !== claim) putStream(tx, { ...doc, claim: limited });
             continue;
           }

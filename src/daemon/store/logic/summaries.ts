@@ -1,6 +1,6 @@
 import type { Kernel } from '../kernels/kernel.ts';
 import type { SummaryStore } from '../summaries.ts';
-import { claimSteps, isValid } from './claim-state.ts';
+import { claimSteps, claimTime, isValid } from './claim-state.ts';
 import { findSession, putSession } from './session-document.ts';
 
 export function summaryStore(kernel: Kernel): SummaryStore {
@@ -13,15 +13,15 @@ export function summaryStore(kernel: Kernel): SummaryStore {
     begin: (session_tag, ttl_ms) =>
       claiming((tx) => {
         const stored = findSession(tx, session_tag);
-        if (stored === null || isValid(stored.summarizing, tx.now)) return null;
+        if (stored === null || isValid(stored.summarizing, tx)) return null;
         const owner = tx.newOwner();
-        putSession(tx, { ...stored, summarizing: { owner, expires_at: tx.now + ttl_ms } });
+        putSession(tx, { ...stored, summarizing: { owner, expires_at: claimTime(tx) + ttl_ms } });
         return owner;
       }),
     keep: (session_tag, token, summary) =>
       kernel.step((tx) => {
         const stored = findSession(tx, session_tag);
-        if (stored?.summarizing?.owner !== token || !isValid(stored.summarizing, tx.now)) return false;
+        if (stored?.summarizing?.owner !== token || !isValid(stored.summarizing, tx)) return false;
         const others = stored.summaries.filter(({ principal }) => principal !== summary.principal);
         putSession(tx, { ...stored, summaries: [...others, summary], summarizing: null });
         return true;

@@ -19,6 +19,8 @@ export function erasedKey(id: string): string {
 export interface KeptTrace {
   kept_at: number;
   trace: TraceRecord;
+  /** The tag of the anonymous client that sent a refused request. */
+  client?: string;
 }
 
 export interface TraceRings {
@@ -44,6 +46,7 @@ export function traceRings(bounds: {
         message_id === null ? null : `${platform}:${message_id}`,
         user_id === null ? null : userId(user_id),
       ].filter((id) => id !== null),
+    client: ({ client = null }) => client,
   });
   return { answered: ring('traces', bounds.tracesMax), refused: ring('refused', bounds.refusedMax) };
 }
@@ -68,18 +71,24 @@ export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
   };
   return {
     keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
-    keepRefused: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace)),
+    keepRefused: (trace, client = null) =>
+      kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
     find: (id) => newest(id),
     findOf: ({ platform, user_id }) =>
       newest(userId(user_id), ({ trace }) => platform === undefined || trace.platform === platform),
   };
 }
 
-function keepUnlessErased(tx: Tx, ring: Ring<KeptTrace>, trace: TraceRecord): void {
+function keepUnlessErased(
+  tx: Tx,
+  ring: Ring<KeptTrace>,
+  trace: TraceRecord,
+  client: string | null = null,
+): void {
   const isErased = [trace.turn_id, trace.session_id].some(
     (id) => id !== null && tx.get(ERASED, erasedKey(id)) !== null,
   );
-  if (!isErased) keepTrace(tx, ring, trace);
+  if (!isErased) tx.log(ring, { kept_at: tx.now, trace, ...(client === null ? {} : { client }) });
 }
 
 export function keepTrace(tx: Tx, ring: Ring<KeptTrace>, trace: TraceRecord): void {

@@ -58,7 +58,7 @@ function commitTurn(
     expectTag(session, claim.session_tag);
     createSession(tx, session);
   }
-  const isStored = turn === undefined || storeTurn(tx, claim.session_tag, turn);
+  const isStored = turn === undefined || storeTurn(tx, claim.session_tag, turn, trace);
   keepTrace(tx, rings.answered, trace);
   if (reply && replied) storeReply(tx, replied, reply);
   if (failed && attempted) settleStored(tx, attempted, failed.outcome, bounds);
@@ -74,6 +74,7 @@ function storeTurn(
   tx: Tx,
   session_tag: string,
   { record, ttl_ms }: NonNullable<TurnChanges['turn']>,
+  trace: TurnChanges['trace'],
 ): boolean {
   const stored = findSession(tx, session_tag);
   if (stored === null) return false;
@@ -84,7 +85,7 @@ function storeTurn(
     ...stored,
     session: { ...stored.session, turns: count + 1, last_active_at: tx.now, expires_at },
   });
-  tx.append(SESSION, tag, [record]);
+  tx.append(SESSION, tag, [record], trace);
   const counted = tx.get(GUARD_TURNS, tag);
   if (counted !== null) tx.put(GUARD_TURNS, tag, { ...counted, ends_at: expires_at });
   return true;

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { StoreUnavailable } from '../../../../src/daemon/errors.ts';
-import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../../../src/daemon/store/kernels/sqlite/store.ts';
 import { aSession } from '../../../contract/fixtures.ts';
 import { saveSession } from '../../../contract/store-writes.ts';
 

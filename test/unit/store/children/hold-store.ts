@@ -1,5 +1,5 @@
 /** Opens the store as a daemon does, prints a line, and keeps the store open until it is killed. Argument: its path. */
-import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../../../src/daemon/store/kernels/sqlite/store.ts';
 
 const store = openSqliteStore(process.argv[2] ?? '', {
   role: 'daemon',

@@ -1,5 +1,5 @@
 /** Writes sessions from many callers at once, and prints the id of each acknowledged session. Argument: its path. */
-import { openSqliteStore } from '../../../../src/daemon/store/sqlite/store.ts';
+import { openSqliteStore } from '../../../../src/daemon/store/kernels/sqlite/store.ts';
 import { aSession, aTrace, aTurn } from '../../../contract/fixtures.ts';
 import { commitUnderClaim } from '../../../contract/store-writes.ts';
 

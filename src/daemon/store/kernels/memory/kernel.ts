@@ -3,7 +3,7 @@ import { StoreUnavailable } from '../../../errors.ts';
 import { type Clock, randomSuffix } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, Tx } from '../kernel.ts';
-import { type Ordered, OrderedIndex } from './ordered-index.ts';
+import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 
 interface StoredDocument {
   doc: unknown;

@@ -30,7 +30,7 @@ export function openMemoryStore(
       condition: () => ({ writable: true, detail: null }),
       expectRoom: () => undefined,
       check: () => kernel.step(() => undefined),
-      gather_ms: 0,
+      hints: { gather_ms: 0, hintsMayBeLost: true },
       scrub: async () => undefined,
     },
     wanted,

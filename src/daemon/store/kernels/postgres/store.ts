@@ -62,7 +62,7 @@ export async function openPostgresStore({ url, log, now, ...bounds }: PostgresOp
       check: async () => {
         await kernel.step((tx) => tx.now);
       },
-      gather_ms: GATHER_MS,
+      hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
       scrub: () => rewriteTables(database),
     },
     bounds,

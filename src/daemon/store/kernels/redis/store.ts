@@ -63,7 +63,7 @@ export async function openRedisStore({
       check: async () => {
         await connection.send(() => connection.client.set(CHECK_KEY, Date.now(), 'EX', CHECK_S));
       },
-      gather_ms: GATHER_MS,
+      hints: { gather_ms: GATHER_MS, hintsMayBeLost: true },
       scrub: async () => {
         await kernel.sweep();
         await rewriteFiles(connection.nodes);

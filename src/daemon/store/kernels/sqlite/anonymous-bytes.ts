@@ -1,0 +1,199 @@
+import type Database from 'better-sqlite3';
+import { ANONYMOUS_KINDS, type AnonymousKind } from '../../logic/anonymous.ts';
+import type { KeptTrace } from '../../logic/traces.ts';
+import type { Ring, Tx } from '../kernel.ts';
+import type { Entry } from './documents.ts';
+import type { Journal } from './journal.ts';
+import type { ClientBytes, Records } from './records.ts';
+
+/**
+ * Deletion continues until the total is below this share of the limit. Otherwise every message would start another
+ * deletion.
+ */
+const ENOUGH = 0.98;
+/** A commit that has deleted this many documents deletes no more once the total is within the limit. */
+const BITE = 500;
+/** How many clients are looked at together: the largest clients, in order of size. */
+const CANDIDATES = 64;
+/** Approximately what a document takes besides its texts, bytes. */
+const DOCUMENT_BYTES = 250;
+
+const KINDS = new Map(ANONYMOUS_KINDS.map((one) => [one.kind.name, one]));
+
+/** Something of an anonymous client that can be deleted. */
+interface Idle {
+  readonly idle_since: number;
+  readonly bytes: number;
+  /** A document, or a record of a ring. */
+  readonly what: { of: AnonymousKind; key: string; doc: unknown } | { ring: Ring<never>; record: string };
+}
+
+interface Room {
+  journal: Journal;
+  records: Records;
+}
+
+/**
+ * Counts the bytes that each anonymous client has stored, and limits the total (ANONYMOUS_STORE_BYTES). The counters are
+ * in memory. If another process may have changed the tables, the bytes are counted again, but only near the limit,
+ * because this reads every document of an anonymous client.
+ */
+export class AnonymousBytes {
+  readonly #max: number;
+  readonly #bytes = new Map<string, number>();
+  readonly #sizes;
+  readonly #idle;
+  /** Infinite until the bytes are counted. */
+  #total = Number.POSITIVE_INFINITY;
+  #isExact = false;
+  rings: readonly Ring<never>[] = [];
+
+  /** @param max ANONYMOUS_STORE_BYTES */
+  constructor(db: Database.Database, max: number) {
+    this.#max = max;
+    this.#sizes = db.prepare<[], { kind: string; client: string; bytes: number; items: number }>(
+      `SELECT kind, client, sum(${DOCUMENT_BYTES} + octet_length(doc) + item_bytes) AS bytes, sum(items) AS items
+       FROM docs WHERE client IS NOT NULL GROUP BY kind, client`,
+    );
+    this.#idle = db.prepare<
+      [string, string, number],
+      { key: string; doc: string; items: number; bytes: number }
+    >(
+      `SELECT key, doc, items, ${DOCUMENT_BYTES} + octet_length(doc) + item_bytes AS bytes FROM docs
+       WHERE client = ? AND kind = ? AND expires_at IS NOT NULL ORDER BY expires_at LIMIT ?`,
+    );
+  }
+
+  /** What a document takes; null if it does not count for an anonymous client. */
+  measure({ shelf, version }: Entry): ClientBytes | null {
+    if (version === null || version.client === null) return null;
+    const { text, client, list } = version;
+    const bytes = DOCUMENT_BYTES + Buffer.byteLength(text) + list.bytes;
+    return { client, bytes: bytes + itemBytes(shelf.name, list.count) };
+  }
+
+  add(sizes: readonly ClientBytes[]): void {
+    for (const { client, bytes } of sizes) this.#add(client, bytes);
+  }
+
+  subtract(sizes: readonly ClientBytes[]): void {
+    for (const { client, bytes } of sizes) this.#add(client, -bytes);
+  }
+
+  /** The counters are no longer known to be right. */
+  forget(): void {
+    this.#isExact = false;
+  }
+
+  /**
+   * Within a transaction that has written all changes: deletes documents and records while the total exceeds the limit.
+   * @param change runs a step and writes what it has changed
+   */
+  makeRoom({ journal, records }: Room, now: number, change: (work: (tx: Tx) => void) => void): void {
+    if (this.#total <= this.#max * ENOUGH) return;
+    if (!this.#isExact) {
+      journal.empty(now);
+      this.#countAnew(records);
+    }
+    if (this.#total <= this.#max) return;
+    let deleted = 0;
+    while (this.#total > this.#max || (this.#total > this.#max * ENOUGH && deleted < BITE)) {
+      // Now the table has all documents.
+      journal.empty(now);
+      const chosen = this.#choose(records);
+      if (chosen.length === 0) return;
+      deleted += chosen.length;
+      change((tx) => {
+        for (const { what } of chosen) if ('of' in what) what.of.evict(tx, what.key, what.doc);
+      });
+      this.#deleteRecords(records, chosen);
+    }
+  }
+
+  #add(client: string | null, bytes: number): void {
+    if (client === null) return;
+    const now = (this.#bytes.get(client) ?? 0) + bytes;
+    if (now > 0) this.#bytes.set(client, now);
+    else this.#bytes.delete(client);
+    this.#total += bytes;
+  }
+
+  #countAnew(records: Records): void {
+    this.#bytes.clear();
+    this.#total = 0;
+    this.#isExact = true;
+    for (const { kind, client, bytes, items } of this.#sizes.all())
+      this.#add(client, bytes + itemBytes(kind, items));
+    for (const ring of this.rings)
+      for (const { client, bytes } of records.sizes(ring)) this.#add(client, bytes);
+  }
+
+  /**
+   * Takes the largest clients in turn, and of each what has been idle longest, until the client has less than the next
+   * one.
+   */
+  #choose(records: Records): Idle[] {
+    const largest = [...this.#bytes].sort(([, one], [, other]) => other - one).slice(0, CANDIDATES);
+    const logged = this.#logged(records, new Set(largest.map(([client]) => client)));
+    const chosen: Idle[] = [];
+    let total = this.#total;
+    for (const [place, [client, size]] of largest.entries()) {
+      const down_to = largest[place + 1]?.[1] ?? 0;
+      let left = size;
+      const idle = [...this.#idleOf(client), ...(logged.get(client) ?? [])];
+      for (const one of idle.sort((a, b) => a.idle_since - b.idle_since)) {
+        chosen.push(one);
+        left -= one.bytes;
+        total -= one.bytes;
+        if (left < down_to || total <= this.#max * ENOUGH || chosen.length >= BITE) break;
+      }
+      if (total <= this.#max * ENOUGH || chosen.length >= BITE) break;
+    }
+    return chosen;
+  }
+
+  #idleOf(client: string): Idle[] {
+    return ANONYMOUS_KINDS.flatMap((of) =>
+      this.#idle.all(client, of.kind.name, BITE).flatMap(({ key, doc: text, items, bytes }) => {
+        const doc: unknown = JSON.parse(text);
+        const idle_since = of.idleSince(doc);
+        if (idle_since === null) return [];
+        return { idle_since, bytes: bytes + itemBytes(of.kind.name, items), what: { of, key, doc } };
+      }),
+    );
+  }
+
+  #logged(records: Records, clients: ReadonlySet<string>): Map<string, Idle[]> {
+    const found = new Map<string, Idle[]>();
+    for (const ring of this.rings)
+      for (const { client, bytes, kept_at, record } of records.sizes(ring)) {
+        if (client === null || !clients.has(client)) continue;
+        const all = found.get(client) ?? [];
+        found.set(client, all);
+        if (all.length < BITE)
+          all.push({ idle_since: kept_at, bytes, what: { ring, record: JSON.stringify(record) } });
+      }
+    return found;
+  }
+
+  /** Deletes the chosen records, and the traces of the chosen sessions. */
+  #deleteRecords(records: Records, chosen: readonly Idle[]): void {
+    const texts = new Set(chosen.flatMap(({ what }) => ('record' in what ? [what.record] : [])));
+    const sessions = new Set(
+      chosen.flatMap(({ what }) => ('of' in what ? (what.of.sessions?.(what.doc) ?? []) : [])),
+    );
+    for (const ring of this.rings) {
+      if (texts.size > 0 && ring.client !== undefined)
+        this.subtract(records.delete(ring, (record) => texts.has(JSON.stringify(record))));
+      if (sessions.size > 0) {
+        const isTheirs = ({ trace }: KeptTrace) =>
+          trace.session_id !== null && sessions.has(trace.session_id);
+        this.subtract(records.delete(ring as unknown as Ring<KeptTrace>, isTheirs, sessions));
+      }
+    }
+  }
+}
+
+function itemBytes(kind: string, items: number): number {
+  return items * (KINDS.get(kind)?.item_bytes ?? 0);
+}

@@ -1,0 +1,483 @@
+import type Database from 'better-sqlite3';
+import { copyOf } from '../copy-of.ts';
+import type { Kind } from '../kernel.ts';
+import { type Ordered, OrderedIndex } from '../ordered-index.ts';
+import type { AnonymousBytes } from './anonymous-bytes.ts';
+import type { ClientBytes } from './records.ts';
+
+/** The list of a document. Its items are in rows of the table `items`, which are found backwards from the last one. */
+export interface List {
+  readonly last: number | null;
+  /** How many items are in these rows. */
+  readonly count: number;
+  /** The bytes of all items, and of what is stored elsewhere because of them. */
+  readonly bytes: number;
+  /** The items, as JSON, that no commit has stored yet. */
+  readonly added: readonly string[];
+  /** Begins with all items, and may go on with later ones; null if they are not in memory. Later versions share it. */
+  all: readonly unknown[] | null;
+}
+
+/** A document at one moment. */
+export interface Version {
+  /** Undefined until it is needed: then it is parsed from the text. */
+  doc: unknown;
+  text: string;
+  readonly expires_at: number | null;
+  readonly isLive: boolean;
+  /** Its place in a wide index. */
+  readonly name: string | null;
+  readonly client: string | null;
+  readonly list: List;
+}
+
+/** What the row of a document in `docs` has in its indexes. */
+export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { look_at: number | null };
+
+/** A document in memory. */
+export interface Entry {
+  readonly shelf: Shelf;
+  readonly key: string;
+  /** Null: there is no such document. */
+  version: Version | null;
+  /** The row of the journal that has this version; 0 if the table `docs` has it. */
+  row: number;
+  /** What the table `docs` has; null if it has no row, undefined if that is not known. */
+  stored: StoredRow | null | undefined;
+  isDirty: boolean;
+  /** What it takes on disk if it counts for an anonymous client. */
+  counted: ClientBytes | null;
+  /** Whether it was used since the last search for documents to drop from memory. */
+  isUsed: boolean;
+}
+
+/** The documents of one kind. */
+export interface Shelf {
+  readonly name: string;
+  /** Null until the kind is used: a journal has only its name. */
+  kind: Kind<unknown, unknown> | null;
+  readonly entries: Map<string, Entry>;
+  /** Null until an index of the kind is used. */
+  indexes: Map<string, OrderedIndex> | null;
+}
+
+/** How a change is undone. */
+interface Undo {
+  entry: Entry;
+  version: Version | null;
+  wasDirty: boolean;
+}
+
+interface DocumentRow {
+  doc: string;
+  expires_at: number | null;
+  live: number | null;
+  name: string | null;
+  client: string | null;
+  look_at: number | null;
+  last_item: number | null;
+  items: number;
+  item_bytes: number;
+}
+
+interface ItemRow {
+  previous: number | null;
+  start: number;
+  items: string;
+}
+
+export const NO_ITEMS: List = { last: null, count: 0, bytes: 0, added: [], all: [] };
+/** Lists with more bytes than this are not kept in memory. */
+const LIST_BYTES_MAX = 512 * 1024;
+/** How many characters of documents are kept in memory. Documents that are only in the journal come on top. */
+const HELD_MAX = 32 * 1024 * 1024;
+/** Approximately what an entry takes besides its text. */
+const ENTRY_SIZE = 400;
+
+const COLUMNS = 'doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
+
+/**
+ * The documents in memory: those of the journal, those with changes that are not committed yet, and the most recently
+ * used others. All other documents are read from the table when they are needed.
+ */
+export class Documents {
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #all = new Set<Entry>();
+  readonly #beforeRead: () => void;
+  readonly #hasVolatile: boolean;
+  readonly #anonymous: AnonymousBytes | null;
+  readonly #find;
+  readonly #live;
+  readonly #named;
+  readonly #page;
+  readonly #items;
+  /** The entries that differ from what is on disk. */
+  readonly dirty = new Set<Entry>();
+  /** Those of them whose change somebody waits for. */
+  readonly awaited = new Set<Entry>();
+  /** The last rows of the lists that are to be deleted. */
+  readonly drops: number[] = [];
+  readonly #undo: Undo[] = [];
+  #size = 0;
+
+  /**
+   * @param beforeRead is called before the table is read.
+   * @param hasVolatile whether the documents of volatile kinds are only in the memory of this process
+   */
+  constructor(
+    db: Database.Database,
+    beforeRead: () => void,
+    hasVolatile: boolean,
+    anonymous: AnonymousBytes | null,
+  ) {
+    this.#anonymous = anonymous;
+    this.#beforeRead = beforeRead;
+    this.#hasVolatile = hasVolatile;
+    this.#find = db.prepare<[string, string], DocumentRow>(
+      `SELECT ${COLUMNS} FROM docs WHERE kind = ? AND key = ?`,
+    );
+    this.#live = db.prepare<[string], { key: string } & DocumentRow>(
+      `SELECT key, ${COLUMNS} FROM docs WHERE kind = ? AND live = 1`,
+    );
+    this.#named = db
+      .prepare<[string, string], string>('SELECT key FROM docs WHERE kind = ? AND name = ?')
+      .pluck();
+    this.#page = db.prepare<[string, string, number], { key: string } & DocumentRow>(
+      `SELECT key, ${COLUMNS} FROM docs WHERE kind = ? AND key > ? ORDER BY key LIMIT ?`,
+    );
+    this.#items = db.prepare<[number], ItemRow>('SELECT previous, start, items FROM items WHERE id = ?');
+  }
+
+  /** Whether the documents of this kind are only in memory. */
+  isVolatile({ kind }: Shelf): boolean {
+    return this.#hasVolatile && kind?.isVolatile === true;
+  }
+
+  shelf(kind: Kind<never, unknown>): Shelf {
+    const shelf = this.shelfNamed(kind.name);
+    shelf.kind ??= kind as Kind<unknown, unknown>;
+    return shelf;
+  }
+
+  shelfNamed(name: string): Shelf {
+    let shelf = this.#shelves.get(name);
+    if (shelf === undefined) {
+      shelf = { name, kind: null, entries: new Map(), indexes: null };
+      this.#shelves.set(name, shelf);
+    }
+    return shelf;
+  }
+
+  /** The entry of a document, which is read from the table if it is not in memory. */
+  entry(shelf: Shelf, key: string): Entry {
+    const known = shelf.entries.get(key);
+    if (known !== undefined) {
+      known.isUsed = true;
+      return known;
+    }
+    if (this.isVolatile(shelf)) return this.#take(shelf, key, undefined);
+    this.#beforeRead();
+    return this.#take(shelf, key, this.#find.get(shelf.name, key));
+  }
+
+  /** The entry of a document of which another process has written a new version. It may not be in memory yet. */
+  entryAnew(shelf: Shelf, key: string): Entry {
+    return (
+      shelf.entries.get(key) ??
+      (shelf.indexes === null
+        ? this.#add({
+            shelf,
+            key,
+            version: null,
+            row: 0,
+            stored: undefined,
+            isDirty: false,
+            counted: null,
+            isUsed: true,
+          })
+        : this.entry(shelf, key))
+    );
+  }
+
+  /** The entries of the documents in a wide index that have this name. */
+  named(shelf: Shelf, name: string): Entry[] {
+    this.#beforeRead();
+    const keys = new Set(this.#named.all(shelf.name, name));
+    for (const { key } of this.index(shelf, name)?.all() ?? []) keys.add(key);
+    return [...keys].map((key) => this.entry(shelf, key)).filter((entry) => entry.version?.name === name);
+  }
+
+  /** An ordered index; undefined if it has no document. Places of documents that have expired are among the others. */
+  index(shelf: Shelf, name: string): OrderedIndex | undefined {
+    return this.#indexesOf(shelf).get(name);
+  }
+
+  /** A page of documents, as they are now, in the order of their keys. Those that are only in the journal are missing. */
+  page(shelf: Shelf, after: string, limit: number): { key: string; version: Version | null }[] {
+    this.#beforeRead();
+    return this.#page.all(shelf.name, after, limit).map((row) => ({
+      key: row.key,
+      version: (shelf.entries.get(row.key) ?? { version: versionOf(row) }).version,
+    }));
+  }
+
+  /** The items of a list. @param after how many to leave out at the beginning */
+  items(list: List, after: number): unknown[] {
+    if (list.all !== null) return list.all.slice(after, list.count + list.added.length);
+    const pieces: unknown[][] = [list.added.map((text) => JSON.parse(text) as unknown)];
+    let first = list.count;
+    for (let at = list.last; at !== null && first > after; ) {
+      this.#beforeRead();
+      const row = this.#items.get(at);
+      if (row === undefined) throw new Error('a row of a list is missing');
+      pieces.push(JSON.parse(row.items) as unknown[]);
+      first = row.start;
+      at = row.previous;
+    }
+    const found = pieces.reverse().flat();
+    if (first === 0 && list.bytes <= LIST_BYTES_MAX) {
+      list.all = found;
+      this.#size += list.bytes;
+    }
+    return found.slice(after - first);
+  }
+
+  /** Replaces the version of a document, until the change is undone. */
+  change(entry: Entry, version: Version | null): void {
+    this.#undo.push({ entry, version: entry.version, wasDirty: entry.isDirty });
+    this.replace(entry, version);
+    entry.isDirty = true;
+    this.dirty.add(entry);
+  }
+
+  /** Replaces the version of a document in memory. */
+  replace(entry: Entry, version: Version | null): void {
+    const { shelf } = entry;
+    if (shelf.indexes !== null) {
+      const [before, after] = [placesOf(entry, entry.version), placesOf(entry, version)];
+      if (!areSame(before, after)) {
+        for (const place of before) this.#removePlace(shelf, place);
+        for (const place of after) this.#addPlace(shelf, place);
+      }
+    }
+    this.#size += sizeOf(version) - sizeOf(entry.version);
+    entry.version = version;
+  }
+
+  /** Turns a new document into text, so that nobody else has a part of it. */
+  serialize(version: Version): void {
+    version.text = JSON.stringify(version.doc);
+    version.doc = undefined;
+    this.#size += version.text.length;
+  }
+
+  /** The position of the next change, for `undoTo`. */
+  get mark(): readonly [changes: number, drops: number] {
+    return [this.#undo.length, this.drops.length];
+  }
+
+  /** The changes since the mark are only in memory, and are never undone. */
+  keepSince([changes]: readonly [changes: number, drops: number]): void {
+    for (const { entry } of this.#undo.splice(changes)) {
+      entry.isDirty = false;
+      this.dirty.delete(entry);
+    }
+  }
+
+  undoTo([changes, drops]: readonly [changes: number, drops: number]): void {
+    this.drops.length = drops;
+    while (this.#undo.length > changes) {
+      const { entry, version, wasDirty } = this.#undo.pop() as Undo;
+      this.replace(entry, version);
+      entry.isDirty = wasDirty;
+      if (wasDirty) continue;
+      this.dirty.delete(entry);
+      this.awaited.delete(entry);
+    }
+  }
+
+  /** The entries that were changed since the mark. */
+  changedSince([changes]: readonly [changes: number, drops: number]): Set<Entry> {
+    return new Set(this.#undo.slice(changes).map(({ entry }) => entry));
+  }
+
+  /** The changes were written, or need not be. They can no longer be undone one by one. */
+  settle(): void {
+    for (const entry of this.dirty) entry.isDirty = false;
+    this.dirty.clear();
+    this.awaited.clear();
+  }
+
+  /** The changes are on disk now. */
+  committed(): void {
+    this.settle();
+    this.#undo.length = 0;
+    this.#dropUnused();
+  }
+
+  /** A document is now in the table and no longer in the journal. */
+  leaveJournal(entry: Entry, stored: StoredRow | null): void {
+    entry.row = 0;
+    entry.stored = stored;
+    const { name, shelf } = { name: entry.version?.name ?? null, shelf: entry.shelf };
+    if (name !== null && shelf.indexes !== null)
+      for (const place of placesOf(entry, entry.version))
+        if (place.index === name) this.#removePlace(shelf, place);
+  }
+
+  /** Counts what the document now takes on disk. */
+  count(entry: Entry): void {
+    if (this.#anonymous === null) return;
+    const before = entry.counted;
+    entry.counted = this.#anonymous.measure(entry);
+    if (before !== null) this.#anonymous.subtract([before]);
+    if (entry.counted !== null) this.#anonymous.add([entry.counted]);
+  }
+
+  /** A document has expired, and its row was deleted. */
+  forget(entry: Entry): void {
+    this.replace(entry, null);
+    this.count(entry);
+    this.#remove(entry);
+  }
+
+  /** Undoes all changes, and forgets everything that is on disk. */
+  reset(): void {
+    this.undoTo([0, 0]);
+    this.settle();
+    for (const entry of this.#all) if (!this.isVolatile(entry.shelf)) this.#remove(entry);
+    for (const shelf of this.#shelves.values()) if (!this.isVolatile(shelf)) shelf.indexes = null;
+  }
+
+  #take(shelf: Shelf, key: string, row: DocumentRow | undefined): Entry {
+    const stored = row === undefined ? null : storedOf(row);
+    const version = row === undefined ? null : versionOf(row);
+    return this.#add({ shelf, key, version, row: 0, stored, isDirty: false, counted: null, isUsed: true });
+  }
+
+  #add(entry: Entry): Entry {
+    entry.counted = this.#anonymous?.measure(entry) ?? null;
+    entry.shelf.entries.set(entry.key, entry);
+    this.#all.add(entry);
+    this.#size += ENTRY_SIZE + sizeOf(entry.version);
+    return entry;
+  }
+
+  #remove(entry: Entry): void {
+    entry.shelf.entries.delete(entry.key);
+    this.#all.delete(entry);
+    this.#size -= ENTRY_SIZE + sizeOf(entry.version);
+  }
+
+  /** Drops documents from memory that were not used for long. */
+  #dropUnused(): void {
+    if (this.#size <= HELD_MAX) return;
+    let looks = 2 * this.#all.size;
+    for (const entry of this.#all) {
+      if (this.#size <= HELD_MAX * 0.9 || looks-- === 0) return;
+      const isHeld =
+        entry.row !== 0 || entry.isDirty || (entry.version !== null && this.isVolatile(entry.shelf));
+      if (!entry.isUsed && !isHeld) {
+        this.#remove(entry);
+        continue;
+      }
+      entry.isUsed = false;
+      this.#all.delete(entry);
+      this.#all.add(entry);
+    }
+  }
+
+  #indexesOf(shelf: Shelf): Map<string, OrderedIndex> {
+    if (shelf.indexes !== null) return shelf.indexes;
+    this.#beforeRead();
+    const rows = this.#live.all(shelf.name);
+    shelf.indexes = new Map();
+    const isHere = (entry: Entry | undefined) => entry !== undefined && (entry.row !== 0 || entry.isDirty);
+    for (const row of rows) {
+      const { key } = row;
+      if (isHere(shelf.entries.get(key))) continue;
+      const places = placesOf({ shelf, key }, versionOf(row));
+      for (const place of places) if (place.index !== row.name) this.#addPlace(shelf, place);
+    }
+    for (const entry of shelf.entries.values())
+      if (isHere(entry)) for (const place of placesOf(entry, entry.version)) this.#addPlace(shelf, place);
+    return shelf.indexes;
+  }
+
+  #addPlace({ indexes }: Shelf, place: Ordered): void {
+    const index = indexes?.get(place.index);
+    if (index !== undefined) index.add(place);
+    else {
+      const made = new OrderedIndex();
+      made.add(place);
+      indexes?.set(place.index, made);
+    }
+  }
+
+  #removePlace({ indexes }: Shelf, place: Ordered): void {
+    const index = indexes?.get(place.index);
+    index?.delete(place);
+    if (index?.all().length === 0) indexes?.delete(place.index);
+  }
+}
+
+/**
+ * The list with more items. Adding to a list costs the same however long it is.
+ * @param beside the bytes of what is stored elsewhere because of them
+ */
+export function appended(list: List, items: readonly unknown[], beside = 0): List {
+  const texts = items.map((item) => JSON.stringify(item));
+  const bytes = texts.reduce((sum, text) => sum + text.length + 1, list.bytes + beside);
+  const count = list.count + list.added.length;
+  let all = bytes <= LIST_BYTES_MAX ? list.all : null;
+  if (all !== null) {
+    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(copyOf));
+    else all = [...all.slice(0, count), ...items.map(copyOf)];
+  }
+  return { ...list, bytes, added: [...list.added, ...texts], all };
+}
+
+function sizeOf(version: Version | null): number {
+  if (version === null) return 0;
+  return version.text.length + (version.list.all === null ? 0 : version.list.bytes);
+}
+
+/** The document of a version. Nobody changes it. */
+export function docOf(version: Version): unknown {
+  version.doc ??= JSON.parse(version.text);
+  return version.doc;
+}
+
+export function isAlive(version: Version | null, now: number): version is Version {
+  return version !== null && !hasEnded(version, now);
+}
+
+export function hasEnded({ expires_at }: Version, now: number): boolean {
+  return expires_at !== null && expires_at <= now;
+}
+
+function placesOf({ shelf, key }: Pick<Entry, 'shelf' | 'key'>, version: Version | null): readonly Ordered[] {
+  if (version === null || !(version.isLive || version.name !== null)) return [];
+  const places = shelf.kind?.indexes?.(docOf(version)) ?? [];
+  return places.map(([index, score, tie = 0]) => ({ index, score, tie, key, ends_at: version.expires_at }));
+}
+
+function areSame(one: readonly Ordered[], other: readonly Ordered[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every((place, at) => {
+      const { index, score, tie, ends_at } = other[at] as Ordered;
+      return place.index === index && place.score === score && place.tie === tie && place.ends_at === ends_at;
+    })
+  );
+}
+
+function versionOf(row: DocumentRow): Version {
+  const { doc: text, expires_at, live, name, client, last_item: last, items: count, item_bytes: bytes } = row;
+  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
+  return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list };
+}
+
+function storedOf({ live, name, client, look_at }: DocumentRow): StoredRow {
+  return { isLive: live === 1, name, client, look_at };
+}

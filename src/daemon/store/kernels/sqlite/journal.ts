@@ -1,0 +1,340 @@
+import { createHash } from 'node:crypto';
+import type Database from 'better-sqlite3';
+import {
+  type Documents,
+  type Entry,
+  hasEnded,
+  isAlive,
+  NO_ITEMS,
+  type StoredRow,
+  type Version,
+} from './documents.ts';
+
+/** A change in the journal: only the kind and the key, or its hash, if the document was deleted. */
+type Change =
+  | readonly [kind: string, key: string]
+  | readonly [kind: string, hash: string, mark: 'hash']
+  | readonly [
+      kind: string,
+      key: string,
+      expires_at: number | null,
+      isLive: 0 | 1,
+      name: string | null,
+      client: string | null,
+      last_item: number | null,
+      items: number,
+      item_bytes: number,
+      doc: unknown,
+    ];
+
+interface JournalRow {
+  /** The documents whose last change is in this row. */
+  readonly entries: Set<Entry>;
+  readonly size: number;
+  /** When it was written or read, by `performance.now()`. */
+  readonly since: number;
+}
+
+/** How long the journal may be, in characters, before a commit moves its oldest rows into the table. */
+const LENGTH_MAX = 1024 * 1024;
+/** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
+const LOOK_AGAIN_MS = 60_000;
+
+/**
+ * The changes of documents on disk. Each commit writes one row, however many documents it changes. A document that
+ * changes often, or that soon ends, is seldom or never written to the table. Other processes that use the file learn
+ * from the journal what has changed.
+ */
+export class Journal {
+  readonly #documents: Documents;
+  /** The rows by their ids, oldest first. */
+  readonly #rows = new Map<number, JournalRow>();
+  readonly #max: number;
+  readonly #first;
+  readonly #since;
+  readonly #insert;
+  readonly #delete;
+  readonly #deleteAll;
+  readonly #insertItems;
+  readonly #deleteItems;
+  readonly #put;
+  readonly #change;
+  readonly #remove;
+  readonly #expired;
+  readonly #postpone;
+  #length = 0;
+  /** The newest row that was read or written; 0 if there was none. Null: everything is to be read. */
+  #last: number | null = null;
+  /** The greatest number that a step has used. */
+  serial = 0;
+
+  /** @param max `LENGTH_MAX` except in tests. */
+  constructor(db: Database.Database, documents: Documents, max = LENGTH_MAX) {
+    this.#documents = documents;
+    this.#max = max;
+    this.#first = db.prepare<[], number | null>('SELECT min(id) FROM journal').pluck();
+    this.#since = db.prepare<[number], { id: number; serial: number; changes: string }>(
+      'SELECT id, serial, changes FROM journal WHERE id > ? ORDER BY id',
+    );
+    this.#insert = db.prepare<[number, string]>('INSERT INTO journal (serial, changes) VALUES (?, ?)');
+    this.#delete = db.prepare<[number]>('DELETE FROM journal WHERE id = ?');
+    this.#deleteAll = db.prepare<[number]>('DELETE FROM journal WHERE id < ?');
+    this.#insertItems = db.prepare<[number | null, number, string]>(
+      'INSERT INTO items (previous, start, items) VALUES (?, ?, ?)',
+    );
+    this.#deleteItems = db
+      .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
+      .pluck();
+    this.#put = db.prepare<unknown[]>(
+      `INSERT INTO docs (kind, key, live, name, client, expires_at, look_at, last_item, items, item_bytes, doc)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (kind, key) DO UPDATE SET live = excluded.live, name = excluded.name, client = excluded.client,
+         expires_at = excluded.expires_at, look_at = excluded.look_at, last_item = excluded.last_item,
+         items = excluded.items, item_bytes = excluded.item_bytes, doc = excluded.doc`,
+    );
+    this.#change = db.prepare<unknown[]>(
+      'UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ? WHERE kind = ? AND key = ?',
+    );
+    this.#expired = db.prepare<[number, number], { kind: string; key: string; expires_at: number }>(
+      'SELECT kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
+    );
+    this.#postpone = db.prepare<[number, string, string]>(
+      'UPDATE docs SET look_at = ? WHERE kind = ? AND key = ?',
+    );
+    this.#remove = db.prepare<[string, string]>('DELETE FROM docs WHERE kind = ? AND key = ?');
+  }
+
+  /** Reads what other processes have written. */
+  read(): void {
+    const first = this.#first.get() ?? 0;
+    // Rows were removed before this process has read them.
+    if (this.#last !== null && first > this.#last + 1) this.reset();
+    this.#last ??= 0;
+    for (const { id, serial, changes } of this.#since.all(this.#last)) {
+      this.#note(id, changes.length);
+      this.serial = Math.max(this.serial, serial);
+      for (const change of JSON.parse(changes) as Change[]) {
+        const [kind, key] = change;
+        const shelf = this.#documents.shelfNamed(kind);
+        if (change.length === 3) {
+          for (const entry of shelf.entries.values())
+            if (hashOf(entry.key) === key) this.#documents.replace(entry, null);
+          continue;
+        }
+        const entry = this.#documents.entryAnew(shelf, key);
+        this.#documents.replace(entry, versionIn(change));
+        this.#documents.count(entry);
+        this.#pin(entry, id);
+      }
+    }
+  }
+
+  /**
+   * Within a transaction: writes the changed documents, and moves the oldest rows into the table if the journal is long.
+   * @param isWritten which of the changed documents are written
+   * @returns whether there was anything to write
+   */
+  write(isWritten: (entry: Entry) => boolean, now: number): boolean {
+    const { dirty, drops } = this.#documents;
+    for (const last of drops) this.#dropItems(last);
+    drops.length = 0;
+    const written = [...dirty].filter(isWritten);
+    this.#documents.settle();
+    if (written.length === 0) return false;
+    const changes = `[${written.map((entry) => this.#changeOf(entry)).join(',')}]`;
+    const id = this.#append(changes);
+    for (const entry of written) {
+      this.#documents.count(entry);
+      this.#pin(entry, id);
+    }
+    if (this.#length > this.#max) this.#shorten(2 * changes.length, now);
+    return true;
+  }
+
+  /**
+   * Within a transaction: moves rows that are older than this many ms, or have deleted or expired documents, into the
+   * table. So nothing is left of what these documents were.
+   * @param limit approximately how many documents are moved
+   * @returns how many had expired
+   */
+  shorten(age_ms: number, limit: number, now: number): number {
+    const until = performance.now() - age_ms;
+    const isDue = ({ since, entries }: JournalRow) =>
+      since <= until || [...entries].some(({ version }) => !isAlive(version, now));
+    const rows = [...this.#rows];
+    const end = rows.findLastIndex(([, row]) => isDue(row)) + 1;
+    let [moved, expired] = [0, 0];
+    for (const [id, row] of rows.slice(0, end)) {
+      if (moved >= limit) break;
+      moved += row.entries.size;
+      // The newest row stays, so that no id is used twice.
+      if (id === this.#last) {
+        if (row.entries.size === 0) break;
+        this.#append('[]');
+      }
+      expired += this.#move(id, row, now);
+    }
+    return expired;
+  }
+
+  /**
+   * Within a transaction: moves everything into the table, and leaves one row without names. It tells the daemon by their
+   * hashes which claims have ended.
+   */
+  empty(now: number): void {
+    const ended = [...this.#rows.values()]
+      .flatMap(({ entries }) => [...entries])
+      .filter(({ shelf, version }) => version === null && shelf.kind?.isVolatile === true)
+      .map(({ shelf, key }): Change => [shelf.name, hashOf(key), 'hash']);
+    const id = this.#append(JSON.stringify(ended));
+    for (const [other, row] of this.#rows) if (other !== id) this.#move(other, row, now);
+    this.#deleteAll.run(id);
+  }
+
+  #append(changes: string): number {
+    const id = Number(this.#insert.run(this.serial, changes).lastInsertRowid);
+    this.#note(id, changes.length);
+    return id;
+  }
+
+  /** Forgets everything, so that it is read again. */
+  reset(): void {
+    this.#documents.reset();
+    this.#rows.clear();
+    this.#length = 0;
+    this.#last = null;
+  }
+
+  /** Within a transaction: deletes the rows of a list. @returns how many. */
+  #dropItems(last: number | null): number {
+    let dropped = 0;
+    for (let at: number | null | undefined = last; at !== null && at !== undefined; dropped++)
+      at = this.#deleteItems.get(at);
+    return dropped;
+  }
+
+  /**
+   * Within a transaction: deletes documents that have expired, with their lists. Those in the journal are left to it.
+   * @returns how many documents.
+   */
+  deleteExpired(limit: number, now: number): number {
+    let [rows, deleted] = [0, 0];
+    for (const { kind, key, expires_at } of this.#expired.all(now, limit)) {
+      if (rows >= limit) break;
+      const entry = this.#documents.entry(this.#documents.shelfNamed(kind), key);
+      rows++;
+      if (entry.row === 0 && !entry.isDirty && expires_at <= now) {
+        rows += this.#dropItems(entry.version?.list.last ?? null);
+        this.#remove.run(kind, key);
+        this.#documents.forget(entry);
+        deleted++;
+        continue;
+      }
+      const look_at = Math.max(expires_at, now + LOOK_AGAIN_MS);
+      this.#postpone.run(look_at, kind, key);
+      if (entry.stored) entry.stored = { ...entry.stored, look_at };
+    }
+    return deleted;
+  }
+
+  /** Moves the oldest rows into the table, so many that the journal becomes shorter. */
+  #shorten(room: number, now: number): void {
+    let left = room;
+    for (const [id, row] of this.#rows) {
+      if (left <= 0 || this.#length <= this.#max || id === this.#last) return;
+      left -= row.size;
+      this.#move(id, row, now);
+    }
+  }
+
+  /** @returns how many documents had expired. */
+  #move(id: number, { entries, size }: JournalRow, now: number): number {
+    let expired = 0;
+    for (const entry of entries) {
+      const { version } = entry;
+      if (version !== null && !hasEnded(version, now)) {
+        this.#moveVersion(entry, version);
+        continue;
+      }
+      if (version !== null) {
+        expired++;
+        this.#dropItems(version.list.last);
+        this.#documents.replace(entry, null);
+        this.#documents.count(entry);
+      }
+      if (entry.stored !== null) this.#remove.run(entry.shelf.name, entry.key);
+      this.#documents.leaveJournal(entry, null);
+    }
+    this.#delete.run(id);
+    this.#rows.delete(id);
+    this.#length -= size;
+    return expired;
+  }
+
+  #moveVersion(entry: Entry, version: Version): void {
+    const { shelf, key, stored } = entry;
+    const { expires_at, list, isLive, name, client, text } = version;
+    if (stored && hasSamePlaces(stored, version)) {
+      this.#change.run(expires_at, list.last, list.count, list.bytes, text, shelf.name, key);
+      this.#documents.leaveJournal(entry, stored);
+      return;
+    }
+    this.#put.run(
+      ...[shelf.name, key, isLive ? 1 : null, name, client, expires_at, expires_at],
+      ...[list.last, list.count, list.bytes, text],
+    );
+    this.#documents.leaveJournal(entry, { isLive, name, client, look_at: expires_at });
+  }
+
+  /** Writes the new items of a changed document. @returns its change in the journal. */
+  #changeOf(entry: Entry): string {
+    const { shelf, key } = entry;
+    const head = `${JSON.stringify(shelf.name)},${JSON.stringify(key)}`;
+    if (entry.version === null) return `[${head}]`;
+    const { list } = entry.version;
+    if (list.added.length > 0) {
+      const items = `[${list.added.join(',')}]`;
+      const last = Number(this.#insertItems.run(list.last, list.count, items).lastInsertRowid);
+      const count = list.count + list.added.length;
+      entry.version = { ...entry.version, list: { ...list, last, count, added: [] } };
+    }
+    const { expires_at, isLive, name, client, text } = entry.version;
+    const { last, count, bytes } = entry.version.list;
+    const names =
+      name === null && client === null ? 'null,null' : `${JSON.stringify(name)},${JSON.stringify(client)}`;
+    return `[${head},${expires_at},${isLive ? 1 : 0},${names},${last},${count},${bytes},${text}]`;
+  }
+
+  #note(id: number, size: number): void {
+    this.#rows.set(id, { entries: new Set(), size, since: performance.now() });
+    this.#length += size;
+    this.#last = id;
+  }
+
+  #pin(entry: Entry, id: number): void {
+    if (entry.row !== 0) this.#rows.get(entry.row)?.entries.delete(entry);
+    entry.row = id;
+    this.#rows.get(id)?.entries.add(entry);
+  }
+}
+
+function hashOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+/** Whether only columns without an index have changed, or the sweeper looks at the row early enough anyway. */
+function hasSamePlaces(stored: StoredRow, { isLive, name, client, expires_at }: Version): boolean {
+  if (stored.isLive !== isLive || stored.name !== name || stored.client !== client || client !== null)
+    return false;
+  return (
+    stored.look_at === expires_at ||
+    (stored.look_at !== null && expires_at !== null && stored.look_at < expires_at)
+  );
+}
+
+function versionIn(change: Exclude<Change, { length: 3 }>): Version | null {
+  if (change.length === 2) return null;
+  const [, , expires_at, isLive, name, client, last, count, bytes, doc] = change;
+  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
+  return { doc, text: JSON.stringify(doc), expires_at, isLive: isLive === 1, name, client, list };
+}

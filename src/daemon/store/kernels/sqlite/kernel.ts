@@ -1,0 +1,528 @@
+import { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
+import type Database from 'better-sqlite3';
+import { StoreUnavailable } from '../../../errors.ts';
+import { type Clock, randomSuffix } from '../../../time/clock.ts';
+import { copyOf } from '../copy-of.ts';
+import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
+import type { AnonymousBytes } from './anonymous-bytes.ts';
+import type { DiskSpace } from './disk-space.ts';
+import { Documents, docOf, isAlive } from './documents.ts';
+import { Journal } from './journal.ts';
+import { Records } from './records.ts';
+import { SqliteTx, type TxParts } from './transaction.ts';
+import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten } from './unavailable.ts';
+
+/** How long a lazy step waits for the commit of another step, ms. */
+const LAZY_MS = 20;
+/**
+ * Maximum time that a commit waits for more steps, ms. The limit is needed because one slow commit does not mean that
+ * the next one will be slow.
+ */
+const JOIN_WAIT_MS = 50;
+/** How long a read or write waits while another process holds the lock of the database, ms. */
+const LOCK_WAIT_MS = 2000;
+/** How often a blocked read or write tries again, ms. The event loop is free between attempts. */
+const LOCK_RETRY_MS = 25;
+/** How many documents a scan reads at once. */
+const SCANNED = 200;
+
+/** Thrown within a run that has read from the table after another process has written. */
+const OUTDATED = new Error('another process has written');
+
+/** A step, or a change of other tables, that waits for the commit. */
+interface Member {
+  /** When it was requested, by `performance.now()`, because that clock cannot be set. */
+  readonly since: number;
+  /** Runs it. A step may run several times, a change of tables only within the transaction. */
+  run(): void;
+  /** The result of the last run; null if it has to run, or run again. */
+  outcome: { value: unknown } | { error: unknown } | null;
+  readonly isStep: boolean;
+  /** Whether its result was given before the commit. */
+  isAnswered: boolean;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  told: SqliteTx['told'];
+}
+
+export interface SqliteKernelParts {
+  db: Database.Database;
+  clock: Clock;
+  /** Whether this process is the only daemon, so that claims of other processes are dead. */
+  isDaemon: boolean;
+  /** Makes room on a full disk; null if that is not possible. */
+  space?: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
+  anonymous?: AnonymousBytes | null;
+  /** How long the journal may be (`Journal`); for tests. */
+  journalMax?: number;
+}
+
+/**
+ * The kernel on a SQLite file. A step runs at once, on the documents in memory. What it changes is written together with
+ * all other steps of the same tick of the event loop, and of those that arrive a moment later, so that many steps share
+ * one sync of the disk. Each step that changes or sees something new settles after this commit.
+ *
+ * If another process has written meanwhile, all steps of the commit run again on what it has written. A step that throws
+ * fails alone. A failure of the environment (disk full, read-only) rejects all steps of the commit with
+ * `StoreUnavailable`, and none of them is kept. On a full disk, the commit is first tried once more if room can be made.
+ * While another process holds the lock, steps wait for it, at most 2 s.
+ */
+export class SqliteKernel implements Kernel {
+  readonly description: string;
+  readonly hasLocalLists = true;
+  readonly documents: Documents;
+  readonly journal: Journal;
+  readonly records: Records;
+  readonly #db: Database.Database;
+  readonly #clock: Clock;
+  readonly #space: Pick<DiskSpace, 'makeRoom' | 'afterCommit'> | null;
+  readonly #anonymous: AnonymousBytes | null;
+  readonly #parts: TxParts;
+  readonly #statements;
+  readonly #listeners = new EventEmitter().setMaxListeners(0);
+  /** The wall clock minus the steady clock when the store was opened. */
+  readonly #steady_offset: number;
+  /** The version of the database that the memory has; it changes with each commit of another connection. */
+  #seen: number | null = null;
+  /** The members of the next commit, in order. */
+  #waiting: Member[] = [];
+  #isScheduled = false;
+  #scheduled_at = 0;
+  #lazyTimer: NodeJS.Timeout | null = null;
+  /** How many members were waiting at the last look. */
+  #waited = 0;
+  /** How long the last commit took, ms. */
+  #took_ms = 0;
+  #isTogether = false;
+  #isClosing = false;
+  #isClosed = false;
+  #failure: unknown = null;
+
+  constructor({ db, clock, isDaemon, space = null, anonymous = null, journalMax }: SqliteKernelParts) {
+    this.description = `sqlite ${db.name}`;
+    this.#db = db;
+    this.#clock = clock;
+    this.#space = space;
+    this.#anonymous = anonymous;
+    this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
+    this.documents = new Documents(db, () => this.#beforeRead(), isDaemon, anonymous);
+    this.journal = new Journal(db, this.documents, journalMax);
+    this.records = new Records(db);
+    const instance = `${randomSuffix().slice(0, 8)}.`;
+    const { documents, journal, records } = this;
+    this.#parts = { documents, journal, records, instance, isOnly: isDaemon };
+    this.#statements = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      beginRead: db.prepare('BEGIN'),
+      commit: db.prepare('COMMIT'),
+      rollback: db.prepare('ROLLBACK'),
+      version: db.prepare<[], number>('PRAGMA data_version').pluck(),
+      changes: db.prepare<[], number>('SELECT total_changes()').pluck(),
+    };
+  }
+
+  /** Why the last commit failed, if the environment was the reason; null after one that succeeded. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  step<R>(work: (tx: Tx) => R, { lazy: isLazy, claim }: StepOptions = {}): Promise<R> {
+    const lazy = isLazy ?? claim;
+    if (this.#isClosed) return Promise.reject(closed());
+    const owners: string[] = [];
+    const run = { isWritten: false, tx: null as SqliteTx | null };
+    const member = memberOf(true, () => {
+      const tx = new SqliteTx(this.#parts, this.#times(), owners, randomSuffix);
+      run.tx = tx;
+      try {
+        const value = copyOf(work(tx));
+        run.isWritten = tx.finish(lazy !== true);
+        member.outcome = { value };
+        member.told = tx.told;
+      } catch (error) {
+        tx.undo();
+        if (error === OUTDATED || isEnvironmentFailure(error)) throw error;
+        run.isWritten = false;
+        member.outcome = { error };
+        member.told = [];
+      }
+    });
+    const promise = settledBy(member);
+    try {
+      if (this.#isTogether) member.run();
+      else this.#reading(() => member.run());
+    } catch (error) {
+      if (isBusy(error)) this.#add(member);
+      else member.reject(asStoreFailure(error));
+      return promise as Promise<R>;
+    }
+    if (this.#isTogether) this.#answer(member);
+    else if (!run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true)) {
+      run.tx?.keep();
+      this.#answer(member);
+    } else if (lazy && (claim || this.#failure === null)) {
+      this.#answer(member);
+      this.#waiting.push(member);
+      this.#lazyTimer ??= setTimeout(() => this.#schedule(), LAZY_MS);
+    } else this.#add(member);
+    return promise as Promise<R>;
+  }
+
+  async *scan<T>(kind: Kind<T, unknown>): AsyncGenerator<Entry<T>> {
+    const shelf = this.documents.shelf(kind as Kind<never, unknown>);
+    const now = this.#clock.now();
+    const here = await this.read(() =>
+      [...shelf.entries.values()]
+        .filter(
+          ({ row, isDirty, version }) =>
+            row !== 0 || isDirty || (version !== null && this.documents.isVolatile(shelf)),
+        )
+        .map(({ key, version }) => ({ key, version })),
+    );
+    const known = new Set(here.map(({ key }) => key));
+    here.sort(byKey);
+    for (let last: string | undefined = ''; last !== undefined; ) {
+      const after: string = last;
+      const rows = await this.read(() => this.documents.page(shelf, after, SCANNED));
+      last = rows.at(-1)?.key;
+      const until = here.findIndex(({ key }) => last !== undefined && key > last);
+      const page = [
+        ...rows.filter(({ key }) => !known.has(key)),
+        ...here.splice(0, until < 0 ? here.length : until),
+      ];
+      for (const { key, version } of page.sort(byKey))
+        if (isAlive(version, now)) yield { key, doc: copyOf(docOf(version)) as T };
+      await nextTurn();
+    }
+  }
+
+  found<R>(ring: Ring<R>, query: RingQuery<R>): Promise<R[]> {
+    return this.read(() => this.records.found(ring, query, this.#clock.now()));
+  }
+
+  unlog<R>(ring: Ring<R>, isMeant: (record: R) => boolean): Promise<number> {
+    return this.write(() => {
+      const deleted = this.records.delete(ring, isMeant);
+      this.#anonymous?.subtract(deleted);
+      return deleted.length;
+    });
+  }
+
+  watch(channel: string, hear: Listener): () => void {
+    this.#listeners.on(channel, hear);
+    return () => void this.#listeners.off(channel, hear);
+  }
+
+  /** Changes other tables within the next commit. @param work may run again if the commit fails */
+  write<R>(work: () => R): Promise<R> {
+    if (this.#isClosed) return Promise.reject(closed());
+    const member = memberOf(false, () => {
+      member.outcome = this.#apart(work);
+    });
+    const promise = settledBy(member);
+    if (this.#isTogether) {
+      member.run();
+      this.#answer(member);
+    } else this.#add(member);
+    return promise as Promise<R>;
+  }
+
+  /** Reads now, as `retrying` does. */
+  async read<R>(work: () => R): Promise<R> {
+    return retrying(() => {
+      if (this.#isClosed) throw closed();
+      return this.#isTogether ? work() : this.#reading(work);
+    });
+  }
+
+  async together<R>(work: () => Promise<R>): Promise<R> {
+    await this.step(() => undefined);
+    if (this.#waiting.length > 0) await this.write(() => undefined);
+    try {
+      this.#begin();
+      this.#isTogether = true;
+      this.#catchUp();
+      const result = await work();
+      this.#writeChanges();
+      this.#statements.commit.run();
+      this.documents.committed();
+      return result;
+    } catch (error) {
+      this.#forget();
+      throw asStoreFailure(error);
+    } finally {
+      this.#isTogether = false;
+    }
+  }
+
+  /** Stores the waiting steps, and those that follow from them at once. Later steps are rejected. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await nextTurn();
+    await this.#commitAll();
+    await nextTurn();
+    this.#isClosed = true;
+    await this.#commitAll();
+    if (this.#lazyTimer !== null) clearTimeout(this.#lazyTimer);
+    this.#listeners.removeAllListeners();
+  }
+
+  async #commitAll(): Promise<void> {
+    while (this.#waiting.length > 0 && this.#commitWaiting() === 'locked') await wait(LOCK_RETRY_MS);
+  }
+
+  #times(): { now: number; steady: number } {
+    const now = this.#clock.now();
+    const steady = this.#clock.steady?.();
+    return { now, steady: steady === undefined ? now : Math.round(steady + this.#steady_offset) };
+  }
+
+  /** Reads at one moment, after what other processes have written. */
+  #reading<R>(work: () => R): R {
+    for (;;) {
+      try {
+        if (this.#statements.version.get() !== this.#seen) {
+          this.#statements.beginRead.run();
+          this.#catchUp();
+        }
+        return work();
+      } catch (error) {
+        if (error !== OUTDATED) throw error;
+      } finally {
+        if (this.#db.inTransaction) this.#statements.rollback.run();
+      }
+    }
+  }
+
+  /** All that a run reads from the table is of one moment, and of the version that the memory has. */
+  #beforeRead(): void {
+    if (this.#db.inTransaction) return;
+    this.#statements.beginRead.run();
+    if (this.#statements.version.get() !== this.#seen) throw OUTDATED;
+  }
+
+  /** Within a transaction: reads what other processes have written, and runs the waiting steps again on top of it. */
+  #catchUp(): void {
+    const version = this.#statements.version.get() ?? 0;
+    if (version === this.#seen) return;
+    this.#undoSteps();
+    this.records.forget();
+    this.#anonymous?.forget();
+    this.journal.read();
+    this.#seen = version;
+    for (const member of this.#waiting) if (member.isStep) member.run();
+  }
+
+  #undoSteps(): void {
+    this.documents.undoTo([0, 0]);
+    this.records.logged.length = 0;
+    for (const member of this.#waiting) member.outcome = null;
+  }
+
+  #answer(member: Member): void {
+    const { outcome, told, resolve, reject, isAnswered } = member;
+    if (isAnswered || outcome === null) return;
+    member.isAnswered = true;
+    if ('error' in outcome) {
+      reject(outcome.error);
+      return;
+    }
+    for (const [channel, heard] of told) this.#listeners.emit(channel, ...heard);
+    resolve(outcome.value);
+  }
+
+  #add(member: Member): void {
+    this.#waiting.push(member);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#waited = 0;
+    this.#scheduled_at = performance.now();
+    setImmediate(() => this.#commitScheduled());
+  }
+
+  #commitScheduled(): void {
+    if (this.#isGrowing()) {
+      setImmediate(() => this.#commitScheduled());
+      return;
+    }
+    this.#isScheduled = false;
+    const began = performance.now();
+    const outcome = this.#commitWaiting();
+    this.#took_ms = performance.now() - began;
+    if (outcome !== 'locked') return;
+    this.#isScheduled = true;
+    setTimeout(() => this.#commitScheduled(), LOCK_RETRY_MS);
+  }
+
+  /**
+   * Whether more steps have arrived since the last look. If so, the commit waits for them, because they then share it. It
+   * waits at most as long as the last commit took, so that a step waits about as long as it would for another commit,
+   * and never longer than `JOIN_WAIT_MS`.
+   */
+  #isGrowing(): boolean {
+    const grows = this.#waiting.length > this.#waited;
+    this.#waited = this.#waiting.length;
+    return grows && performance.now() - this.#scheduled_at < Math.min(this.#took_ms, JOIN_WAIT_MS);
+  }
+
+  /** @returns `locked` if nothing was written because of a lock: members that have not waited too long still wait. */
+  #commitWaiting(): 'settled' | 'locked' {
+    if (this.#lazyTimer !== null) clearTimeout(this.#lazyTimer);
+    this.#lazyTimer = null;
+    if (this.#waiting.length === 0) return 'settled';
+    try {
+      this.#storeWithRoom();
+    } catch (error) {
+      if (!isBusy(error)) {
+        this.#refuse(error, Number.POSITIVE_INFINITY);
+        return 'settled';
+      }
+      this.#refuse(error, performance.now() - LOCK_WAIT_MS);
+      return this.#waiting.length > 0 ? 'locked' : 'settled';
+    }
+    const members = this.#waiting;
+    this.#waiting = [];
+    for (const member of members) this.#answer(member);
+    this.#space?.afterCommit();
+    return 'settled';
+  }
+
+  /** Refuses the members that were requested before this time. Those that are answered already wait for the next commit. */
+  #refuse(error: unknown, before: number): void {
+    const refused = this.#waiting.filter(
+      ({ isAnswered, since }) => since <= before && (!isAnswered || this.#isClosing),
+    );
+    if (refused.length === 0) return;
+    this.#failure = error;
+    this.#undoSteps();
+    this.#seen = null;
+    this.#waiting = this.#waiting.filter((member) => !refused.includes(member));
+    const failure = new StoreUnavailable(error);
+    for (const { reject } of refused) reject(failure);
+  }
+
+  #storeWithRoom(): void {
+    try {
+      this.#store();
+    } catch (error) {
+      if (!isOutOfSpace(error) || !this.#space?.makeRoom()) throw error;
+      this.#store();
+    }
+  }
+
+  /** Stores all members in one transaction. */
+  #store(): void {
+    this.#begin();
+    let isCommitting = false;
+    try {
+      this.#catchUp();
+      const before = this.#failure === null ? 0 : this.#statements.changes.get();
+      for (const member of this.#waiting) if (member.outcome === null || !member.isStep) member.run();
+      this.#writeChanges();
+      isCommitting = true;
+      this.#statements.commit.run();
+      this.documents.committed();
+      // A commit without changes writes nothing, so it does not prove that the store can be written.
+      if (this.#failure !== null && this.#statements.changes.get() !== before) this.#failure = null;
+    } catch (error) {
+      this.#forget();
+      // If it is not known what is on disk, and after a defect, nothing may be counted twice.
+      const isKnown = isCommitting ? isBusy(error) || isUnwritten(error) : isEnvironmentFailure(error);
+      if (!isKnown) this.#waiting = this.#waiting.filter(({ isAnswered }) => !isAnswered);
+      throw error;
+    }
+  }
+
+  /** Within a transaction: writes what the steps have changed, and makes room for it. */
+  #writeChanges(): void {
+    const now = this.#clock.now();
+    const isWritten = ({ shelf }: { shelf: Parameters<Documents['isVolatile']>[0] }) =>
+      !this.documents.isVolatile(shelf);
+    const sizes = this.records.write(now);
+    this.journal.write(isWritten, now);
+    if (this.#anonymous === null) return;
+    this.#anonymous.add(sizes);
+    this.#anonymous.makeRoom(this, now, (work) => {
+      const tx = new SqliteTx(this.#parts, this.#times(), [], randomSuffix);
+      work(tx);
+      tx.finish(false);
+      this.journal.write(isWritten, now);
+    });
+  }
+
+  #begin(): void {
+    try {
+      this.#statements.begin.run();
+    } catch (error) {
+      // The transaction may have begun in spite of the error. An open transaction would hold the lock and block all
+      // later transactions.
+      if (this.#db.inTransaction) this.#statements.rollback.run();
+      throw error;
+    }
+  }
+
+  /** Ends a transaction that has failed, and forgets what the memory has of it. */
+  #forget(): void {
+    // SQLite itself ends the transaction after some failures.
+    if (this.#db.inTransaction) this.#statements.rollback.run();
+    this.#undoSteps();
+    this.journal.reset();
+    this.records.forget();
+    this.#anonymous?.forget();
+    this.#seen = null;
+  }
+
+  /** Within a transaction: a change that fails alone. @throws a failure of the environment. */
+  #apart(work: () => unknown): { value: unknown } | { error: unknown } {
+    this.#db.exec('SAVEPOINT change');
+    try {
+      const value = work();
+      this.#db.exec('RELEASE change');
+      return { value };
+    } catch (error) {
+      if (isEnvironmentFailure(error)) throw error;
+      this.#db.exec('ROLLBACK TO change; RELEASE change');
+      return { error };
+    }
+  }
+}
+
+/**
+ * Works on the database now, outside of a transaction. While another process holds the lock, the work is tried again for
+ * at most 2 s. Failures of the environment become `StoreUnavailable`.
+ */
+export async function retrying<R>(work: () => R): Promise<R> {
+  const gives_up_at = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= gives_up_at) throw asStoreFailure(error);
+    }
+    await wait(LOCK_RETRY_MS);
+  }
+}
+
+/** A promise that the member settles. */
+function settledBy(member: Member): Promise<unknown> {
+  return new Promise((resolve, reject) => Object.assign(member, { resolve, reject }));
+}
+
+function memberOf(isStep: boolean, run: () => void): Member {
+  const nobody = () => undefined;
+  const since = performance.now();
+  return { since, run, outcome: null, isStep, isAnswered: false, resolve: nobody, reject: nobody, told: [] };
+}
+
+function byKey(one: { key: string }, other: { key: string }): number {
+  return one.key < other.key ? -1 : 1;
+}
+
+function closed(): StoreUnavailable {
+  return new StoreUnavailable(new Error('the store is closed'));
+}

@@ -1,0 +1,161 @@
+import type Database from 'better-sqlite3';
+import type { Ring, RingQuery } from '../kernel.ts';
+
+interface Logged {
+  readonly ring: Ring<never>;
+  readonly text: string;
+  readonly ids: readonly string[];
+  readonly client: string | null;
+}
+
+interface RecordRow {
+  id: number;
+  kept_at: number;
+  first: number;
+  ids: string;
+  records: string;
+}
+
+/** The bytes that an anonymous client has stored with a record. */
+export interface ClientBytes {
+  client: string | null;
+  bytes: number;
+}
+
+/** Approximate size of a record besides its text, bytes. */
+const RECORD_BYTES = 200;
+
+/** The rings. Each commit adds one row to a ring, with all its records. */
+export class Records {
+  /** The records that no commit has stored yet. */
+  readonly logged: Logged[] = [];
+  /** The number of the next record of each ring, as far as it is known. */
+  readonly #next = new Map<string, number>();
+  readonly #newest;
+  readonly #insert;
+  readonly #search;
+  readonly #all;
+  readonly #update;
+  readonly #delete;
+  readonly #deleteOld;
+
+  constructor(db: Database.Database) {
+    this.#newest = db
+      .prepare<[string], number>('SELECT first + count FROM records WHERE ring = ? ORDER BY id DESC LIMIT 1')
+      .pluck();
+    this.#insert = db.prepare<[string, number, number, number, string, string]>(
+      'INSERT INTO records (ring, kept_at, first, count, ids, records) VALUES (?, ?, ?, ?, ?, ?)',
+    );
+    this.#search = db.prepare<[string, number, string], RecordRow>(
+      `SELECT id, kept_at, first, ids, records FROM records
+       WHERE ring = ? AND kept_at > ? AND instr(ids, ?) > 0 ORDER BY id DESC`,
+    );
+    this.#all = db.prepare<[string], RecordRow>(
+      'SELECT id, kept_at, first, ids, records FROM records WHERE ring = ? ORDER BY id',
+    );
+    this.#update = db.prepare<[string, string, number]>(
+      'UPDATE records SET ids = ?, records = ? WHERE id = ?',
+    );
+    this.#delete = db.prepare<[number]>('DELETE FROM records WHERE id = ?');
+    this.#deleteOld = db
+      .prepare<{ ring: string; expired: number; below: number; limit: number }, number>(
+        `DELETE FROM records WHERE id IN (SELECT id FROM records WHERE ring = @ring ORDER BY id LIMIT @limit)
+           AND (kept_at <= @expired OR first + count <= @below) RETURNING count`,
+      )
+      .pluck();
+  }
+
+  log<R>(ring: Ring<R>, record: R): void {
+    const { ids, client } = ring;
+    const logged = { text: JSON.stringify(record), ids: ids(record), client: client?.(record) ?? null };
+    this.logged.push({ ring: ring as Ring<never>, ...logged });
+  }
+
+  /** Within a transaction: stores the new records. @returns what they take. */
+  write(now: number): ClientBytes[] {
+    const sizes: ClientBytes[] = [];
+    for (const [ring, records] of Map.groupBy(this.logged, (logged) => logged.ring)) {
+      const [texts, ids] = [records.map(({ text }) => text), records.map((record) => record.ids)];
+      const first = this.#nextOf(ring.name);
+      this.#insert.run(ring.name, now, first, records.length, JSON.stringify(ids), `[${texts.join(',')}]`);
+      this.#next.set(ring.name, first + records.length);
+      for (const { client, text } of records)
+        if (client !== null) sizes.push({ client, bytes: bytesOf(text) });
+    }
+    this.logged.length = 0;
+    return sizes;
+  }
+
+  /** The numbers of the records must be read again. */
+  forget(): void {
+    this.#next.clear();
+  }
+
+  found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>, now: number): R[] {
+    const found: R[] = [];
+    const from = this.#nextOf(ring.name) - ring.max;
+    const pattern = id === undefined ? '[' : JSON.stringify(id);
+    for (const row of this.#search.iterate(ring.name, now - ring.retention_ms, pattern)) {
+      const records = JSON.parse(row.records) as (R | null)[];
+      for (const [place, record] of [...records.entries()].reverse()) {
+        if (record === null || row.first + place < from || found.length === limit) continue;
+        if ((id === undefined || ring.ids(record).includes(id)) && isFound(record)) found.push(record);
+      }
+      if (found.length === limit || row.first < from) break;
+    }
+    return found.reverse();
+  }
+
+  /**
+   * Within a transaction: deletes the records that are meant.
+   * @param ids reads only the records with one of these ids, if given
+   * @returns what was deleted
+   */
+  delete<R>(ring: Ring<R>, isMeant: (record: R) => boolean, ids?: ReadonlySet<string>): ClientBytes[] {
+    const deleted: ClientBytes[] = [];
+    for (const row of this.#all.all(ring.name)) {
+      const ofRow = JSON.parse(row.ids) as string[][];
+      if (ids !== undefined && !ofRow.some((of) => of.some((id) => ids.has(id)))) continue;
+      const records = (JSON.parse(row.records) as (R | null)[]).map((record, place) => {
+        if (record === null || !isMeant(record)) return record;
+        deleted.push({ client: ring.client?.(record) ?? null, bytes: bytesOf(JSON.stringify(record)) });
+        ofRow[place] = [];
+        return null;
+      });
+      if (records.every((record) => record === null)) this.#delete.run(row.id);
+      else if (ofRow.some((of) => of.length === 0))
+        this.#update.run(JSON.stringify(ofRow), JSON.stringify(records), row.id);
+    }
+    return deleted;
+  }
+
+  /** Within a transaction: deletes the oldest rows. @returns the number of records. */
+  sweep({ name, max, retention_ms }: Ring<never>, now: number, limit: number): number {
+    const below = this.#nextOf(name) - max;
+    const deleted = this.#deleteOld.all({ ring: name, expired: now - retention_ms, below, limit });
+    return deleted.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** What the records of anonymous clients take, oldest first. Reads all records. */
+  *sizes<R>(ring: Ring<R>): Generator<ClientBytes & { kept_at: number; record: R }> {
+    for (const { kept_at, records } of this.#all.all(ring.name))
+      for (const record of JSON.parse(records) as (R | null)[]) {
+        const client = record === null ? null : (ring.client?.(record) ?? null);
+        if (record !== null && client !== null)
+          yield { client, bytes: bytesOf(JSON.stringify(record)), kept_at, record };
+      }
+  }
+
+  #nextOf(ring: string): number {
+    let next = this.#next.get(ring);
+    if (next === undefined) {
+      next = this.#newest.get(ring) ?? 0;
+      this.#next.set(ring, next);
+    }
+    return next;
+  }
+}
+
+function bytesOf(text: string): number {
+  return RECORD_BYTES + Buffer.byteLength(text);
+}

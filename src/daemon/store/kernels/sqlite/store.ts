@@ -1,0 +1,186 @@
+import { dirname, join } from 'node:path';
+import type Database from 'better-sqlite3';
+import { MEMORIES_MAX } from '../../bounds.ts';
+import { StoreFull } from '../../failures.ts';
+import { type Bounds, storeOver } from '../../logic/store.ts';
+import type { OpenOptions } from '../../open.ts';
+import { Reserve } from '../../reserve.ts';
+import type { Store, StoreMaintenance } from '../../store.ts';
+import { Volume } from '../../volume.ts';
+import type { Kind } from '../kernel.ts';
+import { AnonymousBytes } from './anonymous-bytes.ts';
+import { copyTo, lastBackupAt } from './backup.ts';
+import { conditionOf } from './condition.ts';
+import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
+import { DiskSpace } from './disk-space.ts';
+import { retrying, SqliteKernel } from './kernel.ts';
+import { prepareLayout } from './layout.ts';
+import { takeLock } from './lock.ts';
+import { SqliteMemories } from './memories.ts';
+import { scrub } from './scrub.ts';
+import { Sweep } from './sweep.ts';
+import { asStoreFailure, isDamage, isOutOfSpace } from './unavailable.ts';
+
+/** Maximum number of problems that the check for damage reports. Usually the first problem is enough. */
+const DAMAGES_MAX = 10;
+
+/** A document that is written to test whether the store can be written. */
+const CHECK: Kind<{ at: number }> = { name: 'check', expires: () => null };
+
+export interface SqliteOptions extends OpenOptions, Partial<Bounds> {
+  /** ANONYMOUS_STORE_BYTES. If absent, there is no limit for anonymous clients. */
+  anonymousMax?: number;
+  /** Maximum number of memories of one owner; `MEMORIES_MAX` if absent. */
+  memoriesMax?: number;
+  /** Size of the reserve file that the daemon keeps, bytes. If absent, there is no reserve. */
+  reserveBytes?: number;
+}
+
+/** The store, with maintenance. */
+export type SqliteStore = Store & {
+  readonly maintenance: StoreMaintenance & { backup(file: string): Promise<void> };
+};
+
+/**
+ * The embedded store: one SQLite file, created with mode 0600 in a directory created with mode 0700 (agentd-store(7),
+ * "Files").
+ * @param path the path of the file.
+ * @throws the errors of `openStore`.
+ */
+export function openSqliteStore(path: string, options: SqliteOptions): SqliteStore {
+  return options.role === 'daemon' ? openAsDaemon(path, options) : openAsAdministrator(path, options);
+}
+
+function openAsDaemon(path: string, options: SqliteOptions): SqliteStore {
+  createPrivateFile(path);
+  const unlock = takeLock(path);
+  const open = () =>
+    openWith(path, (opened) => {
+      prepareLayout(opened);
+      keepEventLoopFree(opened);
+    });
+  const reserve = reserveOf(path, options);
+  try {
+    return assemble(openWithReserve(open, reserve), options, reserve, unlock);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+}
+
+/** Opens the database. On a full disk, this needs some space, too, which the reserve provides. */
+function openWithReserve(open: () => Database.Database, reserve: Reserve | null): Database.Database {
+  for (;;) {
+    try {
+      return open();
+    } catch (error) {
+      if (!isOutOfSpace(error) || !reserve?.giveUp()) throw error;
+    }
+  }
+}
+
+function reserveOf(path: string, { reserveBytes }: SqliteOptions): Reserve | null {
+  return reserveBytes === undefined ? null : new Reserve(join(dirname(path), 'agentd.reserve'), reserveBytes);
+}
+
+function openAsAdministrator(path: string, options: SqliteOptions): SqliteStore {
+  if (options.mayCreate) createPrivateFile(path);
+  else expectFile(path);
+  return assemble(openWith(path, prepareLayout), options, null, () => {});
+}
+
+/** Opens a connection and prepares it. If this fails, the connection is closed again. */
+function openWith(path: string, prepare: (db: Database.Database) => void): Database.Database {
+  const db = openDatabase(path);
+  try {
+    prepare(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Makes the store of an open database, which is closed if that fails. */
+function assemble(
+  db: Database.Database,
+  options: SqliteOptions,
+  reserve: Reserve | null,
+  unlock: () => void,
+): SqliteStore {
+  try {
+    return storeOn(db, options, reserve, unlock);
+  } catch (error) {
+    db.close();
+    throw asStoreFailure(error);
+  }
+}
+
+function storeOn(
+  db: Database.Database,
+  options: SqliteOptions,
+  reserve: Reserve | null,
+  unlock: () => void,
+): SqliteStore {
+  const { role, clock, anonymousMax, memoriesMax = MEMORIES_MAX } = options;
+  const isDaemon = role === 'daemon';
+  const volume = new Volume(dirname(db.name));
+  const space = new DiskSpace(db, volume, reserve);
+  // Only the daemon makes room: an administrator's command must not delete data that nobody told it to delete.
+  const anonymous = isDaemon && anonymousMax !== undefined ? new AnonymousBytes(db, anonymousMax) : null;
+  const kernel = new SqliteKernel({ db, clock, isDaemon, space, anonymous });
+  const memories = new SqliteMemories(db, kernel, clock, memoriesMax);
+  let sweep: Sweep | null = null;
+  const store = storeOver(
+    kernel,
+    {
+      memories,
+      maintenance(rings) {
+        if (anonymous !== null) anonymous.rings = rings;
+        const sweeps = new Sweep({ db, clock, kernel, rings, volume, space, reserve });
+        sweep = sweeps;
+        return {
+          examine: () => retrying(() => damagesOf(db)),
+          sweep: () => sweeps.run(),
+          backup: (file) => retrying(() => copyTo(db, file)),
+          lastBackupAt: () => lastBackupAt(db),
+        };
+      },
+      replicas: null,
+      advice: async () => [],
+      census: async () => null,
+      condition: () => conditionOf(kernel.failure, volume),
+      expectRoom() {
+        if (!volume.hasRoom()) throw new StoreFull();
+      },
+      check: () => kernel.step((tx) => tx.put(CHECK, '', { at: tx.now })),
+      hints: { gather_ms: 0, hintsMayBeLost: false },
+      async scrub() {
+        await kernel.write(() => kernel.journal.empty(clock.now()));
+        await scrub(db);
+      },
+      forgetMemories: (key) => memories.forget({ key, alias: null }, 'all'),
+    },
+    options,
+  );
+  return {
+    ...store,
+    async close() {
+      await sweep?.close();
+      await kernel.close();
+      db.close();
+      unlock();
+    },
+  } as SqliteStore;
+}
+
+function damagesOf(db: Database.Database): string[] {
+  try {
+    const rows = db.pragma(`quick_check(${DAMAGES_MAX})`) as { quick_check: string }[];
+    return rows.map(({ quick_check }) => quick_check).filter((words) => words !== 'ok');
+  } catch (error) {
+    // The database is damaged so badly that the check itself fails.
+    if (isDamage(error)) return [error.message];
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+import Database from 'better-sqlite3';
+import { StoreUnavailable } from '../../../errors.ts';
+import { StoreDamaged } from '../../failures.ts';
+
+/**
+ * Failures that the environment causes: full disk, unreadable, read-only, busy, damaged. Errors with any other code
+ * mean a defect of the program, and are passed on unchanged.
+ */
+const ENVIRONMENT =
+  /^SQLITE_(?:FULL|IOERR|READONLY|BUSY|LOCKED|PROTOCOL|CANTOPEN|CORRUPT|NOTADB|PERM|NOMEM)(?:_|$)/;
+
+const BUSY = /^SQLITE_(?:BUSY|PROTOCOL)(?:_|$)/;
+
+/** SQLite reports a full disk as FULL, but an exceeded quota or file size limit as a failed write. */
+const NO_SPACE = /^SQLITE_(?:FULL|IOERR_WRITE|IOERR_SHMSIZE|IOERR_SHMMAP|IOERR_TRUNCATE|IOERR_FSYNC)$/;
+
+/**
+ * Codes that mean that nothing was written. After any other failure, including a failed sync, the data may already be
+ * on the disk.
+ */
+const UNWRITTEN = /^SQLITE_(?:FULL|IOERR_WRITE)$/;
+
+const DAMAGE = /^SQLITE_(?:CORRUPT|NOTADB)(?:_|$)/;
+
+/** Whether the environment caused a failure, and not a defect of the program. */
+export function isEnvironmentFailure(error: unknown): boolean {
+  return error instanceof Database.SqliteError && ENVIRONMENT.test(error.code);
+}
+
+/** Whether another process holds the lock of the database. Nothing was written: the caller can try again. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && BUSY.test(error.code);
+}
+
+/** Whether a write may have failed for lack of space. Also accepts the error of a store method. */
+export function isOutOfSpace(error: unknown): boolean {
+  const failure = error instanceof StoreUnavailable ? error.cause : error;
+  return failure instanceof Database.SqliteError && NO_SPACE.test(failure.code);
+}
+
+/** Whether a commit failed before all of its data was written, so that SQLite has undone the commit. */
+export function isUnwritten(error: unknown): boolean {
+  return error instanceof Database.SqliteError && UNWRITTEN.test(error.code);
+}
+
+/** Whether a failure means that the file is not a database, or is damaged. */
+export function isDamage(error: unknown): error is Error {
+  return error instanceof Database.SqliteError && DAMAGE.test(error.code);
+}
+
+/** Converts a failure of the environment to `StoreUnavailable`; returns any other error unchanged. */
+export function asStoreFailure(error: unknown): unknown {
+  if (isDamage(error)) return new StoreDamaged(error);
+  return isEnvironmentFailure(error) ? new StoreUnavailable(error) : error;
+}

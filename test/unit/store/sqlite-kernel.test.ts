@@ -1,0 +1,408 @@
+import { join } from 'node:path';
+import { setImmediate as ioPhase } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished } from 'vitest';
+import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import type { Kind, Ring } from '../../../src/daemon/store/kernels/kernel.ts';
+import { MemoryKernel, MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
+import { openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.ts';
+import { SqliteKernel, type SqliteKernelParts } from '../../../src/daemon/store/kernels/sqlite/kernel.ts';
+import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
+import { seededRandom } from '../../support/random.ts';
+import { connectTo, fastStateDirectory, stateDirectory } from './state-directory.ts';
+
+interface Thing {
+  n: number;
+  ends_at: number | null;
+  group: string | null;
+  wide: string | null;
+}
+
+const THING: Kind<Thing, number> = {
+  name: 'thing',
+  expires: ({ ends_at }) => ends_at,
+  indexes: ({ n, group, wide }) => [
+    ...(group === null ? [] : [[`group ${group}`, n] as const]),
+    ...(wide === null ? [] : [[`wide ${wide}`, n] as const]),
+  ],
+  isWide: (index) => index.startsWith('wide '),
+};
+const CLAIM: Kind<{ owner: string }> = { name: 'claim', expires: () => null, isVolatile: true };
+const RING: Ring<{ id: string }> = { name: 'ring', max: 100, retention_ms: 1000, ids: ({ id }) => [id] };
+
+const aThing = (n: number, members: Partial<Thing> = {}): Thing => ({
+  ...{ n, ends_at: null, group: null, wide: null },
+  ...members,
+});
+
+function fixture(parts: Partial<SqliteKernelParts> = {}, path = join(stateDirectory(), 'agentd.db')) {
+  const time = { now: 1_000_000 };
+  new Database(path).close();
+  const open = (isDaemon: boolean, more: Partial<SqliteKernelParts> = parts) => {
+    const db = openDatabase(path);
+    prepareLayout(db);
+    db.pragma('busy_timeout = 0');
+    const kernel = new SqliteKernel({ db, clock: { now: () => time.now }, isDaemon, ...more });
+    onTestFinished(async () => {
+      await kernel.close();
+      db.close();
+    });
+    return { kernel, db };
+  };
+  const { kernel, db } = open(true);
+  const put = (key: string, n = 0) => kernel.step((tx) => tx.put(THING, key, aThing(n)));
+  const stored = async () => {
+    const found: string[] = [];
+    for await (const { key } of open(false, {}).kernel.scan(THING)) found.push(key);
+    return found;
+  };
+  const commits = () => db.prepare('SELECT max(id) FROM journal').pluck().get() as number;
+  return { path, time, kernel, db, open, put, stored, commits };
+}
+
+const upTo = (n: number) => Array.from({ length: n }, (_, place) => `k${place}`);
+
+it('a commit has all steps of one tick of the event loop, and only then do they resolve', async () => {
+  const { put, stored, commits } = fixture();
+  const steps = upTo(100).map((key) => put(key));
+  expect(await stored()).toEqual([]);
+  await steps[0];
+  expect(await stored()).toHaveLength(100);
+  await Promise.all(steps);
+  expect(commits()).toBe(1);
+});
+
+it('a commit has steps that arrive a moment later, and waits for them at most as long as the last commit took', async () => {
+  const { kernel, put, commits } = fixture();
+  await kernel.write(() => {
+    for (const until = performance.now() + 200; performance.now() < until; );
+  });
+  const first = put('a');
+  await ioPhase();
+  await Promise.all([first, put('b')]);
+  expect(commits()).toBe(1);
+  // The last commit was fast, so the next one does not wait.
+  const third = put('c');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  await Promise.all([third, put('d')]);
+  expect(commits()).toBe(3);
+});
+
+it('one slow commit does not delay later steps for long', async () => {
+  const { kernel, put } = fixture();
+  await kernel.write(() => {
+    for (const until = performance.now() + 1000; performance.now() < until; );
+  });
+  let isCommitted = false;
+  const first = put('first').then(() => {
+    isCommitted = true;
+  });
+  // A step arrives at each tick of the event loop. A tick takes 2 ms or more, so at most 25 arrive within 50 ms.
+  const others: Promise<unknown>[] = [];
+  while (!isCommitted) {
+    others.push(put(`k${others.length}`));
+    for (const until = performance.now() + 2; performance.now() < until; );
+    await ioPhase();
+  }
+  await Promise.all([first, ...others]);
+  expect(others.length).toBeLessThan(50);
+});
+
+it('a step that throws fails alone, with all that it has changed', async () => {
+  const { kernel, put, stored } = fixture();
+  const results = await Promise.allSettled([
+    put('a'),
+    kernel.step((tx) => {
+      tx.put(THING, 'b', aThing(1));
+      tx.log(RING, { id: 'b' });
+      throw new RangeError('a defect');
+    }),
+    kernel.step((tx) => tx.put(THING, 'c', { ...aThing(1), group: 1n as never })),
+    kernel.write(() => {
+      throw new RangeError('another defect');
+    }),
+    put('d'),
+  ]);
+  expect(results.map(({ status }) => status)).toEqual([
+    ...['fulfilled', 'rejected', 'rejected', 'rejected', 'fulfilled'],
+  ]);
+  expect(await stored()).toEqual(['a', 'd']);
+  expect(await kernel.found(RING, { limit: 10 })).toEqual([]);
+});
+
+it('a step that only reads resolves at once, unless it has read what is not committed', async () => {
+  const { kernel, put, db } = fixture();
+  await put('a', 1);
+  const other = new Database(db.name);
+  other.exec('BEGIN IMMEDIATE');
+  const write = put('b', 2);
+  expect(await kernel.step((tx) => tx.get(THING, 'a')?.n)).toBe(1);
+  let isRead = false;
+  const read = kernel
+    .step((tx) => tx.get(THING, 'b')?.n)
+    .then((n) => {
+      isRead = true;
+      return n;
+    });
+  await new Promise((resolve) => setTimeout(resolve, 60));
+  expect(isRead).toBe(false);
+  other.exec('ROLLBACK');
+  other.close();
+  await write;
+  expect(await read).toBe(2);
+});
+
+it('all steps are rejected while the database is full, none is stored, and steps work again when there is room', async () => {
+  const { db, kernel, put, stored } = fixture();
+  await put('a');
+  db.pragma(`max_page_count = ${db.pragma('page_count', { simple: true })}`);
+  const big = (key: string) =>
+    kernel.step((tx) => tx.put(THING, key, aThing(0, { group: 'x'.repeat(9000) })));
+  for (const result of await Promise.allSettled(['b', 'c'].map(big))) {
+    expect(result).toMatchObject({ reason: { code: 'unavailable', cause: { code: 'SQLITE_FULL' } } });
+    expect(result.status === 'rejected' && result.reason).toBeInstanceOf(StoreUnavailable);
+  }
+  expect(db.inTransaction).toBe(false);
+  expect(kernel.failure).not.toBeNull();
+  expect(await stored()).toEqual(['a']);
+  db.pragma('max_page_count = 1000000');
+  await big('b');
+  expect(kernel.failure).toBeNull();
+  expect(await stored()).toEqual(['a', 'b']);
+});
+
+it('a commit is tried once more if room can be made for it', async () => {
+  let made = 0;
+  const all = fixture({
+    space: {
+      makeRoom: () => {
+        made++;
+        all.db.pragma('max_page_count = 1000000');
+        return true;
+      },
+      afterCommit: () => undefined,
+    },
+  });
+  await all.put('a');
+  all.db.pragma(`max_page_count = ${all.db.pragma('page_count', { simple: true })}`);
+  const hit = all.kernel.step((tx) => tx.put(THING, 'lazy', aThing(1)), { lazy: true });
+  await all.kernel.step((tx) => tx.put(THING, 'b', aThing(0, { group: 'x'.repeat(9000) })));
+  await hit;
+  expect(made).toBe(1);
+  expect(await all.stored()).toEqual(['a', 'b', 'lazy']);
+});
+
+it('steps are rejected on a read-only database', async () => {
+  const { db, put, stored } = fixture();
+  db.pragma('query_only = ON');
+  await expect(put('a')).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'SQLITE_READONLY' } });
+  db.pragma('query_only = OFF');
+  await put('b');
+  expect(await stored()).toEqual(['b']);
+});
+
+it('waiting steps are stored when the store is closed, and later steps are refused', async () => {
+  const { kernel, put, stored } = fixture();
+  const steps = ['a', 'b'].map((key) => put(key));
+  const lazy = kernel.step((tx) => tx.put(THING, 'c', aThing(1)), { lazy: true });
+  await kernel.close();
+  await Promise.all([...steps, lazy]);
+  expect(await stored()).toEqual(['a', 'b', 'c']);
+  await expect(put('d')).rejects.toBeInstanceOf(StoreUnavailable);
+});
+
+it('a lazy step resolves at once, and is stored within 20 ms, or together with the step that follows', async () => {
+  const { kernel, put, stored, commits } = fixture();
+  const lazy = (key: string) => kernel.step((tx) => tx.put(THING, key, aThing(1)), { lazy: true });
+  await lazy('a');
+  expect(await stored()).toEqual([]);
+  await put('b');
+  expect(await stored()).toEqual(['a', 'b']);
+  expect(commits()).toBe(1);
+  await lazy('c');
+  await expect.poll(stored).toEqual(['a', 'b', 'c']);
+});
+
+it('a lazy step waits for the commit while commits fail, but the steps of claims do not', async () => {
+  const { kernel, db, put, stored } = fixture();
+  db.pragma('query_only = ON');
+  await expect(put('a')).rejects.toBeInstanceOf(StoreUnavailable);
+  const lazy = (key: string, claim?: true) =>
+    kernel.step((tx) => tx.put(THING, key, aThing(1)), { lazy: true, ...(claim ? { claim } : {}) });
+  await expect(lazy('b')).rejects.toBeInstanceOf(StoreUnavailable);
+  await lazy('c', true);
+  db.pragma('query_only = OFF');
+  await put('d');
+  expect(await stored()).toEqual(['c', 'd']);
+});
+
+it('steps see at once what another process has written, and run again on top of it', async () => {
+  const { kernel, put, open } = fixture();
+  const beside = open(false).kernel;
+  await put('a', 1);
+  const lazy = kernel.step(
+    (tx) => {
+      tx.put(THING, 'a', aThing((tx.get(THING, 'a')?.n ?? 0) + 10));
+    },
+    { lazy: true },
+  );
+  await lazy;
+  await beside.step((tx) => tx.put(THING, 'a', aThing((tx.get(THING, 'a')?.n ?? 0) + 100)));
+  expect(await kernel.step((tx) => tx.get(THING, 'a')?.n)).toBe(111);
+  await put('b');
+  await beside.step((tx) => tx.delete(THING, 'a'));
+  expect(await kernel.step((tx) => tx.get(THING, 'a'))).toBeNull();
+});
+
+it('a ring has at most its newest records, and a sweep deletes the rows of the others', async () => {
+  const { kernel, db, time } = fixture();
+  const ring = { ...RING, max: 5 };
+  for (let n = 0; n < 8; n++) await kernel.step((tx) => tx.log(ring, { id: `r${n}` }));
+  const ids = async () => (await kernel.found(ring, { limit: 10 })).map(({ id }) => id);
+  expect(await ids()).toEqual(['r3', 'r4', 'r5', 'r6', 'r7']);
+  expect(await kernel.write(() => kernel.records.sweep(ring, time.now, 100))).toBe(3);
+  expect(db.prepare('SELECT count(*) FROM records').pluck().get()).toBe(5);
+  expect(await kernel.unlog(ring, ({ id }) => id === 'r5')).toBe(1);
+  expect(await ids()).toEqual(['r3', 'r4', 'r6', 'r7']);
+  time.now += ring.retention_ms;
+  expect(await ids()).toEqual([]);
+});
+
+it('claims of the daemon are only in memory, survive a failed commit, and are ended by a command', async () => {
+  const { kernel, db, put, open, path } = fixture();
+  const owner = await kernel.step((tx) => {
+    const made = tx.newOwner();
+    tx.put(CLAIM, 'c', { owner: made });
+    return made;
+  });
+  expect(db.prepare('SELECT count(*) FROM journal').pluck().get()).toBe(0);
+  db.pragma('query_only = ON');
+  await expect(put('a')).rejects.toBeInstanceOf(StoreUnavailable);
+  db.pragma('query_only = OFF');
+  expect(await kernel.step((tx) => [tx.get(CLAIM, 'c')?.owner, tx.isDead?.(owner)])).toEqual([owner, false]);
+  const next = open(true).kernel;
+  expect(await next.step((tx) => [tx.get(CLAIM, 'c'), tx.isDead?.(owner)])).toEqual([null, true]);
+  const command = open(false).kernel;
+  await command.step((tx) => tx.delete(CLAIM, 'c'));
+  await command.write(() => command.journal.empty(0));
+  const reader = connectTo(path);
+  expect(JSON.stringify(reader.prepare('SELECT changes FROM journal').all())).not.toContain('"c"');
+  expect(await kernel.step((tx) => tx.get(CLAIM, 'c'))).toBeNull();
+});
+
+it('claims expire by a clock that nobody sets', async () => {
+  const clock = { wall: 1_000_000, steady: 5.25 };
+  const { kernel } = fixture({ clock: { now: () => clock.wall, steady: () => clock.steady } });
+  clock.wall += 3_600_000;
+  clock.steady += 10;
+  expect(await kernel.step(({ now, steady }) => [now, steady])).toEqual([4_600_000, 1_000_010]);
+});
+
+it('several steps are stored in one, or none of them', async () => {
+  const { open, kernel, put } = fixture();
+  await put('a', 1);
+  const command = open(false).kernel;
+  const failed = command.together(async () => {
+    await command.step((tx) => tx.put(THING, 'a', aThing(2)));
+    await command.step((tx) => tx.put(THING, 'b', aThing(2)));
+    throw new RangeError('ended');
+  });
+  await expect(failed).rejects.toThrow('ended');
+  expect(await kernel.step((tx) => [tx.get(THING, 'a')?.n, tx.get(THING, 'b')?.n])).toEqual([1, undefined]);
+  await command.together(async () => {
+    await command.step((tx) => tx.put(THING, 'a', aThing(3)));
+    expect(await command.step((tx) => tx.get(THING, 'a')?.n)).toBe(3);
+    await command.step((tx) => tx.delete(THING, 'b'));
+  });
+  expect(await kernel.step((tx) => tx.get(THING, 'a')?.n)).toBe(3);
+});
+
+it('a journal that grows too long is moved into the table, and deleted documents leave no row', async () => {
+  const { kernel, db, put, time } = fixture({ journalMax: 500 });
+  for (let round = 0; round < 50; round++) await put(`k${round % 7}`, round);
+  const count = (table: string) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
+  expect(count('journal')).toBeLessThan(15);
+  expect(count('docs')).toBe(7);
+  await kernel.step((tx) => {
+    for (let key = 0; key < 7; key++) tx.append(THING, `k${key}`, [1, 2]);
+  });
+  expect(count('items')).toBe(7);
+  await kernel.step((tx) => {
+    for (let key = 0; key < 7; key++) tx.delete(THING, `k${key}`);
+  });
+  await kernel.write(() => kernel.journal.shorten(0, 1000, time.now));
+  expect([count('docs'), count('items'), count('journal')]).toEqual([0, 0, 1]);
+});
+
+const RUNS = Number(process.env.KERNEL_RUNS ?? 15);
+const COMMANDS = 120;
+
+it('after any steps, the daemon, a command and a new process see what the memory kernel sees', {
+  timeout: 60_000 + RUNS * 2000,
+}, async () => {
+  const random = seededRandom(11);
+  const keys = ['a', 'b', 'c', 'd', 'e'];
+  const groups = [null, 'x', 'y'];
+  for (let run = 0; run < RUNS; run++) {
+    const all = fixture({ journalMax: 300 }, join(fastStateDirectory(), 'agentd.db'));
+    const model = new MemoryKernel(new MemoryState(), { now: () => all.time.now });
+    let daemon = all.kernel;
+    const command = all.open(false).kernel;
+    const see = async (kernel: SqliteKernel | MemoryKernel) => {
+      const scanned: unknown[] = [];
+      for await (const entry of kernel.scan(THING)) scanned.push(entry);
+      scanned.sort((one, other) => ((one as { key: string }).key < (other as { key: string }).key ? -1 : 1));
+      const seen = await kernel.step((tx) => [
+        keys.map((key) => [tx.get(THING, key), tx.items(THING, key), tx.items(THING, key, 2)]),
+        ['x', 'y'].map((group) => [tx.first(THING, `group ${group}`, 3), tx.count(THING, `group ${group}`)]),
+        ['x', 'y'].map((wide) => tx.first(THING, `wide ${wide}`, 3)),
+      ]);
+      return [
+        scanned,
+        seen,
+        await kernel.found(RING, { limit: 10 }),
+        await kernel.found(RING, { id: 'a', limit: 2 }),
+      ];
+    };
+    for (let n = 0; n < COMMANDS; n++) {
+      const key = random.pick(keys);
+      const choice = random.below(100);
+      const thing = aThing(n, {
+        group: random.pick(groups),
+        wide: random.pick(groups),
+        ends_at: random.chance(0.3) ? all.time.now + random.below(50) : null,
+      });
+      const work = (kernel: SqliteKernel | MemoryKernel) =>
+        kernel.step((tx) => {
+          if (choice < 45) tx.put(THING, key, thing);
+          else if (choice < 55) tx.delete(THING, key);
+          else if (choice < 70 && tx.get(THING, key) !== null) tx.append(THING, key, [n, n + 1]);
+          else if (choice < 73 && tx.get(THING, key) !== null) tx.rewrite(THING, key, [n]);
+          else if (choice < 78) tx.log(RING, { id: key });
+          else if (choice < 81) {
+            tx.put(THING, key, thing);
+            throw new RangeError('fails');
+          }
+        });
+      const acting = random.chance(0.25) ? command : daemon;
+      const results = await Promise.allSettled([work(acting), work(model)]);
+      expect(results[0]?.status).toBe(results[1]?.status);
+      if (choice >= 81 && choice < 90) all.time.now += random.below(30);
+      else if (choice >= 90 && choice < 93)
+        await daemon.write(() => daemon.journal.deleteExpired(3, all.time.now));
+      else if (choice >= 93 && choice < 95)
+        await daemon.write(() => daemon.journal.shorten(0, 2, all.time.now));
+      else if (choice >= 95 && choice < 96) await command.write(() => command.journal.empty(all.time.now));
+      else if (choice >= 96 && choice < 97) {
+        await daemon.close();
+        daemon = all.open(true).kernel;
+      } else if (choice >= 97)
+        for (const kernel of [daemon, model]) await kernel.unlog(RING, ({ id }) => id === key);
+      const expected = await see(model);
+      expect(await see(daemon), `run ${run}, command ${n}: the daemon`).toEqual(expected);
+      if (n % 5 === 0) expect(await see(command), `run ${run}, command ${n}: the command`).toEqual(expected);
+      if (n % 20 === 0)
+        expect(await see(all.open(false).kernel), `run ${run}: a new process`).toEqual(expected);
+    }
+  }
+});
