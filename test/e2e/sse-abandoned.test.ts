@@ -67,9 +67,11 @@ async function start(url: string, body: object): Promise<string> {
 function rowsIn(directory: string): number[] {
   const db = new Database(join(directory, 'state', 'agentd.db'), { readonly: true });
   try {
-    return ['streams', 'stream_events'].map(
-      (table) => db.prepare<[], number>(`SELECT count(*) FROM ${table}`).pluck().get() ?? 0,
-    );
+    const counts = [
+      "SELECT count(*) FROM docs WHERE kind = 'stream'",
+      `SELECT count(*) FROM items WHERE items LIKE '%"stream_start"%' OR items LIKE '%"text_chunk"%'`,
+    ];
+    return counts.map((sql) => db.prepare<[], number>(sql).pluck().get() ?? 0);
   } finally {
     db.close();
   }
@@ -94,6 +96,7 @@ it('the daemon frees all resources of hundreds of streams that were opened and d
   };
   await Promise.all(Array.from({ length: AT_ONCE }, abandon));
   expect(started.size).toBe(STREAMS);
+  expect(rowsIn(directory)[1]).toBeGreaterThan(0);
 
   // The runs continue without readers, and end. Then everything expires.
   await expect.poll(() => held(daemon)).toEqual(before);
