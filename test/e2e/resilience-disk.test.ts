@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
-import { KEY } from '../../src/daemon/store/logic/idempotency.ts';
+import { KEY } from '../../src/daemon/store/idempotency.ts';
 import { command } from '../support/command.ts';
 import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
 import { Dictation } from '../support/dictation.ts';

@@ -51,17 +51,13 @@ describe('boundaries', () => {
     expect(reached).toEqual([]);
 
     function outsideOfBackend(file: string, { specifier }: Import): boolean {
-      return (
-        DATABASE_CLIENTS.includes(specifier) && !/^src\/daemon\/store\/(?:kernels\/)?[a-z]+\//.test(file)
-      );
+      return DATABASE_CLIENTS.includes(specifier) && !/^src\/daemon\/store\/kernels\/[a-z]+\//.test(file);
     }
   });
 
   it('no store backend is imported outside its folder, except by store/open.ts', () => {
     const reached = violations('src', (file, found) => {
-      const backend = /^src\/daemon\/store\/(?:kernels\/)?(?!logic\/|kernels\/)[a-z]+\//.exec(
-        found.file ?? '',
-      )?.[0];
+      const backend = /^src\/daemon\/store\/kernels\/[a-z]+\//.exec(found.file ?? '')?.[0];
       return backend !== undefined && !file.startsWith(backend) && file !== 'src/daemon/store/open.ts';
     });
     expect(reached).toEqual([]);

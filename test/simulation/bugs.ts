@@ -24,7 +24,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /stored under a claim that has ended|the store rejects/,
     changes: [
       {
-        file: 'src/daemon/store/logic/turns.ts',
+        file: 'src/daemon/store/turns.ts',
         from: "if (!holdsSession(tx, claim)) return 'lost';",
         to: '',
       },
@@ -36,7 +36,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was claimed by . while the claim of . was valid/,
     changes: [
       {
-        file: 'src/daemon/store/logic/claim-state.ts',
+        file: 'src/daemon/store/claim-state.ts',
         from: 'if (found !== null && isValid(found, tx)) {',
         to: 'if (found !== null && false) {',
       },
@@ -49,7 +49,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       /while the claim of . was valid|although (?:its claim was valid|its claim is held|all claims are held)/,
     changes: [
       {
-        file: 'src/daemon/store/logic/claim-state.ts',
+        file: 'src/daemon/store/claim-state.ts',
         from: 'return { ...claim, expires_at: claimTime(tx) + CLAIM_MS };',
         to: 'return claim;',
       },
@@ -169,7 +169,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /under a claim that has ended|the store rejects streams\.append/,
     changes: [
       {
-        file: 'src/daemon/store/logic/streams.ts',
+        file: 'src/daemon/store/streams.ts',
         from: 'if (heldStream(tx, claim) === null) return false;',
         to: '',
       },
@@ -181,7 +181,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /did not reap|work is still in progress/,
     changes: [
       {
-        file: 'src/daemon/store/logic/streams.ts',
+        file: 'src/daemon/store/streams.ts',
         from: 'if (claim !== null && isValid(claim, tx)) {',
         to: 'if (claim !== null) {',
       },
@@ -205,7 +205,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /not answered in order/,
     changes: [
       {
-        file: 'src/daemon/store/logic/inbox-document.ts',
+        file: 'src/daemon/store/inbox-document.ts',
         from: 'sort(([, one], [, other]) => one - other)',
         to: 'sort(([, one], [, other]) => other - one)',
       },
@@ -329,7 +329,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was recorded under a claim that has ended/,
     changes: [
       {
-        file: 'src/daemon/store/logic/actions.ts',
+        file: 'src/daemon/store/actions.ts',
         from: 'keepsSession(tx, session) && (',
         to: '(',
       },

@@ -1,7 +1,7 @@
-import { GUARD_TURNS } from '../../src/daemon/store/logic/guard.ts';
-import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
-import { SEEN } from '../../src/daemon/store/logic/seen.ts';
-import { STREAM } from '../../src/daemon/store/logic/streams.ts';
+import { GUARD_TURNS } from '../../src/daemon/store/guard.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
+import { SEEN } from '../../src/daemon/store/seen.ts';
+import { STREAM } from '../../src/daemon/store/streams.ts';
 import { checkActions } from './check-actions.ts';
 import type { Clients } from './clients.ts';
 import { DAEMONS, type PlannedMessage } from './scenario.ts';

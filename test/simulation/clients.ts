@@ -5,10 +5,10 @@ import type {
   IncomingMessage,
   StreamEvent,
 } from '../../src/channel/index.ts';
-import { ACTION } from '../../src/daemon/store/logic/actions.ts';
-import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
-import { SEEN } from '../../src/daemon/store/logic/seen.ts';
-import { STREAM } from '../../src/daemon/store/logic/streams.ts';
+import { ACTION } from '../../src/daemon/store/actions.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
+import { SEEN } from '../../src/daemon/store/seen.ts';
+import { STREAM } from '../../src/daemon/store/streams.ts';
 import { isLast } from '../../src/daemon/stream/events.ts';
 import type { Response, Scopes } from './daemon.ts';
 import { DAEMONS, type DaemonName, type PlannedMessage, type Room } from './scenario.ts';

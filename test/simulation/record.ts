@@ -4,7 +4,7 @@ import { personKey } from '../../src/daemon/identity/identity.ts';
 import { turnKey } from '../../src/daemon/message/keys.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
-import { SESSION } from '../../src/daemon/store/logic/session-document.ts';
+import { SESSION } from '../../src/daemon/store/session-document.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { Actor } from './scheduler.ts';
 import type { World } from './world.ts';

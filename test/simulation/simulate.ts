@@ -1,10 +1,10 @@
 import type { VerificationKeys } from '../../src/daemon/identity/keys.ts';
 import { tagOf } from '../../src/daemon/session/session.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
-import { MESSAGE } from '../../src/daemon/store/logic/inbox-document.ts';
-import { SESSION } from '../../src/daemon/store/logic/session-document.ts';
-import { STREAM } from '../../src/daemon/store/logic/streams.ts';
+import { SESSION } from '../../src/daemon/store/session-document.ts';
+import { STREAM } from '../../src/daemon/store/streams.ts';
 import { randomFrom } from '../support/chance.ts';
 import { checkEnd } from './check-end.ts';
 import { Clients } from './clients.ts';

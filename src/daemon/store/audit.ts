@@ -1,3 +1,6 @@
+import { randomBytes } from 'node:crypto';
+import type { Kernel, Kind, Ring } from './kernels/kernel.ts';
+
 /** The audit log: one line each time an administrator uses a command that agentd-audit(1) lists. */
 export interface AuditStore {
   /** Adds a line; durable when it resolves. A line is kept for 400 days. */
@@ -30,4 +33,33 @@ export interface NewAuditLine {
 
 export interface AuditLine extends NewAuditLine {
   at: number;
+}
+
+const KEY_BYTES = 32;
+
+export const LINES: Ring<AuditLine> = {
+  name: 'audit',
+  max: 1_000_000,
+  retention_ms: AUDIT_RETENTION_MS,
+  ids: () => [],
+};
+
+/** The key of the log's HMAC, base64. */
+const KEY: Kind<{ key: string }> = { name: 'audit_key', expires: () => null };
+
+export function auditStore(kernel: Kernel): AuditStore {
+  return {
+    note: (line) => kernel.step((tx) => tx.log(LINES, { ...line, at: tx.now })),
+    list: async ({ since = 0, limit }) =>
+      (await kernel.found(LINES, { isFound: ({ at }) => at >= since, limit })).reverse(),
+    async key() {
+      const made = randomBytes(KEY_BYTES).toString('base64');
+      const key = await kernel.step((tx) => {
+        const known = tx.get(KEY, '')?.key;
+        if (known === undefined) tx.put(KEY, '', { key: made });
+        return known ?? made;
+      });
+      return new Uint8Array(Buffer.from(key, 'base64'));
+    },
+  };
 }

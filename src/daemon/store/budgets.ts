@@ -1,4 +1,13 @@
-import type { TokenRequest, TokenState } from './token-window.ts';
+import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import {
+  NO_TOKENS,
+  reserveTokens,
+  settleTokens,
+  type TokenRequest,
+  type TokenState,
+  type TokenWindow,
+  windowEnd,
+} from './token-window.ts';
 
 /**
  * How many tokens of AGENT_DAILY_TOKENS each person and each anonymous client has used in a sliding window of 24 hours,
@@ -12,4 +21,20 @@ export interface BudgetStore {
   reserve(key: string, request: TokenRequest): Promise<TokenState>;
   /** Ends a reservation, even an expired one, and counts the tokens that were used. */
   settle(key: string, id: string, tokens: number): Promise<void>;
+}
+
+export const BUDGET: Kind<TokenWindow> = { name: 'budget', expires: windowEnd };
+
+export function budgetStore(kernel: Kernel): BudgetStore {
+  const windowOf = (tx: Tx, key: string) => tx.get(BUDGET, key) ?? NO_TOKENS;
+  return {
+    reserve: (key, request) =>
+      kernel.step((tx) => {
+        const { window, state } = reserveTokens(windowOf(tx, key), request, tx.now);
+        tx.put(BUDGET, key, window);
+        return state;
+      }),
+    settle: (key, id, tokens) =>
+      kernel.step((tx) => tx.put(BUDGET, key, settleTokens(windowOf(tx, key), id, tokens, tx.now))),
+  };
 }

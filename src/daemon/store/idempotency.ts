@@ -1,6 +1,17 @@
 import type { Confirmation } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
+import {
+  CLAIM_STEP,
+  type ClaimState,
+  claimSteps,
+  clamped,
+  isValid,
+  newClaim,
+  renewed,
+} from './claim-state.ts';
 import type { KeyClaim } from './claims.ts';
+import { clientOfKey } from './client-of-key.ts';
+import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /** How long a key stays bound to its body after its request failed, ms. */
 export const KEY_MEMORY_MS = 3_600_000;
@@ -56,4 +67,112 @@ export interface StoredAnswer {
   reader?: PersonKey | null;
   /** The person whom an answer without a session names, so that an erasure finds it. Null or absent: nobody. */
   person?: PersonKey | null;
+}
+
+/** An idempotency key: claimed, answered, or known because a request with it failed. */
+export interface StoredKey {
+  fingerprint: string;
+  claim: ClaimState | null;
+  answer: StoredAnswer | null;
+  /** Whether the loop guard has counted a request with this key that was released. */
+  counted?: true;
+  /** Whether a write was started under the key, so that a request with it must stay known. */
+  started?: true;
+  /** When the key is forgotten, ms since the epoch; while it is claimed, `KEY_MEMORY_MS` after its claim. */
+  expires_at: number;
+}
+
+/**
+ * Only an answer counts for its client: a key without one is not deleted to make room, because a write may have been
+ * started under it.
+ */
+export const KEY: Kind<StoredKey> = {
+  name: 'key',
+  expires: ({ expires_at }) => expires_at,
+  client: ({ answer }, key) => (answer === null ? null : clientOfKey(key)),
+};
+
+export function idempotencyStore(kernel: Kernel): IdempotencyStore {
+  const claiming = claimSteps(kernel);
+  return {
+    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint), CLAIM_STEP),
+    claim: (key, fingerprint) =>
+      claiming((tx) => {
+        const found = look(tx, key, fingerprint);
+        if (found.outcome !== 'new') return found;
+        const claim = newClaim(tx);
+        putClaimed(tx, key, fingerprint, claim);
+        return { ...found, claim: { key, fingerprint, owner: claim.owner } };
+      }, CLAIM_STEP),
+    renew: (claim) =>
+      claiming((tx) => {
+        const found = tx.get(KEY, claim.key)?.claim;
+        if (!found || found.owner !== claim.owner) return false;
+        putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
+        return true;
+      }, CLAIM_STEP),
+    finish: (claim, answer, ttl_ms) =>
+      kernel.step((tx) => {
+        if (!holdsKey(tx, claim)) return false;
+        storeAnswer(tx, claim, answer, ttl_ms);
+        return true;
+      }),
+    release: (claim, { counted } = { counted: false }) =>
+      claiming((tx) => {
+        if (!holdsKey(tx, claim)) return;
+        const { key, fingerprint } = claim;
+        const expires_at = tx.now + KEY_MEMORY_MS;
+        tx.put(KEY, key, {
+          fingerprint,
+          claim: null,
+          answer: null,
+          ...(counted ? { counted } : {}),
+          expires_at,
+        });
+      }, CLAIM_STEP),
+  };
+}
+
+export function holdsKey(tx: Tx, { key, owner }: KeyClaim): boolean {
+  return tx.get(KEY, key)?.claim?.owner === owner;
+}
+
+/** Makes the key known even after the process has ended. */
+export function noteStarted(tx: Tx, key: string): void {
+  const known = tx.get(KEY, key);
+  if (known !== null && tx.isDead !== undefined) tx.put(KEY, key, { ...known, started: true });
+}
+
+/** Stores the answer of a key whose claim is held, and ends the claim. */
+export function storeAnswer(
+  tx: Tx,
+  { key, fingerprint }: KeyClaim,
+  answer: StoredAnswer,
+  ttl_ms: number,
+): void {
+  tx.put(KEY, key, { fingerprint, claim: null, answer, expires_at: tx.now + ttl_ms });
+}
+
+function look(tx: Tx, key: string, fingerprint: string): KeyState | NewKey {
+  const known = tx.get(KEY, key);
+  if (known === null) return { outcome: 'new' };
+  const { claim, answer } = known;
+  if (claim !== null && tx.isDead?.(claim.owner) && !known.started) return { outcome: 'new' };
+  if (claim !== null && clamped(claim, tx) !== claim)
+    putClaimed(tx, key, known.fingerprint, clamped(claim, tx));
+  if (known.fingerprint !== fingerprint) return { outcome: 'other_body' };
+  if (isValid(claim, tx)) return { outcome: 'running' };
+  if (answer !== null) return { outcome: 'done', answer };
+  return known.counted ? { outcome: 'new', counted: true } : { outcome: 'new' };
+}
+
+function putClaimed(tx: Tx, key: string, fingerprint: string, claim: ClaimState): void {
+  const started = tx.get(KEY, key)?.started === true ? ({ started: true } as const) : {};
+  tx.put(KEY, key, {
+    fingerprint,
+    claim,
+    answer: null,
+    ...started,
+    expires_at: claim.expires_at + KEY_MEMORY_MS,
+  });
 }

@@ -1,3 +1,7 @@
+import { type Hit, hitCount, hitsOf, listHits } from '../guard/hits.ts';
+import { hitWindow } from './hit-window.ts';
+import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+
 /** Request limits: sliding windows of hits. A refused hit does not count. */
 export interface LimitStore {
   /**
@@ -19,4 +23,85 @@ export interface WindowState {
    */
   retry_after_ms: number;
   reset_ms: number;
+}
+
+/** A request limit, and its hits: in the document, or in its list. */
+interface StoredLimit {
+  expires_at: number;
+  /** For each hit, its time after `since`, and how much later it was counted. */
+  hits?: { since: number; times: number[] };
+  /** How many hits of the list no longer count. */
+  dropped?: number;
+}
+
+/** A hit in the list: only its time if it was counted when it happened. */
+type ListedHit = number | readonly [at: number, counted_at: number];
+
+export const LIMIT: Kind<StoredLimit, ListedHit> = {
+  name: 'limit',
+  expires: ({ expires_at }) => expires_at,
+  hasList: true,
+};
+
+/** How many dropped hits may be in the list before it is written anew without them. */
+const DROPPED_MAX = 50;
+
+export function limitStore(kernel: Kernel): LimitStore {
+  const hit = kernel.hasLocalLists ? hitInList : hitInDocument;
+  return { hit: (key, limit) => kernel.step((tx) => hit(tx, key, limit), { lazy: true }) };
+}
+
+type CountHit = (
+  tx: Tx,
+  key: string,
+  limit: Parameters<LimitStore['hit']>[1],
+) => Awaited<ReturnType<LimitStore['hit']>>;
+
+/** On a server, a list would be one more trip for each hit, and could not be read before the hits under way. */
+const hitInDocument: CountHit = (tx, key, limit) => {
+  const { hits: stored } = tx.get(LIMIT, key) ?? {};
+  const before = stored === undefined ? null : hitsOf(unpacked(stored));
+  const { state, hits, expires_at } = hitWindow(before, limit, tx.now);
+  tx.put(LIMIT, key, { expires_at, hits: packed(listHits(hits)) });
+  return state;
+};
+
+/** Where lists are at hand, each hit costs the same, however many there are. */
+const hitInList: CountHit = (tx, key, limit) => {
+  const { dropped = 0 } = tx.get(LIMIT, key) ?? {};
+  const before = hitsOf(tx.items(LIMIT, key, dropped).map(fromList));
+  const { state, hits, added, expires_at } = hitWindow(before, limit, tx.now);
+  if (hits === before) {
+    tx.put(LIMIT, key, { dropped, expires_at });
+    return state;
+  }
+  const drops = dropped + (added?.dropped ?? 0);
+  const isAppended = added !== null && drops <= Math.max(DROPPED_MAX, hitCount(hits));
+  tx.put(LIMIT, key, { dropped: isAppended ? drops : 0, expires_at });
+  if (isAppended) tx.append(LIMIT, key, [toList(added.hit)]);
+  else tx.rewrite(LIMIT, key, listHits(hits).map(toList));
+  return state;
+};
+
+function packed(hits: readonly Hit[]): StoredLimit['hits'] & {} {
+  const since = hits[0]?.at ?? 0;
+  return { since, times: hits.flatMap(({ at, counted_at }) => [at - since, counted_at - at]) };
+}
+
+function unpacked({ since, times }: StoredLimit['hits'] & {}): Hit[] {
+  const found: Hit[] = [];
+  for (let place = 0; place < times.length; place += 2) {
+    const at = since + (times[place] as number);
+    found.push({ at, counted_at: at + (times[place + 1] as number) });
+  }
+  return found;
+}
+
+function fromList(stored: ListedHit): Hit {
+  if (typeof stored === 'number') return { at: stored, counted_at: stored };
+  return { at: stored[0], counted_at: stored[1] };
+}
+
+function toList({ at, counted_at }: Hit): ListedHit {
+  return at === counted_at ? at : [at, counted_at];
 }

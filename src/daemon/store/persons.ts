@@ -1,8 +1,24 @@
+import { hitsOf } from '../guard/hits.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import type { Session, StoredTurn } from '../session/session.ts';
-import type { Action } from './actions.ts';
+import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { randomSuffix } from '../time/clock.ts';
+import { ACTION, type Action, type StoredAction } from './actions.ts';
+import { BUDGET } from './budgets.ts';
+import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
+import { CLAIM_MS } from './claims.ts';
+import { GUARD_TURNS, GUARD_USER } from './guard.ts';
+import { KEY, type StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
-import type { Link } from './links.ts';
+import { dropMessage, MESSAGE, type StoredMessage } from './inbox-document.ts';
+import type { Entry, Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
+import { LIMIT } from './limits.ts';
+import { LINK, type Link, linkOf, removeLink, type StoredLink } from './links.ts';
+import { MEMORIES } from './memory-documents.ts';
+import { PersonMatch } from './person-match.ts';
+import { SEEN } from './seen.ts';
+import { dropSession, putSession, SESSION, type StoredSession } from './session-document.ts';
+import { dropStream, STREAM, type StoredStream } from './streams.ts';
+import { ERASED, erasedKey, type KeptTrace, type TraceRings } from './traces.ts';
 
 /**
  * Everything that is stored about a person or a platform's user (agentd-person(1)), except for long-term memories,
@@ -78,14 +94,242 @@ export type OtherRecord = (typeof OTHER_RECORDS)[number];
  */
 export const ERASED_MS = 60 * 60 * 1000;
 
-/** The user id of a shared session after the person who opened it was erased. */
-export const ERASED_USER = 'erased';
-
-/** Stands for the id of somebody else who opened a shared session, where a person's data is shown. */
-export const OTHER_USER = 'another user';
-
 /** The total number of records. */
 export function countRecords({ sessions, links, actions, inbox, others }: PersonRecords): number {
   const other = Object.values(others).reduce((sum, count) => sum + count, 0);
   return sessions.length + links.length + actions.length + inbox.length + other;
+}
+
+/** Stands for the answer of a key that has none: only the key can say whose it is. */
+const NO_ANSWER: StoredAnswer = { session_id: '', response: '' };
+
+/** What a kernel does after an erasure, so that its files have no byte of the deleted data. */
+export type Scrub = () => Promise<void>;
+
+/** Deletes the memories of an owner (`MemoryOwner`). */
+export type ForgetMemories = (owner: string) => Promise<unknown>;
+
+export function personStore(
+  kernel: Kernel,
+  rings: TraceRings,
+  scrub: Scrub,
+  forget: ForgetMemories = (owner) => kernel.step((tx) => tx.delete(MEMORIES, owner)),
+): PersonStore {
+  return {
+    async show(of) {
+      const match = new PersonMatch(of);
+      const sessions = await findSessions(kernel, match);
+      return recordsOf(match, sessions, await findOthers(kernel, rings, match));
+    },
+    async erase(of) {
+      const work = () => erase(kernel, rings, of, forget);
+      const records = await (kernel.together?.(work) ?? work());
+      await scrub();
+      return records;
+    },
+  };
+}
+
+/** A session as it was found. */
+interface FoundSession {
+  doc: StoredSession;
+  found: PersonSession;
+}
+
+/** The records of a person or user, except their sessions. */
+interface FoundOthers {
+  users: Entry<unknown>[];
+  answers: Entry<unknown>[];
+  links: Entry<StoredLink>[];
+  actions: Entry<StoredAction>[];
+  inbox: Entry<StoredMessage>[];
+  traces: number;
+  streams: Entry<StoredStream>[];
+  turns: Entry<unknown>[];
+  seen: Entry<unknown>[];
+  limits: Entry<unknown>[];
+  budgets: Entry<unknown>[];
+}
+
+async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
+  const sessions: FoundSession[] = [];
+  for await (const { key: tag, doc } of kernel.scan(SESSION)) {
+    const found = match.session(doc.session, await kernel.step((tx) => tx.items(SESSION, tag)));
+    if (found !== null) sessions.push({ doc, found });
+  }
+  return sessions;
+}
+
+/** Finds the records in the order in which they lead to each other. */
+async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch): Promise<FoundOthers> {
+  const find = async <T>(
+    kind: Kind<T, unknown>,
+    isTheirs: (doc: T, key: string) => boolean,
+  ): Promise<Entry<T>[]> => {
+    const found: Entry<T>[] = [];
+    for await (const entry of kernel.scan(kind)) if (isTheirs(entry.doc, entry.key)) found.push(entry);
+    return found;
+  };
+  const countTraces = async (ring: Ring<KeptTrace>) =>
+    (await kernel.found(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max })).length;
+  return {
+    users: await find(GUARD_USER, (doc, key) =>
+      match.guard(key, { ...doc, messages: hitsOf([...doc.messages]) }),
+    ),
+    answers: await find(KEY, ({ answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
+    links: await find(LINK, (link) => match.link(link)),
+    actions: await find(ACTION, ({ action }) => match.action(action)),
+    inbox: await find(MESSAGE, ({ message }) => match.inbox(message)),
+    traces: (await countTraces(rings.answered)) + (await countTraces(rings.refused)),
+    streams: await find(STREAM, ({ record }) => match.stream(record)),
+    turns: await find(GUARD_TURNS, (_, tag) => match.guardTurns(tag)),
+    seen: await find(SEEN, ({ user_id }, key) => {
+      const [platform, message_id] = JSON.parse(key) as [string, string];
+      return match.seenMessage(platform, message_id, user_id);
+    }),
+    limits: await find(LIMIT, (_, key) => match.limit(key)),
+    budgets: await find(BUDGET, (_, key) => match.budget(key)),
+  };
+}
+
+function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found: FoundOthers): PersonRecords {
+  return {
+    sessions: sessions
+      .map((one) => match.shown(one.found))
+      .sort((a, b) => b.session.last_active_at - a.session.last_active_at),
+    links: found.links.map(({ doc }) => linkOf(doc)).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    actions: found.actions
+      .map(({ doc }) => doc)
+      .sort((a, b) => b.serial - a.serial)
+      .map(({ action }) => action),
+    inbox: found.inbox
+      .map(({ doc }) => doc)
+      .sort((a, b) => b.serial - a.serial)
+      .map(({ message }) => message),
+    others: {
+      summaries: sessions.reduce((sum, { doc }) => sum + doc.summaries.length, 0),
+      traces: found.traces,
+      streams: found.streams.length,
+      answers: found.answers.length,
+      seen_messages: found.seen.length,
+      guard: found.users.length + found.turns.length,
+      limits: found.limits.length,
+      budgets: found.budgets.length,
+    },
+  };
+}
+
+/**
+ * An erasure takes many steps, unless the kernel can make one of them. If it is interrupted, a repeat must find the rest. So everything is found before the first
+ * deletion, and a record is deleted before the records through which it is found. The links and the sessions are the
+ * last. Until then, the sessions are claimed, so that nothing is added that only they lead to.
+ */
+async function erase(
+  kernel: Kernel,
+  rings: TraceRings,
+  of: PersonSelector,
+  forget: ForgetMemories,
+): Promise<PersonRecords> {
+  const match = new PersonMatch(of);
+  const sessions = await findSessions(kernel, match);
+  const closed = sessions.filter(({ found }) => !found.shared).map(({ doc }) => doc.session);
+  const owner = randomSuffix();
+  await closeSessions(kernel, closed, owner);
+  const renewing = setInterval(() => {
+    // A claim that cannot be renewed may be lost. Then its session is not erased, unless nothing was stored in it.
+    renewClaims(kernel, closed, owner).catch(() => undefined);
+  }, CLAIM_MS / 3);
+  try {
+    const found = await findOthers(kernel, rings, match);
+    const drop = async (kind: Kind<never, unknown>, entries: readonly { key: string }[]) => {
+      for (const { key } of entries) await kernel.step((tx) => tx.delete(kind, key));
+    };
+    await drop(LIMIT, found.limits);
+    await drop(BUDGET, found.budgets);
+    await drop(GUARD_TURNS, found.turns);
+    await drop(GUARD_USER, found.users);
+    await drop(SEEN, found.seen);
+    await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
+    await drop(ACTION, found.actions);
+    for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
+    for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));
+    await drop(KEY, found.answers);
+    for (const ring of [rings.answered, rings.refused])
+      await kernel.unlog(ring, ({ trace }) => match.trace(trace));
+    for (const { doc } of found.links) await kernel.step((tx) => removeLink(tx, doc));
+    const erased: FoundSession[] = [];
+    for (const session of sessions)
+      if (await eraseSession(kernel, match, session, owner)) erased.push(session);
+    return recordsOf(match, erased, found);
+  } finally {
+    clearInterval(renewing);
+  }
+}
+
+/**
+ * Claims the sessions that will be deleted, also if a run has claimed them. A run that is under way can then store
+ * nothing, and no other run can begin. If the erasure is interrupted, the claims expire.
+ */
+async function closeSessions(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {
+  for (const session of closed)
+    await kernel.step((tx) => {
+      tx.put(SESSION_CLAIM, tagOf(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
+      for (const name of [tagOf(session), session.session_id]) noteErased(tx, name);
+    });
+}
+
+async function renewClaims(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {
+  for (const session of closed)
+    await kernel.step((tx) => {
+      const claim = tx.get(SESSION_CLAIM, tagOf(session));
+      if (claim?.owner === owner) tx.put(SESSION_CLAIM, tagOf(session), renewed(claim, tx));
+    });
+}
+
+async function eraseMessage(
+  kernel: Kernel,
+  match: PersonMatch,
+  doc: StoredMessage,
+  closed: readonly Session[],
+): Promise<void> {
+  await kernel.step((tx) => {
+    dropMessage(tx, doc);
+    noteErased(tx, doc.message.id);
+    const tag = match.runsIn(doc.message);
+    // The other claims are those of the erasure.
+    if (tag !== null && !closed.some((session) => tagOf(session) === tag)) tx.delete(SESSION_CLAIM, tag);
+  });
+}
+
+/**
+ * Deletes a session or, if others wrote in it, what ties it to the person or user. A session in which something was
+ * stored since it was found is not deleted, so that a repeat finds it and its new records.
+ * @returns whether it was deleted
+ */
+function eraseSession(
+  kernel: Kernel,
+  match: PersonMatch,
+  { doc: { session }, found }: FoundSession,
+  owner: string,
+): Promise<boolean> {
+  const tag = tagOf(session);
+  const theirs = new Set(found.turns.map(({ turn_id }) => turn_id));
+  return kernel.step((tx) => {
+    const stored = tx.get(SESSION, tag);
+    if (!found.shared && holdsSession(tx, { session_tag: tag, owner })) tx.delete(SESSION_CLAIM, tag);
+    if (stored === null) return true;
+    if (found.shared) {
+      putSession(tx, { ...stored, session: match.untied(stored.session), summaries: [] });
+      const left = tx.items(SESSION, tag).filter(({ turn_id }) => !theirs.has(turn_id));
+      tx.rewrite(SESSION, tag, left);
+      return true;
+    }
+    if (stored.session.turns !== session.turns) return false;
+    dropSession(tx, stored.session);
+    return true;
+  });
+}
+
+function noteErased(tx: Tx, id: string): void {
+  tx.put(ERASED, erasedKey(id), { expires_at: tx.now + ERASED_MS });
 }

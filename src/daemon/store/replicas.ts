@@ -1,3 +1,6 @@
+import type { Kernel, Kind } from './kernels/kernel.ts';
+import { listed } from './listed.ts';
+
 /** The daemons that share the store. */
 export interface ReplicaStore {
   /** Records that a daemon is running. The daemon stays listed for `ttl_ms` after it was last recorded. */
@@ -26,4 +29,23 @@ export interface NewReplica {
 export interface Replica extends NewReplica {
   /** When the daemon last recorded itself. */
   seen_at: number;
+}
+
+const REPLICA: Kind<Replica & { expires_at: number }> = {
+  name: 'replica',
+  expires: ({ expires_at }) => expires_at,
+};
+
+export function replicaStore(kernel: Kernel): ReplicaStore {
+  return {
+    record: (replica, ttl_ms) =>
+      kernel.step((tx) =>
+        tx.put(REPLICA, replica.replica_id, { ...replica, seen_at: tx.now, expires_at: tx.now + ttl_ms }),
+      ),
+    remove: (replica_id) => kernel.step((tx) => tx.delete(REPLICA, replica_id)),
+    list: async () =>
+      (await listed(kernel, REPLICA))
+        .map(({ expires_at: _expires_at, ...replica }) => replica)
+        .sort((a, b) => b.uptime_ms - a.uptime_ms),
+  };
 }

@@ -1,23 +1,26 @@
-import type { ActionStore } from './actions.ts';
-import type { AuditStore } from './audit.ts';
-import type { BudgetStore } from './budgets.ts';
+import { type ActionStore, actionStore } from './actions.ts';
+import { type AuditStore, auditStore, LINES } from './audit.ts';
+import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from './bounds.ts';
+import { type BudgetStore, budgetStore } from './budgets.ts';
 import type { SessionClaim } from './claims.ts';
-import type { GuardStore } from './guard.ts';
-import type { IdempotencyStore } from './idempotency.ts';
+import { type GuardStore, guardStore } from './guard.ts';
+import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
-import type { LimitStore } from './limits.ts';
-import type { LinkStore } from './links.ts';
+import { inboxStore } from './inbox-steps.ts';
+import type { Kernel, Ring } from './kernels/kernel.ts';
+import { type LimitStore, limitStore } from './limits.ts';
+import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
-import type { OutageStore } from './outages.ts';
-import type { PersonStore } from './persons.ts';
+import { type OutageStore, outageStore } from './outages.ts';
+import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import type { ReplicaStore } from './replicas.ts';
-import type { SessionStore } from './sessions.ts';
-import type { StoredToken } from './stored-tokens.ts';
-import type { StreamStore } from './streams.ts';
-import type { SummaryStore } from './summaries.ts';
-import type { ToolDigestStore } from './tool-digests.ts';
-import type { TraceStore } from './traces.ts';
-import type { BegunTurn, CommitOutcome, TurnChanges } from './turns.ts';
+import { type SessionStore, sessionStore } from './sessions.ts';
+import { type StoredToken, tokenSteps } from './stored-tokens.ts';
+import { type StreamHints, type StreamStore, streamStore } from './streams.ts';
+import { type SummaryStore, summaryStore } from './summaries.ts';
+import { type ToolDigestStore, toolDigestStore } from './tool-digests.ts';
+import { type TraceStore, traceRings, traceStore } from './traces.ts';
+import { type BegunTurn, type CommitOutcome, type TurnChanges, turnSteps } from './turns.ts';
 
 /**
  * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
@@ -132,4 +135,68 @@ export interface StoreCondition {
   writable: boolean;
   /** The reason, as a sentence; null if the store can be written. */
   detail: string | null;
+}
+
+const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+
+/** The limits of a store. */
+export interface Bounds {
+  /** TRACE_RETENTION_DAYS, in ms. */
+  traceRetentionMs: number;
+  /** ACTIONS_RETENTION_DAYS, in ms. */
+  actionsRetentionMs: number;
+  tracesMax: number;
+  refusedMax: number;
+  inboxMax: number;
+  failedMax: number;
+}
+
+/** The parts of a store that the rules share, and those that only its kernel can tell. */
+export type KernelParts = Pick<
+  Store,
+  'replicas' | 'advice' | 'census' | 'condition' | 'memories' | 'expectRoom' | 'check'
+> & {
+  hints: StreamHints;
+  scrub: Scrub;
+  /** Absent if the memories are documents of the kernel. */
+  forgetMemories?: ForgetMemories;
+  maintenance(rings: readonly Ring<never>[]): StoreMaintenance | null;
+};
+
+/** The store of the daemon over a kernel: each port is the rules of its concern, in steps of the kernel. */
+export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bounds> = {}): Store {
+  const bounds: Bounds = {
+    traceRetentionMs: WEEK_MS,
+    actionsRetentionMs: ACTIONS_RETENTION_MS,
+    tracesMax: TRACES_MAX,
+    refusedMax: REFUSED_MAX,
+    inboxMax: INBOX_MAX,
+    failedMax: FAILED_MAX,
+    ...wanted,
+  };
+  const { hints, scrub, forgetMemories, maintenance, ...own } = parts;
+  const rings = traceRings(bounds);
+  return {
+    description: kernel.description,
+    sessions: sessionStore(kernel),
+    actions: actionStore(kernel, bounds),
+    audit: auditStore(kernel),
+    traces: traceStore(kernel, rings),
+    limits: limitStore(kernel),
+    budgets: budgetStore(kernel),
+    summaries: summaryStore(kernel),
+    guard: guardStore(kernel),
+    idempotency: idempotencyStore(kernel),
+    inbox: inboxStore(kernel, bounds, rings),
+    links: linkStore(kernel),
+    outages: outageStore(kernel),
+    persons: personStore(kernel, rings, scrub, forgetMemories),
+    streams: streamStore(kernel, hints),
+    toolDigests: toolDigestStore(kernel),
+    ...turnSteps(kernel, bounds, rings),
+    ...tokenSteps(kernel),
+    ...own,
+    maintenance: maintenance([rings.answered, rings.refused, LINES]),
+    close: () => kernel.close(),
+  };
 }

@@ -1,3 +1,12 @@
+import { markOf } from '../identity/seal.ts';
+import { tagOf } from '../session/session.ts';
+import { ACTION } from './actions.ts';
+import type { Kernel, Tx } from './kernels/kernel.ts';
+import { LINK } from './links.ts';
+import { putSession, SESSION } from './session-document.ts';
+import type { Store } from './store.ts';
+import { STREAM } from './streams.ts';
+
 /** A stored token, or a text of an action, sealed or not, and the record that contains it. */
 export type StoredToken = { token: string } & (
   | { kind: 'link'; key: string }
@@ -6,3 +15,93 @@ export type StoredToken = { token: string } & (
   | { kind: 'stream'; stream_id: string }
   | { kind: 'action'; action_id: string; field: 'args' | 'summary' | 'answer' }
 );
+
+type TokenSteps = Pick<Store, 'countTokens' | 'countSeals' | 'storedTokens' | 'replaceToken'>;
+
+/** How many tokens one batch has. */
+const BATCH = 500;
+
+export function tokenSteps(kernel: Kernel): TokenSteps {
+  return {
+    async countTokens(prefix) {
+      let count = 0;
+      for await (const token of allTokens(kernel)) {
+        const isCounted = token.kind !== 'action' || token.field === 'args';
+        if (isCounted && token.token.startsWith(prefix)) count++;
+      }
+      return count;
+    },
+    async countSeals() {
+      const counts = new Map<string, number>();
+      for await (const { token } of allTokens(kernel))
+        counts.set(markOf(token), (counts.get(markOf(token)) ?? 0) + 1);
+      return counts;
+    },
+    async *storedTokens(unlike) {
+      let batch: StoredToken[] = [];
+      for await (const token of allTokens(kernel)) {
+        if (token.token.startsWith(unlike)) continue;
+        batch.push(token);
+        if (batch.length < BATCH) continue;
+        yield batch;
+        batch = [];
+      }
+      if (batch.length > 0) yield batch;
+    },
+    replaceToken: (token, value) => kernel.step((tx) => replaceToken(tx, token, value)),
+  };
+}
+
+async function* allTokens(kernel: Kernel): AsyncGenerator<StoredToken> {
+  for await (const { doc } of kernel.scan(LINK)) yield { kind: 'link', key: doc.key, token: doc.token };
+  for await (const { doc } of kernel.scan(SESSION)) {
+    const { session } = doc;
+    const token = session.metadata.jwt_context?.token;
+    if (token === undefined || session.credential_owner === null) continue;
+    yield { kind: 'session', tag: tagOf(session), user_id: session.credential_owner.user_id, token };
+  }
+  for await (const { doc } of kernel.scan(STREAM)) {
+    const { stream_id, token } = doc.record;
+    if (token !== null) yield { kind: 'stream', stream_id, token };
+  }
+  for await (const { doc } of kernel.scan(ACTION)) {
+    const { action } = doc;
+    for (const field of ['answer', 'summary', 'args'] as const) {
+      const token = action[field];
+      if (token !== null) yield { kind: 'action', action_id: action.action_id, field, token };
+    }
+  }
+}
+
+/** False if the record was deleted, or contains a different token now. */
+function replaceToken(tx: Tx, found: StoredToken, value: string): boolean {
+  switch (found.kind) {
+    case 'link': {
+      const link = tx.get(LINK, found.key);
+      if (link?.token !== found.token) return false;
+      tx.put(LINK, found.key, { ...link, token: value });
+      return true;
+    }
+    case 'session': {
+      const stored = tx.get(SESSION, found.tag);
+      const context = stored?.session.metadata.jwt_context;
+      if (!stored || context?.token !== found.token) return false;
+      if (stored.session.credential_owner?.user_id !== found.user_id) return false;
+      const metadata = { ...stored.session.metadata, jwt_context: { ...context, token: value } };
+      putSession(tx, { ...stored, session: { ...stored.session, metadata } });
+      return true;
+    }
+    case 'stream': {
+      const stored = tx.get(STREAM, found.stream_id);
+      if (stored?.record.token !== found.token) return false;
+      tx.put(STREAM, found.stream_id, { ...stored, record: { ...stored.record, token: value } });
+      return true;
+    }
+    case 'action': {
+      const stored = tx.get(ACTION, found.action_id);
+      if (stored?.action[found.field] !== found.token) return false;
+      tx.put(ACTION, found.action_id, { ...stored, action: { ...stored.action, [found.field]: value } });
+      return true;
+    }
+  }
+}

@@ -1,7 +1,18 @@
 import type { IncomingMessage, StreamEvent } from '../../channel/index.ts';
 import type { PersonKey, TokenReason } from '../identity/identity.ts';
+import { clientTag } from '../session/ids.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
+import {
+  CLAIM_STEP,
+  type ClaimState,
+  claimSteps,
+  clamped,
+  isValid,
+  newClaim,
+  renewed,
+} from './claim-state.ts';
 import type { StreamClaim } from './claims.ts';
+import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /**
  * Messages that are answered on an event stream, and the events of their answers. A stream is `waiting` until it is
@@ -123,4 +134,185 @@ export interface StreamRecord extends NewStream {
   stop_requested: boolean;
   /** Id of the last event; 0 if there is none yet. */
   last_event: number;
+}
+
+export interface StoredStream {
+  record: StreamRecord;
+  claim: ClaimState | null;
+  /** Null while the stream is running. */
+  expires_at: number | null;
+}
+
+/** A stream. Its list are its events. */
+export const STREAM: Kind<StoredStream, StreamEvent> = {
+  name: 'stream',
+  hasList: true,
+  expires: ({ expires_at }) => expires_at,
+  indexes: ({ record, claim }) => (record.state === 'running' ? [['running', claim?.expires_at ?? 0]] : []),
+  client: ({ record: { owner, start } }) =>
+    owner === null && start.address !== null ? clientTag(start.address) : null,
+};
+
+/** The stream of an idempotency key. */
+const STREAM_KEY: Kind<{ stream_id: string; expires_at: number | null }> = {
+  name: 'stream_key',
+  expires: ({ expires_at }) => expires_at,
+};
+
+/** Maximum number of running streams that one `reap` looks at. */
+const REAPED_MAX = 10_000;
+
+/** How hints of changes travel (`StreamStore`). */
+export type StreamHints = Pick<StreamStore, 'gather_ms' | 'hintsMayBeLost'>;
+
+export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
+  const claiming = claimSteps(kernel);
+  return {
+    create: (stream) =>
+      kernel.step((tx) => {
+        const same = stream.idempotency_key === null ? null : findByKey(tx, stream.idempotency_key);
+        if (same !== null) return same.record;
+        const record: StreamRecord = {
+          ...stream,
+          ...{ reader: null, state: 'waiting', stop_requested: false, last_event: 0 },
+        };
+        putStream(tx, { record, claim: null, expires_at: tx.now + stream.ttl_ms });
+        return record;
+      }),
+    find: (stream_id) => kernel.step((tx) => tx.get(STREAM, stream_id)?.record ?? null),
+    findByKey: (key) => kernel.step((tx) => findByKey(tx, key)?.record ?? null),
+    claim: (stream_id, claimant, first = []) =>
+      kernel.step((tx) => {
+        const stored = tx.get(STREAM, stream_id);
+        if (stored?.record.state !== 'waiting') return null;
+        const claim = newClaim(tx);
+        const owner = claimant.owner ?? stored.record.owner;
+        const record: StreamRecord = {
+          ...stored.record,
+          ...{ state: 'running', token: null, owner, reader: claimant.reader },
+        };
+        putStream(tx, { record, claim, expires_at: null });
+        appendEvents(tx, stream_id, first);
+        return { stream_id, owner: claim.owner };
+      }),
+    renew: (claim) =>
+      claiming((tx) => {
+        const stored = heldStream(tx, claim);
+        if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
+        return stored !== null;
+      }, CLAIM_STEP),
+    append: (claim, events) =>
+      kernel.step((tx) => {
+        if (heldStream(tx, claim) === null) return false;
+        appendEvents(tx, claim.stream_id, events);
+        return true;
+      }),
+    read: (stream_id, after) =>
+      kernel.step((tx) =>
+        tx.get(STREAM, stream_id) === null ? null : tx.items<StreamEvent>(STREAM, stream_id, after),
+      ),
+    subscribe: (stream_id, listener) =>
+      kernel.watch(channelOf(stream_id), (change, added) =>
+        listener(change as 'events' | 'stop', added as readonly StreamEvent[] | undefined),
+      ),
+    ...hints,
+    requestStop: (stream_id) =>
+      kernel.step((tx) => {
+        const stored = tx.get(STREAM, stream_id);
+        if (stored?.record.state !== 'running' || stored.claim === null) return;
+        putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
+        tx.tell(channelOf(stream_id), 'stop');
+      }, CLAIM_STEP),
+    release: (claim) =>
+      claiming((tx) => {
+        const stored = heldStream(tx, claim);
+        if (stored === null) return;
+        putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
+      }, CLAIM_STEP),
+    reap: (last) =>
+      kernel.step((tx) => {
+        let reaped = 0;
+        for (const { key, doc } of tx.first(STREAM, 'running', REAPED_MAX)) {
+          const { claim, record } = doc;
+          if (claim !== null && isValid(claim, tx)) {
+            const limited = clamped(claim, tx);
+            if (limited !== claim) putStream(tx, { ...doc, claim: limited });
+            continue;
+          }
+          appendEvents(tx, key, [{ ...last, id: record.last_event + 1 }]);
+          reaped++;
+        }
+        return reaped;
+      }),
+  };
+}
+
+/** The stream of a claim that is still held; null if it is lost. */
+export function heldStream(tx: Tx, { stream_id, owner }: StreamClaim): StoredStream | null {
+  const stored = tx.get(STREAM, stream_id);
+  return stored?.claim?.owner === owner ? stored : null;
+}
+
+/**
+ * Adds events to a running stream. The caller has checked that the claim is held.
+ * @throws if the events do not follow the last event of the stream.
+ */
+export function appendEvents(tx: Tx, stream_id: string, events: readonly StreamEvent[]): void {
+  const stored = expectNext(tx, stream_id, events);
+  const last = events.at(-1);
+  if (last === undefined) return;
+  tx.append(STREAM, stream_id, events);
+  const record = { ...stored.record, last_event: last.id };
+  const isEnd = last.event === 'stream_complete' || last.event === 'error';
+  if (isEnd)
+    putStream(tx, { record: ended(tx, record, last), claim: null, expires_at: tx.now + record.ttl_ms });
+  else putStream(tx, { ...stored, record });
+  tx.tell(channelOf(stream_id), 'events', events);
+}
+
+/** @throws if the events do not follow the last event of a running stream. */
+function expectNext(tx: Tx, stream_id: string, events: readonly StreamEvent[]): StoredStream {
+  const stored = tx.get(STREAM, stream_id);
+  if (stored?.record.state !== 'running') throw new Error('events are added to a stream that is not running');
+  events.forEach(({ id }, index) => {
+    if (id !== stored.record.last_event + 1 + index)
+      throw new Error(`event ${id} does not follow the last event of its stream`);
+  });
+  return stored;
+}
+
+/** After a failure, the client can send the message again with the same key. */
+function ended(tx: Tx, record: StreamRecord, { event }: StreamEvent): StreamRecord {
+  const { idempotency_key } = record;
+  if (event === 'error' && idempotency_key !== null) tx.delete(STREAM_KEY, idempotency_key);
+  return {
+    ...record,
+    state: 'ended',
+    stop_requested: false,
+    idempotency_key: event === 'error' ? null : idempotency_key,
+  };
+}
+
+function findByKey(tx: Tx, key: string): StoredStream | null {
+  const stream_id = tx.get(STREAM_KEY, key)?.stream_id;
+  return stream_id === undefined ? null : tx.get(STREAM, stream_id);
+}
+
+function putStream(tx: Tx, stored: StoredStream): void {
+  const { stream_id, idempotency_key } = stored.record;
+  tx.put(STREAM, stream_id, stored);
+  if (idempotency_key === null) return;
+  const known = tx.get(STREAM_KEY, idempotency_key);
+  if (known?.stream_id !== stream_id || known.expires_at !== stored.expires_at)
+    tx.put(STREAM_KEY, idempotency_key, { stream_id, expires_at: stored.expires_at });
+}
+
+/** Deletes a stream with its events. */
+export function dropStream(tx: Tx, { stream_id, idempotency_key }: StreamRecord): void {
+  tx.delete(STREAM, stream_id);
+  if (idempotency_key !== null) tx.delete(STREAM_KEY, idempotency_key);
+}
+
+function channelOf(stream_id: string): string {
+  return `stream ${stream_id}`;
 }

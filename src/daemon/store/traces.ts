@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { TraceRecord } from '../trace/trace-record.ts';
+import { TRACES_FOUND_MAX } from './bounds.ts';
+import type { Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
 
 /** A user of one channel. Without `platform`: all users with this id, on any channel. */
 export interface TraceUser {
@@ -23,4 +26,95 @@ export interface TraceStore {
   find(id: string): Promise<TraceRecord[]>;
   /** The traces of this channel user's messages, oldest first. If there are more than 200, only the newest 200. */
   findOf(user: TraceUser): Promise<TraceRecord[]>;
+}
+
+/** Erased sessions and turns, by `erasedKey`. */
+export const ERASED: Kind<{ expires_at: number }> = {
+  name: 'erased',
+  expires: ({ expires_at }) => expires_at,
+};
+
+/** The hash of an id: the id itself is erased. */
+export function erasedKey(id: string): string {
+  return createHash('sha256').update(id).digest('hex');
+}
+
+/** A trace with the time when it was stored. */
+export interface KeptTrace {
+  kept_at: number;
+  trace: TraceRecord;
+  /** The tag of the anonymous client that sent a refused request. */
+  client?: string;
+}
+
+export interface TraceRings {
+  answered: Ring<KeptTrace>;
+  refused: Ring<KeptTrace>;
+}
+
+export function traceRings(bounds: {
+  traceRetentionMs: number;
+  tracesMax: number;
+  refusedMax: number;
+}): TraceRings {
+  const ring = (name: string, max: number): Ring<KeptTrace> => ({
+    name,
+    max,
+    retention_ms: bounds.traceRetentionMs,
+    ids: ({ trace: { turn_id, request_id, session_id, message_id, platform, user_id } }) =>
+      [
+        turn_id,
+        request_id,
+        session_id,
+        message_id,
+        message_id === null ? null : `${platform}:${message_id}`,
+        user_id === null ? null : userId(user_id),
+      ].filter((id) => id !== null),
+    client: ({ client = null }) => client,
+  });
+  return { answered: ring('traces', bounds.tracesMax), refused: ring('refused', bounds.refusedMax) };
+}
+
+/** The id under which the traces of a channel's user are found. It never equals another id of a trace. */
+function userId(user_id: string): string {
+  return `\n${user_id}`;
+}
+
+export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
+  const newest = async (id: string, isFound: (kept: KeptTrace) => boolean = () => true) => {
+    const found = await Promise.all(
+      [rings.answered, rings.refused].map((ring) =>
+        kernel.found(ring, { id, isFound, limit: TRACES_FOUND_MAX }),
+      ),
+    );
+    return found
+      .flat()
+      .sort((a, b) => a.kept_at - b.kept_at)
+      .slice(-TRACES_FOUND_MAX)
+      .map(({ trace }) => trace);
+  };
+  return {
+    keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
+    keepRefused: (trace, client = null) =>
+      kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
+    find: (id) => newest(id),
+    findOf: ({ platform, user_id }) =>
+      newest(userId(user_id), ({ trace }) => platform === undefined || trace.platform === platform),
+  };
+}
+
+function keepUnlessErased(
+  tx: Tx,
+  ring: Ring<KeptTrace>,
+  trace: TraceRecord,
+  client: string | null = null,
+): void {
+  const isErased = [trace.turn_id, trace.session_id].some(
+    (id) => id !== null && tx.get(ERASED, erasedKey(id)) !== null,
+  );
+  if (!isErased) tx.log(ring, { kept_at: tx.now, trace, ...(client === null ? {} : { client }) });
+}
+
+export function keepTrace(tx: Tx, ring: Ring<KeptTrace>, trace: TraceRecord): void {
+  tx.log(ring, { kept_at: tx.now, trace });
 }

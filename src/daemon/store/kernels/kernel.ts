@@ -1,6 +1,6 @@
 /**
- * A small transactional store of documents. The rules of each concern are written once, over
- * this interface (`store/logic`); a kernel knows a database, and no rule.
+ * A small transactional store of documents. The rules of each concern are written once, over this interface, in
+ * `src/daemon/store`; a kernel knows a database, and no rule.
  *
  * Documents are JSON. They are never changed in place: a step puts a new one.
  */

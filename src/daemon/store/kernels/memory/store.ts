@@ -1,8 +1,7 @@
 import type { Clock } from '../../../time/clock.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
-import { memoryStore } from '../../logic/memories.ts';
-import { type Bounds, storeOver } from '../../logic/store.ts';
-import type { Store } from '../../store.ts';
+import { memoryStore } from '../../memory-documents.ts';
+import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { MemoryKernel, type MemoryState } from './kernel.ts';
 
 export interface MemoryOptions extends Partial<Bounds> {

@@ -1,8 +1,7 @@
 import type { Log } from '../../../process/log.ts';
 import { StoreOfAnotherLayout } from '../../failures.ts';
-import { replicaStore } from '../../logic/replicas.ts';
-import { type Bounds, storeOver } from '../../logic/store.ts';
-import type { Store } from '../../store.ts';
+import { replicaStore } from '../../replicas.ts';
+import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { adviceOn } from './advice.ts';
 import { Database } from './database.ts';
 import { PostgresKernel } from './kernel.ts';

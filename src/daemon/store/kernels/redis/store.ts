@@ -1,9 +1,7 @@
 import { parseRedisUrl } from '../../../settings/addresses.ts';
-import { LINK } from '../../logic/links.ts';
-import { replicaStore } from '../../logic/replicas.ts';
-import { type Bounds, storeOver } from '../../logic/store.ts';
-import type { ReplicaStore } from '../../replicas.ts';
-import type { Store } from '../../store.ts';
+import { LINK } from '../../links.ts';
+import { type ReplicaStore, replicaStore } from '../../replicas.ts';
+import { type Bounds, type Store, storeOver } from '../../store.ts';
 import { countKeys } from './census.ts';
 import { Changes } from './changes.ts';
 import { RedisConnection } from './connection.ts';

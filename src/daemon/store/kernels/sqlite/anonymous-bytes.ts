@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
-import { ANONYMOUS_KINDS, type AnonymousKind } from '../../logic/anonymous.ts';
-import type { KeptTrace } from '../../logic/traces.ts';
+import { ANONYMOUS_KINDS, type AnonymousKind } from '../../anonymous.ts';
+import type { KeptTrace } from '../../traces.ts';
 import type { Ring, Tx } from '../kernel.ts';
 import type { Entry } from './documents.ts';
 import type { Journal } from './journal.ts';

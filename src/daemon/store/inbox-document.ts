@@ -1,6 +1,6 @@
-import type { AttemptKind, InboxMessage } from '../inbox.ts';
-import type { IndexEntry, Kind, Tx } from '../kernels/kernel.ts';
 import type { ClaimState } from './claim-state.ts';
+import type { AttemptKind, InboxMessage } from './inbox.ts';
+import type { IndexEntry, Kind, Tx } from './kernels/kernel.ts';
 
 /** A message of the inbox, its place in the order of storing, and the claim of the attempt that is under way. */
 export interface StoredMessage {

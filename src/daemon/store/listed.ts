@@ -1,4 +1,4 @@
-import type { Kernel, Kind } from '../kernels/kernel.ts';
+import type { Kernel, Kind } from './kernels/kernel.ts';
 
 /** All live documents of a kind that are meant, in no particular order. */
 export async function listed<T>(

@@ -1,6 +1,5 @@
-import { ANONYMOUS_ANSWER_MS } from '../idempotency.ts';
-import type { Kind, Tx } from '../kernels/kernel.ts';
-import { KEY } from './idempotency.ts';
+import { ANONYMOUS_ANSWER_MS, KEY } from './idempotency.ts';
+import type { Kind, Tx } from './kernels/kernel.ts';
 import { namesOf, SESSION } from './session-document.ts';
 import { endSession } from './sessions.ts';
 import { dropStream, STREAM } from './streams.ts';

@@ -1,6 +1,6 @@
-import type { GuardVerdict } from '../../guard/verdict.ts';
-import { SEEN_MS } from '../bounds.ts';
-import type { Kind, Tx } from '../kernels/kernel.ts';
+import type { GuardVerdict } from '../guard/verdict.ts';
+import { SEEN_MS } from './bounds.ts';
+import type { Kind, Tx } from './kernels/kernel.ts';
 
 /** The facts that are recorded about a message of a platform. */
 interface SeenFacts {

@@ -1,9 +1,9 @@
-import type { MemoryOwner } from '../../identity/memory-owner.ts';
-import { aliasChange } from '../alias-change.ts';
-import type { Kernel, Kind, Tx } from '../kernels/kernel.ts';
-import type { Memory, MemoryStore } from '../memories.ts';
-import { termsOf, wantedTerms } from '../memory-terms.ts';
-import { rankMemories } from '../rank-memories.ts';
+import type { MemoryOwner } from '../identity/memory-owner.ts';
+import { aliasChange } from './alias-change.ts';
+import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import type { Memory, MemoryStore } from './memories.ts';
+import { termsOf, wantedTerms } from './memory-terms.ts';
+import { rankMemories } from './rank-memories.ts';
 
 interface StoredMemories {
   alias: string | null;

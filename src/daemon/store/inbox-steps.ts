@@ -1,6 +1,9 @@
-import { afterVerdict } from '../after-verdict.ts';
-import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from '../bounds.ts';
-import { dueAt } from '../due-at.ts';
+import { dropUnasked, noteAsked } from './actions.ts';
+import { afterVerdict } from './after-verdict.ts';
+import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
+import { CLAIM_STEP, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { dueAt } from './due-at.ts';
+import { checkMessage } from './guard.ts';
 import type {
   AttemptKind,
   AttemptOutcome,
@@ -9,13 +12,7 @@ import type {
   InboxMessage,
   InboxStore,
   NewInboxMessage,
-} from '../inbox.ts';
-import type { Kernel, Tx } from '../kernels/kernel.ts';
-import { settled } from '../settled.ts';
-import type { TurnChanges } from '../turns.ts';
-import { dropUnasked, noteAsked } from './actions.ts';
-import { CLAIM_STEP, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
-import { checkMessage } from './guard.ts';
+} from './inbox.ts';
 import {
   dropMessage,
   heads,
@@ -24,10 +21,13 @@ import {
   type StoredMessage,
   type WaitingHead,
 } from './inbox-document.ts';
+import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
 import { noteSeen, seenMessage } from './seen.ts';
+import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
+import type { TurnChanges } from './turns.ts';
 
 export interface InboxBounds {
   inboxMax: number;

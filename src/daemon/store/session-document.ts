@@ -1,7 +1,7 @@
-import { type Session, type StoredTurn, tagOf } from '../../session/session.ts';
-import type { Kind, Tx } from '../kernels/kernel.ts';
-import type { Summary } from '../summaries.ts';
+import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { ClaimState } from './claim-state.ts';
+import type { Kind, Tx } from './kernels/kernel.ts';
+import type { Summary } from './summaries.ts';
 
 export interface StoredSession {
   session: Session;
