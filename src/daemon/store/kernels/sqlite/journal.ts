@@ -37,6 +37,8 @@ interface JournalRow {
 
 /** How long the journal may be, in characters, before a commit moves its oldest rows into the table. */
 const LENGTH_MAX = 1024 * 1024;
+/** The share of a long journal that one commit moves. It limits how long the event loop is blocked. */
+const BITE = 0.25;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -76,7 +78,9 @@ export class Journal {
     this.#since = db.prepare<[number], { id: number; serial: number; changes: string }>(
       'SELECT id, serial, changes FROM journal WHERE id > ? ORDER BY id',
     );
-    this.#insert = db.prepare<[number, string]>('INSERT INTO journal (serial, changes) VALUES (?, ?)');
+    this.#insert = db.prepare<[number, number, string]>(
+      'INSERT INTO journal (id, serial, changes) VALUES (?, ?, ?)',
+    );
     this.#delete = db.prepare<[number]>('DELETE FROM journal WHERE id = ?');
     this.#deleteAll = db.prepare<[number]>('DELETE FROM journal WHERE id < ?');
     this.#insertItems = db.prepare<[number | null, number, string]>(
@@ -107,8 +111,9 @@ export class Journal {
   /** Reads what other processes have written. */
   read(): void {
     const first = this.#first.get() ?? 0;
-    // Rows were removed before this process has read them.
-    if (this.#last !== null && first > this.#last + 1) this.reset();
+    // Another process has moved rows into the table. This process may not have read them, and must not move them again.
+    const [oldest] = this.#rows.keys();
+    if (this.#last !== null && first > (oldest ?? this.#last + 1)) this.reset();
     this.#last ??= 0;
     for (const { id, serial, changes } of this.#since.all(this.#last)) {
       this.#note(id, changes.length);
@@ -142,12 +147,14 @@ export class Journal {
     this.#documents.settle();
     if (written.length === 0) return false;
     const changes = `[${written.map((entry) => this.#changeOf(entry)).join(',')}]`;
-    const id = this.#append(changes);
+    const id = this.#nextRow(changes);
     for (const entry of written) {
       this.#documents.count(entry);
       this.#pin(entry, id);
     }
-    if (this.#length > this.#max) this.#shorten(2 * changes.length, now);
+    // The new row takes pages that these rows leave, so that each page is written once.
+    if (this.#length > this.#max) this.#shorten(now);
+    this.#insert.run(id, this.serial, changes);
     return true;
   }
 
@@ -192,7 +199,14 @@ export class Journal {
   }
 
   #append(changes: string): number {
-    const id = Number(this.#insert.run(this.serial, changes).lastInsertRowid);
+    const id = this.#nextRow(changes);
+    this.#insert.run(id, this.serial, changes);
+    return id;
+  }
+
+  /** The id of the next row, which is yet to be written. */
+  #nextRow(changes: string): number {
+    const id = (this.#last ?? 0) + 1;
     this.#note(id, changes.length);
     return id;
   }
@@ -237,12 +251,10 @@ export class Journal {
     return deleted;
   }
 
-  /** Moves the oldest rows into the table, so many that the journal becomes shorter. */
-  #shorten(room: number, now: number): void {
-    let left = room;
+  /** Moves the oldest rows into the table: many at once, because their documents then share pages. */
+  #shorten(now: number): void {
     for (const [id, row] of this.#rows) {
-      if (left <= 0 || this.#length <= this.#max || id === this.#last) return;
-      left -= row.size;
+      if (this.#length <= this.#max * (1 - BITE) || id === this.#last) return;
       this.#move(id, row, now);
     }
   }
