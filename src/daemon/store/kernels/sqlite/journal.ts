@@ -4,6 +4,7 @@ import {
   type Documents,
   type Entry,
   hasEnded,
+  hashOf,
   isAlive,
   NO_ITEMS,
   type StoredRow,
@@ -59,6 +60,7 @@ export class Journal {
   readonly #deleteAll;
   readonly #insertItems;
   readonly #deleteItems;
+  readonly #add;
   readonly #put;
   readonly #change;
   readonly #remove;
@@ -89,23 +91,27 @@ export class Journal {
     this.#deleteItems = db
       .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
       .pluck();
+    this.#add = db.prepare<unknown[]>(
+      `INSERT INTO docs (kind, key, key_hash, live, name, name_hash, client, expires_at, look_at, last_item, items,
+         item_bytes, doc)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
     this.#put = db.prepare<unknown[]>(
-      `INSERT INTO docs (kind, key, live, name, client, expires_at, look_at, last_item, items, item_bytes, doc)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (kind, key) DO UPDATE SET live = excluded.live, name = excluded.name, client = excluded.client,
-         expires_at = excluded.expires_at, look_at = excluded.look_at, last_item = excluded.last_item,
-         items = excluded.items, item_bytes = excluded.item_bytes, doc = excluded.doc`,
+      `UPDATE docs SET live = ?, name = ?, name_hash = ?, client = ?, expires_at = ?, look_at = ?, last_item = ?,
+         items = ?, item_bytes = ?, doc = ? WHERE id = ? AND kind = ? AND key = ?`,
     );
     this.#change = db.prepare<unknown[]>(
-      'UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ? WHERE kind = ? AND key = ?',
+      `UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ?
+       WHERE id = ? AND kind = ? AND key = ?`,
     );
-    this.#expired = db.prepare<[number, number], { kind: string; key: string; expires_at: number }>(
-      'SELECT kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
+    this.#expired = db.prepare<
+      [number, number],
+      { id: number; kind: string; key: string; expires_at: number }
+    >('SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?');
+    this.#postpone = db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?');
+    this.#remove = db.prepare<[number, string, string]>(
+      'DELETE FROM docs WHERE id = ? AND kind = ? AND key = ?',
     );
-    this.#postpone = db.prepare<[number, string, string]>(
-      'UPDATE docs SET look_at = ? WHERE kind = ? AND key = ?',
-    );
-    this.#remove = db.prepare<[string, string]>('DELETE FROM docs WHERE kind = ? AND key = ?');
   }
 
   /** Reads what other processes have written. */
@@ -123,7 +129,7 @@ export class Journal {
         const shelf = this.#documents.shelfNamed(kind);
         if (change.length === 3) {
           for (const entry of shelf.entries.values())
-            if (hashOf(entry.key) === key) this.#documents.replace(entry, null);
+            if (claimHash(entry.key) === key) this.#documents.replace(entry, null);
           continue;
         }
         const entry = this.#documents.entryAnew(shelf, key);
@@ -192,7 +198,7 @@ export class Journal {
     const ended = [...this.#rows.values()]
       .flatMap(({ entries }) => [...entries])
       .filter(({ shelf, version }) => version === null && shelf.kind?.isVolatile === true)
-      .map(({ shelf, key }): Change => [shelf.name, hashOf(key), 'hash']);
+      .map(({ shelf, key }): Change => [shelf.name, claimHash(key), 'hash']);
     const id = this.#append(JSON.stringify(ended));
     for (const [other, row] of this.#rows) if (other !== id) this.#move(other, row, now);
     this.#deleteAll.run(id);
@@ -233,19 +239,19 @@ export class Journal {
    */
   deleteExpired(limit: number, now: number): number {
     let [rows, deleted] = [0, 0];
-    for (const { kind, key, expires_at } of this.#expired.all(now, limit)) {
+    for (const { id, kind, key, expires_at } of this.#expired.all(now, limit)) {
       if (rows >= limit) break;
       const entry = this.#documents.entry(this.#documents.shelfNamed(kind), key);
       rows++;
       if (entry.row === 0 && !entry.isDirty && expires_at <= now) {
         rows += this.#dropItems(entry.version?.list.last ?? null);
-        this.#remove.run(kind, key);
+        this.#remove.run(id, kind, key);
         this.#documents.forget(entry);
         deleted++;
         continue;
       }
       const look_at = Math.max(expires_at, now + LOOK_AGAIN_MS);
-      this.#postpone.run(look_at, kind, key);
+      this.#postpone.run(look_at, id);
       if (entry.stored) entry.stored = { ...entry.stored, look_at };
     }
     return deleted;
@@ -274,7 +280,8 @@ export class Journal {
         this.#documents.replace(entry, null);
         this.#documents.count(entry);
       }
-      if (entry.stored !== null) this.#remove.run(entry.shelf.name, entry.key);
+      const stored = this.#documents.storedRow(entry);
+      if (stored !== null) this.#remove.run(stored.id, entry.shelf.name, entry.key);
       this.#documents.leaveJournal(entry, null);
     }
     this.#delete.run(id);
@@ -284,18 +291,26 @@ export class Journal {
   }
 
   #moveVersion(entry: Entry, version: Version): void {
-    const { shelf, key, stored } = entry;
+    const { shelf, key } = entry;
     const { expires_at, list, isLive, name, client, text } = version;
-    if (stored && hasSamePlaces(stored, version)) {
-      this.#change.run(expires_at, list.last, list.count, list.bytes, text, shelf.name, key);
-      this.#documents.leaveJournal(entry, stored);
-      return;
+    const content = [list.last, list.count, list.bytes, text];
+    const stored = this.#documents.storedRow(entry);
+    const row = stored && [stored.id, shelf.name, key];
+    if (stored && row && hasSamePlaces(stored, version)) {
+      if (this.#change.run(expires_at, ...content, ...row).changes > 0) {
+        this.#documents.leaveJournal(entry, stored);
+        return;
+      }
     }
-    this.#put.run(
-      ...[shelf.name, key, isLive ? 1 : null, name, client, expires_at, expires_at],
-      ...[list.last, list.count, list.bytes, text],
-    );
-    this.#documents.leaveJournal(entry, { isLive, name, client, look_at: expires_at });
+    const name_hash = name === null ? null : hashOf(shelf.name, name);
+    const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at];
+    let id = stored?.id ?? 0;
+    // The row is missing if another process has deleted it.
+    if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
+      const keys = [shelf.name, key, hashOf(shelf.name, key)];
+      id = Number(this.#add.run(...keys, ...places, ...content).lastInsertRowid);
+    }
+    this.#documents.leaveJournal(entry, { id, isLive, name, client, look_at: expires_at });
   }
 
   /** Writes the new items of a changed document. @returns its change in the journal. */
@@ -330,7 +345,8 @@ export class Journal {
   }
 }
 
-function hashOf(key: string): string {
+/** The name of a claim that was deleted. */
+function claimHash(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
