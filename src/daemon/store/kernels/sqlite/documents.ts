@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { copyOf } from '../copy-of.ts';
+import { copyOf, frozen } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
@@ -264,7 +264,7 @@ export class Documents {
     }
     const found = pieces.reverse().flat();
     if (first === 0 && list.bytes <= LIST_BYTES_MAX) {
-      list.all = found;
+      list.all = found.map(frozen);
       this.#size += list.bytes;
     }
     return found.slice(after - first);
@@ -459,10 +459,15 @@ export function appended(list: List, items: readonly unknown[], beside = 0): Lis
   const count = list.count + list.added.length;
   let all = bytes <= LIST_BYTES_MAX ? list.all : null;
   if (all !== null) {
-    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(copyOf));
-    else all = [...all.slice(0, count), ...items.map(copyOf)];
+    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(kept));
+    else all = [...all.slice(0, count), ...items.map(kept)];
   }
   return { ...list, bytes, added: [...list.added, ...texts], all };
+}
+
+/** A copy of an item, which later readers share. */
+function kept(item: unknown): unknown {
+  return frozen(copyOf(item));
 }
 
 function sizeOf(version: Version | null): number {
