@@ -54,7 +54,7 @@ function fixture(parts: Partial<SqliteKernelParts> = {}, path = join(stateDirect
   const stored = async () => {
     const found: string[] = [];
     for await (const { key } of open(false, {}).kernel.scan(THING)) found.push(key);
-    return found;
+    return found.sort();
   };
   const commits = () => db.prepare('SELECT max(id) FROM journal').pluck().get() as number;
   return { path, time, kernel, db, open, put, stored, commits };

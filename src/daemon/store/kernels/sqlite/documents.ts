@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { copyOf } from '../copy-of.ts';
+import { copyOf, frozen } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
@@ -32,7 +33,7 @@ export interface Version {
 }
 
 /** What the row of a document in `docs` has in its indexes. */
-export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { look_at: number | null };
+export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { id: number; look_at: number | null };
 
 /** A document in memory. */
 export interface Entry {
@@ -68,7 +69,19 @@ interface Undo {
   wasDirty: boolean;
 }
 
+/** A document that a scan finds. */
+export interface Scanned {
+  /** Of its key (`hashOf`). */
+  hash: number;
+  /** Its row in the table; 0 if it is only in memory. */
+  id: number;
+  key: string;
+  version: Version | null;
+}
+
 interface DocumentRow {
+  id: number;
+  key: string;
   doc: string;
   expires_at: number | null;
   live: number | null;
@@ -94,7 +107,7 @@ const HELD_MAX = 32 * 1024 * 1024;
 /** Approximately what an entry takes besides its text. */
 const ENTRY_SIZE = 400;
 
-const COLUMNS = 'doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
+const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
 
 /**
  * The documents in memory: those of the journal, those with changes that are not committed yet, and the most recently
@@ -133,17 +146,20 @@ export class Documents {
     this.#anonymous = anonymous;
     this.#beforeRead = beforeRead;
     this.#hasVolatile = hasVolatile;
-    this.#find = db.prepare<[string, string], DocumentRow>(
-      `SELECT ${COLUMNS} FROM docs WHERE kind = ? AND key = ?`,
+    this.#find = db.prepare<[string, number, string], DocumentRow>(
+      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_by_key WHERE kind = ? AND key_hash = ? AND key = ?`,
     );
-    this.#live = db.prepare<[string], { key: string } & DocumentRow>(
-      `SELECT key, ${COLUMNS} FROM docs WHERE kind = ? AND live = 1`,
+    this.#live = db.prepare<[string], DocumentRow>(
+      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_live WHERE kind = ? AND live = 1`,
     );
     this.#named = db
-      .prepare<[string, string], string>('SELECT key FROM docs WHERE kind = ? AND name = ?')
+      .prepare<[number, string, string], string>(
+        'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
+      )
       .pluck();
-    this.#page = db.prepare<[string, string, number], { key: string } & DocumentRow>(
-      `SELECT key, ${COLUMNS} FROM docs WHERE kind = ? AND key > ? ORDER BY key LIMIT ?`,
+    this.#page = db.prepare<[string, number, number, number], DocumentRow & { key_hash: number }>(
+      `SELECT key_hash, ${COLUMNS} FROM docs INDEXED BY docs_by_key
+       WHERE kind = ? AND (key_hash, id) > (?, ?) ORDER BY key_hash, id LIMIT ?`,
     );
     this.#items = db.prepare<[number], ItemRow>('SELECT previous, start, items FROM items WHERE id = ?');
   }
@@ -177,7 +193,7 @@ export class Documents {
     }
     if (this.isVolatile(shelf)) return this.#take(shelf, key, undefined);
     this.#beforeRead();
-    return this.#take(shelf, key, this.#find.get(shelf.name, key));
+    return this.#take(shelf, key, this.#find.get(shelf.name, hashOf(shelf.name, key), key));
   }
 
   /** The entry of a document of which another process has written a new version. It may not be in memory yet. */
@@ -202,7 +218,7 @@ export class Documents {
   /** The entries of the documents in a wide index that have this name. */
   named(shelf: Shelf, name: string): Entry[] {
     this.#beforeRead();
-    const keys = new Set(this.#named.all(shelf.name, name));
+    const keys = new Set(this.#named.all(hashOf(shelf.name, name), shelf.name, name));
     for (const { key } of this.index(shelf, name)?.all() ?? []) keys.add(key);
     return [...keys].map((key) => this.entry(shelf, key)).filter((entry) => entry.version?.name === name);
   }
@@ -212,13 +228,25 @@ export class Documents {
     return this.#indexesOf(shelf).get(name);
   }
 
-  /** A page of documents, as they are now, in the order of their keys. Those that are only in the journal are missing. */
-  page(shelf: Shelf, after: string, limit: number): { key: string; version: Version | null }[] {
+  /** A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing. */
+  page(shelf: Shelf, after: Pick<Scanned, 'hash' | 'id'>, limit: number): Scanned[] {
     this.#beforeRead();
-    return this.#page.all(shelf.name, after, limit).map((row) => ({
+    return this.#page.all(shelf.name, after.hash, after.id, limit).map((row) => ({
+      hash: row.key_hash,
+      id: row.id,
       key: row.key,
       version: (shelf.entries.get(row.key) ?? { version: versionOf(row) }).version,
     }));
+  }
+
+  /** What the table has of a document. */
+  storedRow(entry: Entry): StoredRow | null {
+    if (entry.stored === undefined) {
+      const { shelf, key } = entry;
+      const row = this.#find.get(shelf.name, hashOf(shelf.name, key), key);
+      entry.stored = row === undefined ? null : storedOf(row);
+    }
+    return entry.stored;
   }
 
   /** The items of a list. @param after how many to leave out at the beginning */
@@ -236,7 +264,7 @@ export class Documents {
     }
     const found = pieces.reverse().flat();
     if (first === 0 && list.bytes <= LIST_BYTES_MAX) {
-      list.all = found;
+      list.all = found.map(frozen);
       this.#size += list.bytes;
     }
     return found.slice(after - first);
@@ -431,15 +459,25 @@ export function appended(list: List, items: readonly unknown[], beside = 0): Lis
   const count = list.count + list.added.length;
   let all = bytes <= LIST_BYTES_MAX ? list.all : null;
   if (all !== null) {
-    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(copyOf));
-    else all = [...all.slice(0, count), ...items.map(copyOf)];
+    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(kept));
+    else all = [...all.slice(0, count), ...items.map(kept)];
   }
   return { ...list, bytes, added: [...list.added, ...texts], all };
+}
+
+/** A copy of an item, which later readers share. */
+function kept(item: unknown): unknown {
+  return frozen(copyOf(item));
 }
 
 function sizeOf(version: Version | null): number {
   if (version === null) return 0;
   return version.text.length + (version.list.all === null ? 0 : version.list.bytes);
+}
+
+/** The hash by which the table finds the documents of a kind with this key or name. */
+export function hashOf(kind: string, name: string): number {
+  return hash('sha256', `${kind}\n${name}`, 'buffer').readUIntBE(0, 6);
 }
 
 /** The document of a version. Nobody changes it. */
@@ -478,6 +516,6 @@ function versionOf(row: DocumentRow): Version {
   return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list };
 }
 
-function storedOf({ live, name, client, look_at }: DocumentRow): StoredRow {
-  return { isLive: live === 1, name, client, look_at };
+function storedOf({ id, live, name, client, look_at }: DocumentRow): StoredRow {
+  return { id, isLive: live === 1, name, client, look_at };
 }

@@ -4,6 +4,7 @@ import {
   type Documents,
   type Entry,
   hasEnded,
+  hashOf,
   isAlive,
   NO_ITEMS,
   type StoredRow,
@@ -37,6 +38,8 @@ interface JournalRow {
 
 /** How long the journal may be, in characters, before a commit moves its oldest rows into the table. */
 const LENGTH_MAX = 1024 * 1024;
+/** The share of a long journal that one commit moves. It limits how long the event loop is blocked. */
+const BITE = 0.25;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -57,6 +60,7 @@ export class Journal {
   readonly #deleteAll;
   readonly #insertItems;
   readonly #deleteItems;
+  readonly #add;
   readonly #put;
   readonly #change;
   readonly #remove;
@@ -76,7 +80,9 @@ export class Journal {
     this.#since = db.prepare<[number], { id: number; serial: number; changes: string }>(
       'SELECT id, serial, changes FROM journal WHERE id > ? ORDER BY id',
     );
-    this.#insert = db.prepare<[number, string]>('INSERT INTO journal (serial, changes) VALUES (?, ?)');
+    this.#insert = db.prepare<[number, number, string]>(
+      'INSERT INTO journal (id, serial, changes) VALUES (?, ?, ?)',
+    );
     this.#delete = db.prepare<[number]>('DELETE FROM journal WHERE id = ?');
     this.#deleteAll = db.prepare<[number]>('DELETE FROM journal WHERE id < ?');
     this.#insertItems = db.prepare<[number | null, number, string]>(
@@ -85,30 +91,35 @@ export class Journal {
     this.#deleteItems = db
       .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
       .pluck();
+    this.#add = db.prepare<unknown[]>(
+      `INSERT INTO docs (kind, key, key_hash, live, name, name_hash, client, expires_at, look_at, last_item, items,
+         item_bytes, doc)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
     this.#put = db.prepare<unknown[]>(
-      `INSERT INTO docs (kind, key, live, name, client, expires_at, look_at, last_item, items, item_bytes, doc)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (kind, key) DO UPDATE SET live = excluded.live, name = excluded.name, client = excluded.client,
-         expires_at = excluded.expires_at, look_at = excluded.look_at, last_item = excluded.last_item,
-         items = excluded.items, item_bytes = excluded.item_bytes, doc = excluded.doc`,
+      `UPDATE docs SET live = ?, name = ?, name_hash = ?, client = ?, expires_at = ?, look_at = ?, last_item = ?,
+         items = ?, item_bytes = ?, doc = ? WHERE id = ? AND kind = ? AND key = ?`,
     );
     this.#change = db.prepare<unknown[]>(
-      'UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ? WHERE kind = ? AND key = ?',
+      `UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ?
+       WHERE id = ? AND kind = ? AND key = ?`,
     );
-    this.#expired = db.prepare<[number, number], { kind: string; key: string; expires_at: number }>(
-      'SELECT kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
+    this.#expired = db.prepare<
+      [number, number],
+      { id: number; kind: string; key: string; expires_at: number }
+    >('SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?');
+    this.#postpone = db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?');
+    this.#remove = db.prepare<[number, string, string]>(
+      'DELETE FROM docs WHERE id = ? AND kind = ? AND key = ?',
     );
-    this.#postpone = db.prepare<[number, string, string]>(
-      'UPDATE docs SET look_at = ? WHERE kind = ? AND key = ?',
-    );
-    this.#remove = db.prepare<[string, string]>('DELETE FROM docs WHERE kind = ? AND key = ?');
   }
 
   /** Reads what other processes have written. */
   read(): void {
     const first = this.#first.get() ?? 0;
-    // Rows were removed before this process has read them.
-    if (this.#last !== null && first > this.#last + 1) this.reset();
+    // Another process has moved rows into the table. This process may not have read them, and must not move them again.
+    const [oldest] = this.#rows.keys();
+    if (this.#last !== null && first > (oldest ?? this.#last + 1)) this.reset();
     this.#last ??= 0;
     for (const { id, serial, changes } of this.#since.all(this.#last)) {
       this.#note(id, changes.length);
@@ -118,7 +129,7 @@ export class Journal {
         const shelf = this.#documents.shelfNamed(kind);
         if (change.length === 3) {
           for (const entry of shelf.entries.values())
-            if (hashOf(entry.key) === key) this.#documents.replace(entry, null);
+            if (claimHash(entry.key) === key) this.#documents.replace(entry, null);
           continue;
         }
         const entry = this.#documents.entryAnew(shelf, key);
@@ -142,12 +153,14 @@ export class Journal {
     this.#documents.settle();
     if (written.length === 0) return false;
     const changes = `[${written.map((entry) => this.#changeOf(entry)).join(',')}]`;
-    const id = this.#append(changes);
+    const id = this.#nextRow(changes);
     for (const entry of written) {
       this.#documents.count(entry);
       this.#pin(entry, id);
     }
-    if (this.#length > this.#max) this.#shorten(2 * changes.length, now);
+    // The new row takes pages that these rows leave, so that each page is written once.
+    if (this.#length > this.#max) this.#shorten(now);
+    this.#insert.run(id, this.serial, changes);
     return true;
   }
 
@@ -185,14 +198,21 @@ export class Journal {
     const ended = [...this.#rows.values()]
       .flatMap(({ entries }) => [...entries])
       .filter(({ shelf, version }) => version === null && shelf.kind?.isVolatile === true)
-      .map(({ shelf, key }): Change => [shelf.name, hashOf(key), 'hash']);
+      .map(({ shelf, key }): Change => [shelf.name, claimHash(key), 'hash']);
     const id = this.#append(JSON.stringify(ended));
     for (const [other, row] of this.#rows) if (other !== id) this.#move(other, row, now);
     this.#deleteAll.run(id);
   }
 
   #append(changes: string): number {
-    const id = Number(this.#insert.run(this.serial, changes).lastInsertRowid);
+    const id = this.#nextRow(changes);
+    this.#insert.run(id, this.serial, changes);
+    return id;
+  }
+
+  /** The id of the next row, which is yet to be written. */
+  #nextRow(changes: string): number {
+    const id = (this.#last ?? 0) + 1;
     this.#note(id, changes.length);
     return id;
   }
@@ -219,30 +239,28 @@ export class Journal {
    */
   deleteExpired(limit: number, now: number): number {
     let [rows, deleted] = [0, 0];
-    for (const { kind, key, expires_at } of this.#expired.all(now, limit)) {
+    for (const { id, kind, key, expires_at } of this.#expired.all(now, limit)) {
       if (rows >= limit) break;
       const entry = this.#documents.entry(this.#documents.shelfNamed(kind), key);
       rows++;
       if (entry.row === 0 && !entry.isDirty && expires_at <= now) {
         rows += this.#dropItems(entry.version?.list.last ?? null);
-        this.#remove.run(kind, key);
+        this.#remove.run(id, kind, key);
         this.#documents.forget(entry);
         deleted++;
         continue;
       }
       const look_at = Math.max(expires_at, now + LOOK_AGAIN_MS);
-      this.#postpone.run(look_at, kind, key);
+      this.#postpone.run(look_at, id);
       if (entry.stored) entry.stored = { ...entry.stored, look_at };
     }
     return deleted;
   }
 
-  /** Moves the oldest rows into the table, so many that the journal becomes shorter. */
-  #shorten(room: number, now: number): void {
-    let left = room;
+  /** Moves the oldest rows into the table: many at once, because their documents then share pages. */
+  #shorten(now: number): void {
     for (const [id, row] of this.#rows) {
-      if (left <= 0 || this.#length <= this.#max || id === this.#last) return;
-      left -= row.size;
+      if (this.#length <= this.#max * (1 - BITE) || id === this.#last) return;
       this.#move(id, row, now);
     }
   }
@@ -262,7 +280,8 @@ export class Journal {
         this.#documents.replace(entry, null);
         this.#documents.count(entry);
       }
-      if (entry.stored !== null) this.#remove.run(entry.shelf.name, entry.key);
+      const stored = this.#documents.storedRow(entry);
+      if (stored !== null) this.#remove.run(stored.id, entry.shelf.name, entry.key);
       this.#documents.leaveJournal(entry, null);
     }
     this.#delete.run(id);
@@ -272,18 +291,26 @@ export class Journal {
   }
 
   #moveVersion(entry: Entry, version: Version): void {
-    const { shelf, key, stored } = entry;
+    const { shelf, key } = entry;
     const { expires_at, list, isLive, name, client, text } = version;
-    if (stored && hasSamePlaces(stored, version)) {
-      this.#change.run(expires_at, list.last, list.count, list.bytes, text, shelf.name, key);
-      this.#documents.leaveJournal(entry, stored);
-      return;
+    const content = [list.last, list.count, list.bytes, text];
+    const stored = this.#documents.storedRow(entry);
+    const row = stored && [stored.id, shelf.name, key];
+    if (stored && row && hasSamePlaces(stored, version)) {
+      if (this.#change.run(expires_at, ...content, ...row).changes > 0) {
+        this.#documents.leaveJournal(entry, stored);
+        return;
+      }
     }
-    this.#put.run(
-      ...[shelf.name, key, isLive ? 1 : null, name, client, expires_at, expires_at],
-      ...[list.last, list.count, list.bytes, text],
-    );
-    this.#documents.leaveJournal(entry, { isLive, name, client, look_at: expires_at });
+    const name_hash = name === null ? null : hashOf(shelf.name, name);
+    const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at];
+    let id = stored?.id ?? 0;
+    // The row is missing if another process has deleted it.
+    if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
+      const keys = [shelf.name, key, hashOf(shelf.name, key)];
+      id = Number(this.#add.run(...keys, ...places, ...content).lastInsertRowid);
+    }
+    this.#documents.leaveJournal(entry, { id, isLive, name, client, look_at: expires_at });
   }
 
   /** Writes the new items of a changed document. @returns its change in the journal. */
@@ -318,7 +345,8 @@ export class Journal {
   }
 }
 
-function hashOf(key: string): string {
+/** The name of a claim that was deleted. */
+function claimHash(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 

@@ -7,7 +7,7 @@ import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { Documents, docOf, isAlive } from './documents.ts';
+import { Documents, docOf, hashOf, isAlive, type Scanned } from './documents.ts';
 import { Journal } from './journal.ts';
 import { Records } from './records.ts';
 import { SqliteTx, type TxParts } from './transaction.ts';
@@ -26,6 +26,8 @@ const LOCK_WAIT_MS = 2000;
 const LOCK_RETRY_MS = 25;
 /** How many documents a scan reads at once. */
 const SCANNED = 200;
+/** Where a scan begins. */
+const FIRST: Scanned = { hash: -1, id: 0, key: '', version: null };
 
 /** Thrown within a run that has read from the table after another process has written. */
 const OUTDATED = new Error('another process has written');
@@ -178,21 +180,23 @@ export class SqliteKernel implements Kernel {
           ({ row, isDirty, version }) =>
             row !== 0 || isDirty || (version !== null && this.documents.isVolatile(shelf)),
         )
-        .map(({ key, version }) => ({ key, version })),
+        .map(({ key, version }): Scanned => ({ hash: hashOf(shelf.name, key), id: 0, key, version })),
     );
     const known = new Set(here.map(({ key }) => key));
-    here.sort(byKey);
-    for (let last: string | undefined = ''; last !== undefined; ) {
-      const after: string = last;
+    here.sort(byHash);
+    for (let last: Scanned | undefined = FIRST; last !== undefined; ) {
+      const after: Scanned = last;
       const rows = await this.read(() => this.documents.page(shelf, after, SCANNED));
-      last = rows.at(-1)?.key;
-      const until = here.findIndex(({ key }) => last !== undefined && key > last);
+      last = rows.at(-1);
+      const until = last === undefined ? -1 : here.findIndex(({ hash }) => hash > (last as Scanned).hash);
       const page = [
         ...rows.filter(({ key }) => !known.has(key)),
         ...here.splice(0, until < 0 ? here.length : until),
       ];
-      for (const { key, version } of page.sort(byKey))
+      for (const { key, version } of page.sort(byHash))
         if (isAlive(version, now)) yield { key, doc: copyOf(docOf(version)) as T };
+      // Its row could be made anew behind this page.
+      if (last !== undefined) known.add(last.key);
       await nextTurn();
     }
   }
@@ -519,8 +523,8 @@ function memberOf(isStep: boolean, run: () => void): Member {
   return { since, run, outcome: null, isStep, isAnswered: false, resolve: nobody, reject: nobody, told: [] };
 }
 
-function byKey(one: { key: string }, other: { key: string }): number {
-  return one.key < other.key ? -1 : 1;
+function byHash(one: Scanned, other: Scanned): number {
+  return one.hash - other.hash || (one.key < other.key ? -1 : 1);
 }
 
 function closed(): StoreUnavailable {
