@@ -8,13 +8,15 @@ export interface ClaimState {
 }
 
 /** A step that only takes, keeps or ends a claim. */
-export const CLAIM_STEP = { claim: true } as const;
+export const ONLY_CLAIMS = { onlyClaims: true } as const;
 
 /** How long an expired claim is remembered, ms. */
 const CLAIM_MEMORY_MS = 3_600_000;
 
 /** Makes the steps that take, renew or give back claims. */
-export function claimSteps(kernel: Kernel): <R>(work: (tx: Tx) => R, only?: typeof CLAIM_STEP) => Promise<R> {
+export function claimSteps(
+  kernel: Kernel,
+): <R>(work: (tx: Tx) => R, only?: typeof ONLY_CLAIMS) => Promise<R> {
   return (work, only) => kernel.step(work, { claims: true, ...only });
 }
 

@@ -1,12 +1,12 @@
 import type { Confirmation } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import {
-  CLAIM_STEP,
   type ClaimState,
   claimSteps,
   clamped,
   isValid,
   newClaim,
+  ONLY_CLAIMS,
   renewed,
 } from './claim-state.ts';
 import type { KeyClaim } from './claims.ts';
@@ -95,7 +95,7 @@ export const KEY: Kind<StoredKey> = {
 export function idempotencyStore(kernel: Kernel): IdempotencyStore {
   const claiming = claimSteps(kernel);
   return {
-    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint), CLAIM_STEP),
+    look: (key, fingerprint) => claiming((tx) => look(tx, key, fingerprint), ONLY_CLAIMS),
     claim: (key, fingerprint) =>
       claiming((tx) => {
         const found = look(tx, key, fingerprint);
@@ -103,14 +103,14 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
         const claim = newClaim(tx);
         putClaimed(tx, key, fingerprint, claim);
         return { ...found, claim: { key, fingerprint, owner: claim.owner } };
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
     renew: (claim) =>
       claiming((tx) => {
         const found = tx.get(KEY, claim.key)?.claim;
         if (!found || found.owner !== claim.owner) return false;
         putClaimed(tx, claim.key, claim.fingerprint, renewed(found, tx));
         return true;
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
     finish: (claim, answer, ttl_ms) =>
       kernel.step((tx) => {
         if (!holdsKey(tx, claim)) return false;
@@ -129,7 +129,7 @@ export function idempotencyStore(kernel: Kernel): IdempotencyStore {
           ...(counted ? { counted } : {}),
           expires_at,
         });
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
   };
 }
 

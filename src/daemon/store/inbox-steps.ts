@@ -1,7 +1,7 @@
 import { dropUnasked, noteAsked } from './actions.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
-import { CLAIM_STEP, claimSteps, clamped, isValid, newClaim, renewed } from './claim-state.ts';
+import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
 import { dueAt } from './due-at.ts';
 import { checkMessage } from './guard.ts';
 import type {
@@ -92,7 +92,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         const stored = heldMessage(tx, claim);
         if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
         return stored !== null;
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
     settle: (claim, outcome) =>
       kernel.step((tx) => {
         const stored = heldMessage(tx, claim);

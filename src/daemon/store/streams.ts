@@ -3,12 +3,12 @@ import type { PersonKey, TokenReason } from '../identity/identity.ts';
 import { clientTag } from '../session/ids.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import {
-  CLAIM_STEP,
   type ClaimState,
   claimSteps,
   clamped,
   isValid,
   newClaim,
+  ONLY_CLAIMS,
   renewed,
 } from './claim-state.ts';
 import type { StreamClaim } from './claims.ts';
@@ -200,7 +200,7 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         const stored = heldStream(tx, claim);
         if (stored?.claim) putStream(tx, { ...stored, claim: renewed(stored.claim, tx) });
         return stored !== null;
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
     append: (claim, events) =>
       kernel.step((tx) => {
         if (heldStream(tx, claim) === null) return false;
@@ -222,13 +222,13 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         if (stored?.record.state !== 'running' || stored.claim === null) return;
         putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
         tx.tell(channelOf(stream_id), 'stop');
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
     release: (claim) =>
       claiming((tx) => {
         const stored = heldStream(tx, claim);
         if (stored === null) return;
         putStream(tx, { ...stored, claim: null, record: { ...stored.record, stop_requested: false } });
-      }, CLAIM_STEP),
+      }, ONLY_CLAIMS),
     reap: (last) =>
       kernel.step((tx) => {
         let reaped = 0;

@@ -58,7 +58,7 @@ export interface StepOptions {
    * The step only takes, keeps or ends a claim. In a store of one process, where claims end with it, the step is lazy and
    * succeeds even while the database cannot be written.
    */
-  claim?: true;
+  onlyClaims?: true;
 }
 
 export type Listener = (...heard: readonly unknown[]) => void;

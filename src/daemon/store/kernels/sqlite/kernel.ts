@@ -11,7 +11,16 @@ import { Documents, docOf, hashOf, isAlive, type Scanned } from './documents.ts'
 import { Journal } from './journal.ts';
 import { Records } from './records.ts';
 import { SqliteTx, type TxParts } from './transaction.ts';
-import { asStoreFailure, isBusy, isEnvironmentFailure, isOutOfSpace, isUnwritten } from './unavailable.ts';
+import {
+  asStoreFailure,
+  isBusy,
+  isEnvironmentFailure,
+  isOutOfSpace,
+  isUnwritten,
+  LOCK_RETRY_MS,
+  LOCK_WAIT_MS,
+  retrying,
+} from './unavailable.ts';
 
 /** How long a lazy step waits for the commit of another step, ms. */
 const LAZY_MS = 20;
@@ -20,10 +29,6 @@ const LAZY_MS = 20;
  * the next one will be slow.
  */
 const JOIN_WAIT_MS = 50;
-/** How long a read or write waits while another process holds the lock of the database, ms. */
-const LOCK_WAIT_MS = 2000;
-/** How often a blocked read or write tries again, ms. The event loop is free between attempts. */
-const LOCK_RETRY_MS = 25;
 /** How many documents a scan reads at once. */
 const SCANNED = 200;
 /** Where a scan begins. */
@@ -129,8 +134,8 @@ export class SqliteKernel implements Kernel {
     return this.#failure;
   }
 
-  step<R>(work: (tx: Tx) => R, { lazy: isLazy, claim }: StepOptions = {}): Promise<R> {
-    const lazy = isLazy ?? claim;
+  step<R>(work: (tx: Tx) => R, { lazy: isLazy, onlyClaims }: StepOptions = {}): Promise<R> {
+    const lazy = isLazy ?? onlyClaims;
     if (this.#isClosed) return Promise.reject(closed());
     const owners: string[] = [];
     const run = { isWritten: false, tx: null as SqliteTx | null };
@@ -163,7 +168,7 @@ export class SqliteKernel implements Kernel {
     else if (!run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true)) {
       run.tx?.keep();
       this.#answer(member);
-    } else if (lazy && (claim || this.#failure === null)) {
+    } else if (lazy && (onlyClaims || this.#failure === null)) {
       this.#answer(member);
       this.#waiting.push(member);
       this.#lazyTimer ??= setTimeout(() => this.#schedule(), LAZY_MS);
@@ -493,22 +498,6 @@ export class SqliteKernel implements Kernel {
       this.#db.exec('ROLLBACK TO change; RELEASE change');
       return { error };
     }
-  }
-}
-
-/**
- * Works on the database now, outside of a transaction. While another process holds the lock, the work is tried again for
- * at most 2 s. Failures of the environment become `StoreUnavailable`.
- */
-export async function retrying<R>(work: () => R): Promise<R> {
-  const gives_up_at = performance.now() + LOCK_WAIT_MS;
-  for (;;) {
-    try {
-      return work();
-    } catch (error) {
-      if (!isBusy(error) || performance.now() >= gives_up_at) throw asStoreFailure(error);
-    }
-    await wait(LOCK_RETRY_MS);
   }
 }
 

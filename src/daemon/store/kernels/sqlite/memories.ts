@@ -5,7 +5,8 @@ import { aliasChange } from '../../alias-change.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
 import { termsOf, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
 import { rankMemories } from '../../rank-memories.ts';
-import { retrying, type SqliteKernel } from './kernel.ts';
+import type { SqliteKernel } from './kernel.ts';
+import { retrying } from './unavailable.ts';
 
 type MemoryRow = Omit<Memory, 'tainted'> & { memory_no: number; tainted: number };
 

@@ -12,13 +12,13 @@ import { copyTo, lastBackupAt } from './backup.ts';
 import { conditionOf } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
-import { retrying, SqliteKernel } from './kernel.ts';
+import { SqliteKernel } from './kernel.ts';
 import { prepareLayout } from './layout.ts';
 import { takeLock } from './lock.ts';
 import { SqliteMemories } from './memories.ts';
 import { scrub } from './scrub.ts';
 import { Sweep } from './sweep.ts';
-import { asStoreFailure, isDamage, isOutOfSpace } from './unavailable.ts';
+import { asStoreFailure, isDamage, isOutOfSpace, retrying } from './unavailable.ts';
 
 /** Maximum number of problems that the check for damage reports. Usually the first problem is enough. */
 const DAMAGES_MAX = 10;

@@ -5,8 +5,8 @@ import type { Volume } from '../../volume.ts';
 import type { Ring } from '../kernel.ts';
 import { emptyLog } from './database.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { retrying, type SqliteKernel } from './kernel.ts';
-import { isOutOfSpace } from './unavailable.ts';
+import type { SqliteKernel } from './kernel.ts';
+import { isOutOfSpace, retrying } from './unavailable.ts';
 
 /** Maximum number of rows that a sweep deletes. It limits how long the event loop is blocked. */
 const BITE = 500;

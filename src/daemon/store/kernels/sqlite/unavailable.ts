@@ -1,6 +1,12 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../../errors.ts';
 import { StoreDamaged } from '../../failures.ts';
+
+/** How long a read or write waits while another process holds the lock of the database, ms. */
+export const LOCK_WAIT_MS = 2000;
+/** How often a blocked read or write tries again, ms. The event loop is free between attempts. */
+export const LOCK_RETRY_MS = 25;
 
 /**
  * Failures that the environment causes: full disk, unreadable, read-only, busy, damaged. Errors with any other code
@@ -52,4 +58,20 @@ export function isDamage(error: unknown): error is Error {
 export function asStoreFailure(error: unknown): unknown {
   if (isDamage(error)) return new StoreDamaged(error);
   return isEnvironmentFailure(error) ? new StoreUnavailable(error) : error;
+}
+
+/**
+ * Works on the database now, outside of a transaction. While another process holds the lock, the work is tried again for
+ * at most 2 s. Failures of the environment become `StoreUnavailable`.
+ */
+export async function retrying<R>(work: () => R): Promise<R> {
+  const gives_up_at = performance.now() + LOCK_WAIT_MS;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= gives_up_at) throw asStoreFailure(error);
+    }
+    await wait(LOCK_RETRY_MS);
+  }
 }
