@@ -227,8 +227,8 @@ it('a lazy step waits for the commit while commits fail, but the steps of claims
   const { kernel, db, put, stored } = fixture();
   db.pragma('query_only = ON');
   await expect(put('a')).rejects.toBeInstanceOf(StoreUnavailable);
-  const lazy = (key: string, claim?: true) =>
-    kernel.step((tx) => tx.put(THING, key, aThing(1)), { lazy: true, ...(claim ? { claim } : {}) });
+  const lazy = (key: string, onlyClaims?: true) =>
+    kernel.step((tx) => tx.put(THING, key, aThing(1)), { lazy: true, ...(onlyClaims ? { onlyClaims } : {}) });
   await expect(lazy('b')).rejects.toBeInstanceOf(StoreUnavailable);
   await lazy('c', true);
   db.pragma('query_only = OFF');
