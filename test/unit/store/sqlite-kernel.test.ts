@@ -406,3 +406,35 @@ it('after any steps, the daemon, a command and a new process see what the memory
     }
   }
 });
+
+it('a document that another process has moved out of the journal can be deleted, created again and changed', async () => {
+  const { kernel, open, put, stored, time } = fixture();
+  const { kernel: command } = open(false, {});
+  const empty = (of: SqliteKernel) => of.write(() => of.journal.empty(time.now));
+  const putIn = (group: string | null) => kernel.step((tx) => tx.put(THING, 'b', aThing(1, { group })));
+  const inGroup = (of: SqliteKernel) =>
+    of.step((tx) => [tx.first(THING, 'group x', 9).map(({ key }) => key), tx.count(THING, 'group x')]);
+  await put('a');
+  await putIn('x');
+  await empty(command);
+
+  // The daemon has written no row of the table, but the table has one.
+  await kernel.step((tx) => tx.delete(THING, 'a'));
+  await empty(kernel);
+  expect(await stored()).toEqual(['b']);
+
+  // The row has left the index and comes back, so it is not as the daemon left it.
+  await putIn(null);
+  await empty(command);
+  await putIn('x');
+  await empty(kernel);
+  expect(await inGroup(kernel)).toEqual([['b'], 1]);
+  expect(await inGroup(open(false, {}).kernel)).toEqual([['b'], 1]);
+
+  // The daemon has written a row that the table no longer has.
+  await kernel.step((tx) => tx.delete(THING, 'b'));
+  await empty(command);
+  await putIn('x');
+  await empty(kernel);
+  expect(await stored()).toEqual(['b']);
+});

@@ -325,6 +325,21 @@ export class Documents {
         if (place.index === name) this.#removePlace(shelf, place);
   }
 
+  /**
+   * Another process has moved the document from the journal into the table. What the table had of it before is no longer
+   * true: a deletion or a change that relies on it would leave a wrong row.
+   */
+  movedElsewhere(entry: Entry): void {
+    if (this.isVolatile(entry.shelf)) {
+      this.leaveJournal(entry, null);
+      return;
+    }
+    const row = this.#find.get(entry.shelf.name, entry.key);
+    this.replace(entry, row === undefined ? null : versionOf(row));
+    this.leaveJournal(entry, row === undefined ? null : storedOf(row));
+    this.count(entry);
+  }
+
   /** Counts what the document now takes on disk. */
   count(entry: Entry): void {
     if (this.#anonymous === null) return;

@@ -110,6 +110,7 @@ export class Journal {
     // Rows were removed before this process has read them.
     if (this.#last !== null && first > this.#last + 1) this.reset();
     this.#last ??= 0;
+    this.#dropMoved(first);
     for (const { id, serial, changes } of this.#since.all(this.#last)) {
       this.#note(id, changes.length);
       this.serial = Math.max(this.serial, serial);
@@ -126,6 +127,16 @@ export class Journal {
         this.#documents.count(entry);
         this.#pin(entry, id);
       }
+    }
+  }
+
+  /** Another process has moved the rows before this one into the table. */
+  #dropMoved(first: number): void {
+    for (const [id, { entries, size }] of this.#rows) {
+      if (id >= first) return;
+      for (const entry of entries) this.#documents.movedElsewhere(entry);
+      this.#rows.delete(id);
+      this.#length -= size;
     }
   }
 
