@@ -438,3 +438,17 @@ it('a document that another process has moved out of the journal can be deleted,
   await empty(kernel);
   expect(await stored()).toEqual(['b']);
 });
+
+it('a claim that was taken after a command ended the one before it survives a failed commit', async () => {
+  const { kernel, db, open } = fixture();
+  const claim = (owner: string) => kernel.step((tx) => tx.put(CLAIM, 'c', { owner }));
+  const command = open(false).kernel;
+  await claim('first');
+  await command.step((tx) => tx.delete(CLAIM, 'c'));
+  expect(await kernel.step((tx) => tx.get(CLAIM, 'c'))).toBeNull();
+  await claim('second');
+  db.pragma(`max_page_count = ${db.pragma('page_count', { simple: true })}`);
+  const big = kernel.step((tx) => tx.put(THING, 'a', aThing(0, { group: 'x'.repeat(90_000) })));
+  await expect(big).rejects.toBeInstanceOf(StoreUnavailable);
+  expect(await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)).toBe('second');
+});
