@@ -452,3 +452,26 @@ it('a claim that was taken after a command ended the one before it survives a fa
   await expect(big).rejects.toBeInstanceOf(StoreUnavailable);
   expect(await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)).toBe('second');
 });
+
+it('a claim that is taken between a step and its commit is kept when another process has written meanwhile', async () => {
+  const { kernel, path } = fixture();
+  await kernel.step((tx) => tx.put(CLAIM, 'c', { owner: 'one' }));
+  const other = connectTo(path);
+  other.exec('BEGIN IMMEDIATE');
+  const end = kernel.step((tx) => {
+    tx.put(THING, 'a', aThing(1));
+    if (tx.get(CLAIM, 'c')?.owner === 'one') tx.delete(CLAIM, 'c');
+  });
+  const take = kernel.step(
+    (tx) => {
+      if (tx.get(CLAIM, 'c') !== null) return false;
+      tx.put(CLAIM, 'c', { owner: 'two' });
+      return true;
+    },
+    { claim: true },
+  );
+  const taken = await take;
+  other.exec(`INSERT INTO journal (serial, changes) VALUES (1, '[]'); COMMIT`);
+  await end;
+  expect([taken, await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)]).toEqual([true, 'two']);
+});
