@@ -406,3 +406,72 @@ it('after any steps, the daemon, a command and a new process see what the memory
     }
   }
 });
+
+it('a document that another process has moved out of the journal can be deleted, created again and changed', async () => {
+  const { kernel, open, put, stored, time } = fixture();
+  const { kernel: command } = open(false, {});
+  const empty = (of: SqliteKernel) => of.write(() => of.journal.empty(time.now));
+  const putIn = (group: string | null) => kernel.step((tx) => tx.put(THING, 'b', aThing(1, { group })));
+  const inGroup = (of: SqliteKernel) =>
+    of.step((tx) => [tx.first(THING, 'group x', 9).map(({ key }) => key), tx.count(THING, 'group x')]);
+  await put('a');
+  await putIn('x');
+  await empty(command);
+
+  // The daemon has written no row of the table, but the table has one.
+  await kernel.step((tx) => tx.delete(THING, 'a'));
+  await empty(kernel);
+  expect(await stored()).toEqual(['b']);
+
+  // The row has left the index and comes back, so it is not as the daemon left it.
+  await putIn(null);
+  await empty(command);
+  await putIn('x');
+  await empty(kernel);
+  expect(await inGroup(kernel)).toEqual([['b'], 1]);
+  expect(await inGroup(open(false, {}).kernel)).toEqual([['b'], 1]);
+
+  // The daemon has written a row that the table no longer has.
+  await kernel.step((tx) => tx.delete(THING, 'b'));
+  await empty(command);
+  await putIn('x');
+  await empty(kernel);
+  expect(await stored()).toEqual(['b']);
+});
+
+it('a claim that was taken after a command ended the one before it survives a failed commit', async () => {
+  const { kernel, db, open } = fixture();
+  const claim = (owner: string) => kernel.step((tx) => tx.put(CLAIM, 'c', { owner }));
+  const command = open(false).kernel;
+  await claim('first');
+  await command.step((tx) => tx.delete(CLAIM, 'c'));
+  expect(await kernel.step((tx) => tx.get(CLAIM, 'c'))).toBeNull();
+  await claim('second');
+  db.pragma(`max_page_count = ${db.pragma('page_count', { simple: true })}`);
+  const big = kernel.step((tx) => tx.put(THING, 'a', aThing(0, { group: 'x'.repeat(90_000) })));
+  await expect(big).rejects.toBeInstanceOf(StoreUnavailable);
+  expect(await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)).toBe('second');
+});
+
+it('a claim that is taken between a step and its commit is kept when another process has written meanwhile', async () => {
+  const { kernel, path } = fixture();
+  await kernel.step((tx) => tx.put(CLAIM, 'c', { owner: 'one' }));
+  const other = connectTo(path);
+  other.exec('BEGIN IMMEDIATE');
+  const end = kernel.step((tx) => {
+    tx.put(THING, 'a', aThing(1));
+    if (tx.get(CLAIM, 'c')?.owner === 'one') tx.delete(CLAIM, 'c');
+  });
+  const take = kernel.step(
+    (tx) => {
+      if (tx.get(CLAIM, 'c') !== null) return false;
+      tx.put(CLAIM, 'c', { owner: 'two' });
+      return true;
+    },
+    { onlyClaims: true },
+  );
+  const taken = await take;
+  other.exec(`INSERT INTO journal (serial, changes) VALUES (1, '[]'); COMMIT`);
+  await end;
+  expect([taken, await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)]).toEqual([true, 'two']);
+});

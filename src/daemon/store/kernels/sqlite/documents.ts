@@ -304,6 +304,16 @@ export class Documents {
     return [this.#undo.length, this.drops.length];
   }
 
+  /** Whether a change since the mark is on top of one that is not committed, so that undoing that one undoes both. */
+  isOnUncommitted([changes]: readonly [changes: number, drops: number]): boolean {
+    const seen = new Set<Entry>();
+    return this.#undo.slice(changes).some(({ entry, wasDirty }) => {
+      const isFirst = !seen.has(entry);
+      seen.add(entry);
+      return isFirst && wasDirty;
+    });
+  }
+
   /** The changes since the mark are only in memory, and are never undone. */
   keepSince([changes]: readonly [changes: number, drops: number]): void {
     for (const { entry } of this.#undo.splice(changes)) {

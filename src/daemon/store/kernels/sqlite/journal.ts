@@ -69,6 +69,8 @@ export class Journal {
   #length = 0;
   /** The newest row that was read or written; 0 if there was none. Null: everything is to be read. */
   #last: number | null = null;
+  /** The newest row that was read. What it and those before it say of claims is never read again. */
+  #heard = 0;
   /** The greatest number that a step has used. */
   serial = 0;
 
@@ -127,6 +129,8 @@ export class Journal {
       for (const change of JSON.parse(changes) as Change[]) {
         const [kind, key] = change;
         const shelf = this.#documents.shelfNamed(kind);
+        // A claim that a command has ended may have been taken again.
+        if (id <= this.#heard && this.#documents.isVolatile(shelf)) continue;
         if (change.length === 3) {
           for (const entry of shelf.entries.values())
             if (claimHash(entry.key) === key) this.#documents.replace(entry, null);
@@ -137,6 +141,7 @@ export class Journal {
         this.#documents.count(entry);
         this.#pin(entry, id);
       }
+      this.#heard = Math.max(this.#heard, id);
     }
   }
 
@@ -197,7 +202,10 @@ export class Journal {
   empty(now: number): void {
     const ended = [...this.#rows.values()]
       .flatMap(({ entries }) => [...entries])
-      .filter(({ shelf, version }) => version === null && shelf.kind?.isVolatile === true)
+      .filter(
+        ({ shelf, version }) =>
+          version === null && shelf.kind?.isVolatile === true && !this.#documents.isVolatile(shelf),
+      )
       .map(({ shelf, key }): Change => [shelf.name, claimHash(key), 'hash']);
     const id = this.#append(JSON.stringify(ended));
     for (const [other, row] of this.#rows) if (other !== id) this.#move(other, row, now);

@@ -139,6 +139,8 @@ export class SqliteKernel implements Kernel {
     if (this.#isClosed) return Promise.reject(closed());
     const owners: string[] = [];
     const run = { isWritten: false, tx: null as SqliteTx | null };
+    const isKept = () =>
+      !run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true) && run.tx?.keep() !== false;
     const member = memberOf(true, () => {
       const tx = new SqliteTx(this.#parts, this.#times(), owners, randomSuffix);
       run.tx = tx;
@@ -165,10 +167,8 @@ export class SqliteKernel implements Kernel {
       return promise as Promise<R>;
     }
     if (this.#isTogether) this.#answer(member);
-    else if (!run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true)) {
-      run.tx?.keep();
-      this.#answer(member);
-    } else if (lazy && (onlyClaims || this.#failure === null)) {
+    else if (isKept()) this.#answer(member);
+    else if (lazy && (onlyClaims || this.#failure === null)) {
       this.#answer(member);
       this.#waiting.push(member);
       this.#lazyTimer ??= setTimeout(() => this.#schedule(), LAZY_MS);

@@ -168,9 +168,15 @@ export class SqliteTx implements Tx {
     return isWritten;
   }
 
-  /** Nothing of the step has to be written: its changes stay as they are. */
-  keep(): void {
-    this.#parts.documents.keepSince(this.#mark);
+  /**
+   * Nothing of the step has to be written: its changes stay as they are.
+   * @returns false if they cannot, because they have to be made again when what they are based on is
+   */
+  keep(): boolean {
+    const { documents } = this.#parts;
+    if (documents.isOnUncommitted(this.#mark)) return false;
+    documents.keepSince(this.#mark);
+    return true;
   }
 
   undo(): void {
