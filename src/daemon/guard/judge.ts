@@ -94,7 +94,7 @@ export interface UserJudgement {
 }
 
 /** The part of `judge` that depends on the user alone, for a message that was not judged before. */
-export function judgeUser(
+function judgeUser(
   found: GuardUserState | null,
   message: GuardedMessage,
   limits: GuardLimits,
@@ -190,7 +190,7 @@ function isSame(a: GuardUserState['user'], b: GuardUserState['user']): boolean {
  * The part of `judge` that depends on the session: counts a message that the user's windows do not block, unless it does
  * not count. The count expires at most `session_ttl_ms` from now, like a session that is used now.
  */
-export function judgeTurn(
+function judgeTurn(
   found: SessionTurns | null,
   counts: Pick<Passed, 'messages' | 'equal_texts'>,
   { text }: Pick<GuardedMessage, 'text'>,

@@ -38,7 +38,7 @@ export const SEALED = 'sealed.v1.';
 const ID_LENGTH = 8;
 
 /** Length of a mark, characters. A mark is the beginning of the texts that one key has sealed. */
-export const MARK_LENGTH = SEALED.length + ID_LENGTH + 1;
+const MARK_LENGTH = SEALED.length + ID_LENGTH + 1;
 
 /** The mark that a stored text begins with; empty if it is not sealed. */
 export function markOf(stored: string): string {

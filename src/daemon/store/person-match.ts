@@ -12,10 +12,10 @@ import type { PersonSelector, PersonSession } from './persons.ts';
 import type { StreamRecord } from './streams.ts';
 
 /** The user id of a shared session after the person who opened it was erased. */
-export const ERASED_USER = 'erased';
+const ERASED_USER = 'erased';
 
 /** Stands for the id of somebody else who opened a shared session, where a person's data is shown. */
-export const OTHER_USER = 'another user';
+const OTHER_USER = 'another user';
 
 /** The beginning of the key under which the requests of a client address are limited. */
 const ADDRESS = 'http:address:';

@@ -92,7 +92,7 @@ export type OtherRecord = (typeof OTHER_RECORDS)[number];
  * How long ids of erased sessions and messages are remembered, ms. During this time, a run that was under way during
  * the erasure cannot store its turn, its trace, or the answer of its key.
  */
-export const ERASED_MS = 60 * 60 * 1000;
+const ERASED_MS = 60 * 60 * 1000;
 
 /** The total number of records. */
 export function countRecords({ sessions, links, actions, inbox, others }: PersonRecords): number {

@@ -87,7 +87,7 @@ export const SESSION_CALLS_BYTES = 1_048_576;
  */
 const PART_OF_REST = 64;
 /** Maximum size of one answer, and of the arguments of one call, in bytes of JSON. Longer ones are cut. */
-export const ANSWER_BYTES = 4_096;
+const ANSWER_BYTES = 4_096;
 const ARGUMENTS_BYTES = 1_024;
 /** At least the size of the names of the members of a call, in bytes of JSON. */
 const MEMBERS_BYTES = 80;
