@@ -126,6 +126,41 @@ export function widgetRoute(messagePath: string, translations: Translations): Ro
   };
 }
 
+/** This policy is strict on purpose: if the widget works under it, it works under the policy of any site. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ');
+
+/** A file of a page that the daemon serves itself. */
+export function pageRoute({ path, name, type }: { path: string; name: string; type: string }): Route {
+  const asset = loadAsset(name, type);
+  return {
+    method: 'GET',
+    path,
+    handle: async (request) =>
+      assetResponse(await asset(), request, {
+        'Cache-Control': 'no-cache',
+        'Content-Security-Policy': POLICY,
+      }),
+  };
+}
+
+/** `GET /chat`: the chat as a page of its own, with `WEBCHAT_PAGE`. */
+export const chatPage = (): Route[] =>
+  [
+    { path: '/chat', name: 'chat/index.html', type: 'text/html' },
+    { path: '/chat/page.css', name: 'chat/page.css', type: 'text/css' },
+  ].map(pageRoute);
+
 /** `GET /webchat/texts/<language>`: the texts of the widget in a language other than the default. */
 export function textsRoute(translations: Translations): Route {
   return {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { build, type Plugin, transform } from 'esbuild';
 
 const SCRIPTS = { 'widget/widget': 'widget/main.ts', 'demo/shop': 'demo/shop.ts' };
-const PAGES = ['demo/index.html', 'demo/shop.css'];
+const PAGES = ['demo/index.html', 'demo/shop.css', 'chat/index.html', 'chat/page.css'];
 
 /** Minifies a style sheet, which becomes a string in the script. */
 const styles: Plugin = {

@@ -5,7 +5,7 @@ import type {
   TokenSource,
   WebChannel,
 } from '../../src/channel/index.ts';
-import { textsRoute, widgetRoute } from './browser-files.ts';
+import { chatPage, textsRoute, widgetRoute } from './browser-files.ts';
 import { WIDGET_TEXTS, widgetTranslations } from './texts.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
@@ -32,6 +32,12 @@ const webchat: ResponsePlugin = {
       default: DEFAULT_PATH,
       pattern: /^\/[\w./~-]*$/,
       sentence: 'Path of the webchat channel; begins with a slash.',
+    },
+    {
+      name: 'WEBCHAT_PAGE',
+      kind: 'boolean',
+      default: false,
+      sentence: 'Serves the chat as a page of its own at `GET /chat`.',
     },
   ],
   detect: (settings) => settings.WEBCHAT_ENABLED === true,
@@ -79,6 +85,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
       },
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH), translations),
       textsRoute(translations),
+      ...(scope.settings.WEBCHAT_PAGE === true ? chatPage() : []),
     ],
   };
 }

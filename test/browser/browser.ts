@@ -63,8 +63,15 @@ export async function launch(options: ContextOptions = {}): Promise<Browser> {
     context,
     async leave() {
       const pages = context.pages();
-      await context.newPage();
+      const empty = await context.newPage();
+      const origins = new Set(pages.map((page) => URL.parse(page.url())?.origin));
       await Promise.all(pages.map((page) => page.close()));
+      // The next visitor has a browser of their own.
+      const session = await context.newCDPSession(empty);
+      for (const origin of origins)
+        if (origin?.startsWith('http'))
+          await session.send('Storage.clearDataForOrigin', { origin, storageTypes: 'local_storage' });
+      await session.detach();
     },
     async close() {
       await context.close();

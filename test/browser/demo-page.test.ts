@@ -11,7 +11,13 @@ let browser: Browser;
 
 beforeAll(async () => {
   if (withoutBrowser) return;
-  const env = { WEBCHAT_ENABLED: '', JWT_SECRET_KEY: '', JWT_ALGORITHM: '', STATE_DIR: '' };
+  const env = {
+    WEBCHAT_ENABLED: '',
+    JWT_SECRET_KEY: '',
+    JWT_ALGORITHM: '',
+    STATE_DIR: '',
+    WEBCHAT_PAGE: 'true',
+  };
   daemon = await startAgentd({ args: ['--dev'], env });
   browser = await launch();
 });
@@ -52,6 +58,20 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await visitor.say('What are my orders?');
     await visitor.chat.getByRole('button', { name: 'Sign in' }).click();
     await page.locator('.people [aria-pressed=true]').filter({ hasText: 'Ada' }).waitFor();
+    expect(visitor.complaints).toEqual([]);
+    await page.close();
+  });
+
+  it('has the chat as a page of its own, under the same policy', async () => {
+    const page = await browser.context.newPage();
+    await page.setViewportSize({ width: 390, height: 700 });
+    const visitor = follow(page);
+    const response = await page.goto(`${daemon.url}/chat`);
+    expect(response?.headers()['content-security-policy']).toContain("default-src 'none'");
+    await visitor.chat.waitFor();
+    expect(await visitor.chat.boundingBox()).toEqual({ x: 0, y: 0, width: 390, height: 700 });
+    await visitor.say('Which products do you have?');
+    await visitor.answer.filter({ hasText: 'Analytical engine' }).waitFor();
     expect(visitor.complaints).toEqual([]);
     await page.close();
   });

@@ -3,10 +3,28 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 
 /**
- * The folder for screenshots of every state, for people to look at. Without it, none are taken. `WIDGET_PICTURES=man`
- * updates `man/demo.png`, which the README shows.
+ * The folder for screenshots of every state, for people to look at. Without it, none are taken. `npm run pictures` takes
+ * only those that tell most, for the manual.
  */
 const PICTURES = process.env.WIDGET_PICTURES;
+
+const FOR_THE_MANUAL = [
+  'demo-start',
+  'demo-asks',
+  'demo-done',
+  'demo-390-light',
+  'demo-390-dark',
+  'demo-1440-dark',
+  'card',
+  'card-done',
+  'sign-in',
+  'light-empty',
+  'dark-answer',
+  'rtl-answer',
+  'tools',
+  'away',
+  'phone',
+];
 
 const MOVES_ENDED = `Promise.all(
   (document.querySelector('agentd-webchat')?.shadowRoot?.getAnimations() ?? [])
@@ -22,7 +40,8 @@ export async function still(page: Page): Promise<void> {
 /** Waits until nothing in the widget moves, and takes a picture of the page if there is a folder for it. */
 export async function picture(page: Page, name: string): Promise<void> {
   await still(page);
-  if (PICTURES === undefined) return;
+  const isWanted = PICTURES !== 'man/pictures' || FOR_THE_MANUAL.includes(name);
+  if (PICTURES === undefined || !isWanted) return;
   mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
 }

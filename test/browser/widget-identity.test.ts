@@ -28,7 +28,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
   const asked = { 'data-token-url': '/token' };
 
   it('is looked up at the site once, and again when the token expires in less than five minutes', async () => {
-    chat.page.attributes = asked;
+    chat.page.attributes = { ...asked, ...chat.page.attributes };
     chat.token = tokenFor('ada', { seconds: 3600 });
     const visitor = await enter();
     await visitor.say('One');
@@ -50,7 +50,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
   });
 
   it('can sign out: the conversation disappears, and the next message has no token and no session', async () => {
-    chat.page.attributes = asked;
+    chat.page.attributes = { ...asked, ...chat.page.attributes };
     chat.token = tokenFor('ada');
     const visitor = await enter();
     await visitor.say('My secret');
@@ -65,7 +65,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
   });
 
   it('can change between page loads: the previous person’s conversation is neither shown nor stored', async () => {
-    chat.page.attributes = asked;
+    chat.page.attributes = { ...asked, ...chat.page.attributes };
     chat.token = tokenFor('ada');
     const visitor = await enter();
     await visitor.say('My secret');
@@ -74,9 +74,9 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     await visitor.page.goto(`${chat.url}/elsewhere`);
     await visitor.chat.waitFor();
     expect(await visitor.chat.getByText('My secret').count()).toBe(0);
-    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(
-      'My secret',
-    );
+    expect(
+      await visitor.page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }])),
+    ).not.toContain('My secret');
   });
 
   it('can be looked up with a function of the site; if it fails, the widget keeps the current token', async () => {
@@ -91,7 +91,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
   });
 
   it('can change while the page is hidden: the new person can neither read nor restore the conversation', async () => {
-    chat.page.attributes = asked;
+    chat.page.attributes = { ...asked, ...chat.page.attributes };
     chat.token = tokenFor('ada');
     const visitor = await enter();
     await visitor.say('My secret');
@@ -103,13 +103,13 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     await visitor.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
     await visitor.chat.getByText('Somebody else has signed in').first().waitFor();
     expect(await visitor.chat.getByRole('button', { name: 'Undo' }).isVisible()).toBe(false);
-    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain(
-      'My secret',
-    );
+    expect(
+      await visitor.page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }])),
+    ).not.toContain('My secret');
   });
 
   it('can change before a retry: the first person’s message is not sent for the second person', async () => {
-    chat.page.attributes = asked;
+    chat.page.attributes = { ...asked, ...chat.page.attributes };
     chat.token = tokenFor('ada', { seconds: 200 });
     const visitor = await enter();
     chat.refuse = ({ method }) => (method === 'POST' ? problem(502, 'agent_failed') : null);
@@ -194,7 +194,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
     };
     await visitor.say('As Ada');
     await shows(visitor, 'Half');
-    expect(await visitor.page.evaluate(() => JSON.stringify({ ...sessionStorage }))).toContain('sse_after_0');
+    expect(await visitor.page.evaluate(() => JSON.stringify({ ...localStorage }))).toContain('sse_after_0');
     resolve();
     await visitor.trouble.getByRole('button', { name: 'Try again' }).click();
     await until(() => chat.received.length === 3);
@@ -202,6 +202,7 @@ describe.skipIf(withoutBrowser)('the new session id after sign-in', () => {
   });
 
   it('is used after the browser has restored a page from its back/forward cache', async () => {
+    chat.page.attributes = { ...chat.page.attributes, 'data-history': 'off' };
     const visitor = await enter();
     await visitor.say('As nobody');
     await shows(visitor, 'Fine.');

@@ -293,7 +293,8 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     expect(stores).not.toContain(chat.token);
   });
 
-  it('a duplicated tab has its own conversation', async () => {
+  it('without history, a duplicated tab has its own conversation', async () => {
+    chat.page.attributes = { 'data-history': 'off' };
     const visitor = await enter();
     await visitor.say('In the first');
     await shows(visitor, 'Fine.');
@@ -326,6 +327,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
   });
 
   it('tabs take turns to start a stream, so that no stream is opened with the cookie of another tab', async () => {
+    chat.page.attributes = { 'data-history': 'off' };
     const order: string[] = [];
     chat.refuse = (request) => {
       if (request.url === '/sse/chat') order.push('start');

@@ -21,10 +21,16 @@ export interface WidgetControls {
   /** Removes the button and the chat from the page, and shows them again. */
   hide(): void;
   show(): void;
+  /** Shows the chat inside this element of the page. */
+  place(element: HTMLElement): void;
 }
 
 /** Adds the widget to the page: a button and a chat, in a shadow root. */
-export async function mountWidget(options: Options, style: string): Promise<WidgetControls> {
+export async function mountWidget(
+  options: Options,
+  style: string,
+  container: HTMLElement | null,
+): Promise<WidgetControls> {
   const { texts } = options;
   const host = document.createElement('agentd-webchat');
   set(host, { dir: options.direction, lang: options.language, 'data-side': options.side });
@@ -38,7 +44,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   const conversation = new Conversation({
     delivery: new Delivery(new Service(options.base)),
     tokens: new TokenSource(options.ask, options.token),
-    memory: new Memory(options.base),
+    memory: new Memory(options.base, options.history),
     texts,
     user_id: options.user_id,
     metadata: () => ({
@@ -73,7 +79,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
       conversation.open = true;
     },
     close() {
-      if (!panel.element.open) return;
+      if (!panel.element.open || panel.inline) return;
       panel.close();
       set(launcher, { hidden: false, 'aria-expanded': 'false' });
       set(host, { 'data-open': false });
@@ -88,6 +94,21 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
       set(launcher, { hidden: true });
     },
     show: () => set(launcher, { hidden: panel.element.open }),
+    place(element) {
+      if (host.parentElement === element) return;
+      controls.close();
+      panel.inline = true;
+      set(host, { 'data-inline': true });
+      set(launcher, { hidden: true });
+      const { activeElement } = document;
+      element.append(host);
+      panel.open(false);
+      // A dialog takes the focus when it is shown.
+      (root.activeElement as HTMLElement | null)?.blur();
+      if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
+      wear();
+      conversation.open = true;
+    },
   };
 
   const markUnread = (unread: boolean) => {
@@ -132,9 +153,10 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   document.documentElement.append(host);
   const wear = dress(host, colors, options.theme);
   wear();
+  if (container) controls.place(container);
   show();
   // The visitor did not open the chat on this page, so the chat must neither cover a small screen nor take the focus.
-  if ((conversation.open || options.open) && !panel.covers) {
+  if (!container && (conversation.open || options.open) && !panel.covers) {
     const { activeElement } = document;
     controls.open();
     (root.activeElement as HTMLElement | null)?.blur();
@@ -167,6 +189,8 @@ export interface Options {
   sign_in_url: string | null;
   /** Whether an answer says whose credentials it used. */
   credentials: boolean;
+  /** Whether the conversation outlives its tab. */
+  history: boolean;
   side: 'start' | 'end';
   direction: 'ltr' | 'rtl';
   language: string;
@@ -192,8 +216,10 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
   const { title, greeting } = data;
   const direction = data.dir ?? document.documentElement.dir;
   const base = (data.service ?? serviceOf(script.src)).replace(/\/+$/, '');
-  const { lang } = document.documentElement;
-  const [language, served] = await translationFor(data.lang, lang, async (tag) => {
+  // `auto` is the language of the browser, whatever language the page has.
+  const auto = data.lang === 'auto';
+  const lang = auto ? '' : document.documentElement.lang;
+  const [language, served] = await translationFor(auto ? undefined : data.lang, lang, async (tag) => {
     const response = await fetch(`${base}/webchat/texts/${tag}`, { credentials: 'omit' });
     if (!response.ok) throw new Error(String(response.status));
     return (await response.json()) as Texts;
@@ -211,6 +237,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     notice: data.notice || null,
     sign_in_url: data.signInUrl ?? null,
     credentials: data.credentials !== 'off',
+    history: data.history !== 'off',
     side: data.side === 'start' ? 'start' : 'end',
     direction: direction === 'rtl' ? 'rtl' : 'ltr',
     language,

@@ -80,6 +80,13 @@ export class Conversation {
     this.#parts = parts;
     this.#kept = this.#fresh(false);
     this.#transcript.take(this.#kept.entries);
+    parts.memory.follow(
+      (kept) => this.#follow(kept),
+      // The first message in another tab begins the conversation of all tabs.
+      () => {
+        if (this.#kept.entries.length === 0) void this.recall(true).then(() => this.#changed());
+      },
+    );
     this.#reach = new Reach(
       () => parts.delivery.isReachable(),
       (away) => {
@@ -112,18 +119,39 @@ export class Conversation {
   /**
    * Restores the conversation that this tab stored. A conversation of a signed-in person is shown only after the site
    * has confirmed that this person is still signed in.
+   * @param isElsewhere see `#goOn`
    */
-  async recall(): Promise<void> {
-    const kept = await this.#parts.memory.recall();
-    if (kept === null) return this.#goOn();
-    const own = this.#parts.user_id === null || this.#parts.user_id === kept.user_id;
-    if (!own || (kept.person !== null && personOf(await this.#parts.tokens.current()) !== kept.person)) {
-      this.#takeUp(this.#fresh(kept.open));
+  async recall(isElsewhere = false): Promise<void> {
+    const { memory, tokens, user_id } = this.#parts;
+    let person = memory.needsPerson ? personOf(await tokens.current()) : null;
+    // If the site could not say who is signed in, nothing is shown, and nothing is deleted.
+    const kept = memory.needsPerson && !tokens.isKnown ? null : await memory.recall(person);
+    const open = kept?.open === true || memory.wasOpen;
+    if (kept === null) {
+      this.#kept.open = memory.wasOpen;
+      return this.#goOn();
+    }
+    if (kept.person !== null) person = personOf(await tokens.current());
+    const own = user_id === null || user_id === kept.user_id;
+    if (!own || (kept.person !== null && person !== kept.person)) {
+      this.#takeUp(this.#fresh(open));
       this.#keep();
       return;
     }
-    this.#takeUp(kept);
-    this.#goOn();
+    this.#takeUp({ ...kept, open: memory.wasOpen });
+    this.#goOn(isElsewhere);
+  }
+
+  /** Shows what another tab has stored. While this tab receives an answer itself, it continues with that. */
+  #follow(kept: Kept | null): void {
+    if (this.#run !== null) return;
+    if (kept === null) {
+      void this.identityChanged();
+      return;
+    }
+    this.#takeUp({ ...kept, open: this.#kept.open });
+    this.#goOn(true);
+    this.#changed();
   }
 
   /**
@@ -249,8 +277,12 @@ export class Conversation {
     this.#transcript.take(kept.entries);
   }
 
-  /** Requests the answer that a restored conversation still waits for. */
-  #goOn(): void {
+  /**
+   * Requests the answer that a restored conversation still waits for.
+   * @param isElsewhere whether another tab has sent the message. Its answer can be read when its stream has a name.
+   */
+  #goOn(isElsewhere = false): void {
+    if (isElsewhere && !this.#kept.pending?.stream_id) return;
     const { pending, trouble } = this.#kept;
     if (trouble?.automatic) this.#reach.lost();
     else if (pending && trouble === null) void this.#deliver(pending);

@@ -60,35 +60,59 @@ const MAX_ENTRIES = 60;
 const MAX_SIZE = 400_000;
 
 /**
- * Stores the conversation of this tab in `sessionStorage`. The browser deletes this data when the tab is closed, and no
- * other tab can read it.
+ * Stores conversations in the browser. With history, each person has one conversation in `localStorage`, which all tabs
+ * show, and so has a visitor who is not signed in. Without history, each tab has its own in `sessionStorage`.
  */
 export class Memory {
   readonly #name: string;
+  readonly #history: boolean;
   /** Id of this page. It is stored while the page exists. */
   readonly #page = randomId();
   /** Channel to the other pages of this site. */
   readonly #channel: BroadcastChannel | null;
+  /** The key under which this page stored its conversation most recently. */
+  #key = '';
 
   /** @param base the service's address, which separates the widgets of two services on one site */
-  constructor(base: string) {
+  constructor(base: string, history: boolean) {
     this.#name = `agentd-webchat ${base}`;
-    this.#channel = attempt(() => new BroadcastChannel(this.#name));
+    this.#history = history;
+    this.#channel = history ? null : attempt(() => new BroadcastChannel(this.#name));
+  }
+
+  /** Whether it must be known who is signed in before a conversation can be recalled. */
+  get needsPerson(): boolean {
+    return this.#history && this.#keys().length > 0;
+  }
+
+  /** Whether the chat was open on the last page of this tab. */
+  get wasOpen(): boolean {
+    return attempt(() => sessionStorage.getItem(`${this.#name} open`)) === '1';
   }
 
   /**
-   * Returns the conversation that this tab stored, or null. If a tab is duplicated, the browser also copies its
-   * storage. In that case the original page responds, and this tab begins a new conversation.
+   * Returns the stored conversation of the person, or null. The conversations of other people are deleted, because they
+   * have signed out. Without history, it is the conversation of this tab; see `Kept.person`.
    */
-  async recall(): Promise<Kept | null> {
+  async recall(person: string | null): Promise<Kept | null> {
+    if (this.#history) {
+      const own = [this.#keyOf(person), this.#keyOf(null)];
+      for (const key of this.#keys()) if (!own.includes(key)) attempt(() => localStorage.removeItem(key));
+      const kept = keptIn(attempt(() => localStorage.getItem(this.#keyOf(person))));
+      this.#key = own[kept?.person === person ? 0 : 1] as string;
+      if (kept?.person === person) return kept;
+      // A visitor who has just signed in continues the conversation of this tab, but not that of another visitor.
+      if (attempt(() => sessionStorage.getItem(`${this.#name} tab`)) !== '1') return null;
+      return keptIn(attempt(() => localStorage.getItem(this.#keyOf(null))));
+    }
     const holder = attempt(() => sessionStorage.getItem(`${this.#name} page`));
     if (holder !== this.#page) {
       const copied = holder !== null && (await this.#answers(holder));
       this.#answerForMyself();
+      // If a tab is duplicated, the browser also copies its storage. The conversation belongs to the original.
       if (copied) return null;
     }
-    const kept: unknown = attempt(() => JSON.parse(sessionStorage.getItem(this.#name) ?? 'null'));
-    return isKept(kept) ? kept : null;
+    return keptIn(attempt(() => sessionStorage.getItem(this.#name)));
   }
 
   keep(kept: Kept): void {
@@ -98,7 +122,41 @@ export class Memory {
       text = JSON.stringify({ ...kept, entries: kept.entries.slice(-most) });
       most = Math.floor(most / 2);
     } while (text.length > MAX_SIZE && most > 0);
-    attempt(() => sessionStorage.setItem(this.#name, text));
+    attempt(() => sessionStorage.setItem(`${this.#name} open`, kept.open ? '1' : ''));
+    if (!this.#history) {
+      attempt(() => sessionStorage.setItem(this.#name, text));
+      return;
+    }
+    const key = this.#keyOf(kept.person);
+    // The person has signed in or out. The conversation continues under the new key, or has ended.
+    if (this.#key !== '' && this.#key !== key) attempt(() => localStorage.removeItem(this.#key));
+    this.#key = key;
+    attempt(() => sessionStorage.setItem(`${this.#name} tab`, kept.person === null ? '1' : ''));
+    if (kept.entries.length > 0 || attempt(() => localStorage.getItem(key)))
+      attempt(() => localStorage.setItem(key, text));
+  }
+
+  /**
+   * Calls `take` when another tab has stored the conversation that this page shows (null: it has ended there), and
+   * `other` when it has stored another one.
+   */
+  follow(take: (kept: Kept | null) => void, other: () => void): void {
+    if (!this.#history) return;
+    addEventListener('storage', ({ key, newValue, storageArea }) => {
+      if (storageArea !== attempt(() => localStorage) || !key?.startsWith(`${this.#name} `)) return;
+      if (key === this.#key) take(keptIn(newValue));
+      else if (newValue !== null) other();
+    });
+  }
+
+  /** The keys of all stored conversations. */
+  #keys(): string[] {
+    const all = attempt(() => Object.keys(localStorage)) ?? [];
+    return all.filter((key) => key.startsWith(`${this.#name} `));
+  }
+
+  #keyOf(person: string | null): string {
+    return `${this.#name} ${person === null ? 'anonymous' : hash(person)}`;
   }
 
   /** Whether the page that owns this storage still exists. */
@@ -135,9 +193,20 @@ export function randomId(): string {
   ).join('');
 }
 
-function isKept(value: unknown): value is Kept {
-  const kept = value as Partial<Kept> | null;
-  return typeof kept?.user_id === 'string' && Array.isArray(kept.entries);
+function keptIn(text: string | null): Kept | null {
+  const kept = attempt(() => JSON.parse(text ?? 'null') as Partial<Kept> | null);
+  return typeof kept?.user_id === 'string' && Array.isArray(kept.entries) ? (kept as Kept) : null;
+}
+
+/** A hash of 52 bits. It only keeps names out of keys: whose a conversation is, its content says. */
+function hash(text: string): string {
+  let [one, two] = [0xdeadbeef, 0x41c6ce57];
+  for (const char of text) {
+    const code = char.codePointAt(0) as number;
+    one = Math.imul(one ^ code, 2654435761);
+    two = Math.imul(two ^ code, 1597334677);
+  }
+  return (one >>> 0).toString(36) + (two >>> 0).toString(36);
 }
 
 /** A browser may deny storage, or have no space left. The conversation then lasts only as long as its page. */

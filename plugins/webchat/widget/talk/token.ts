@@ -59,6 +59,11 @@ export class TokenSource {
     this.#asked = ask === undefined || given !== null;
   }
 
+  /** Whether the site has said who is signed in. */
+  get isKnown(): boolean {
+    return this.#asked;
+  }
+
   /**
    * Returns the token to send now; null if nobody is signed in. Asks the site for the first token, unless the page
    * contains it, and again when less than five minutes remain. If the site cannot answer, the old token stays in use,

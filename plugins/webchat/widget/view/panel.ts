@@ -45,6 +45,8 @@ export class Panel {
   /** Returns the click handler of a suggested question. */
   readonly #ask: (words: string) => () => void;
   readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials'>;
+  /** Whether the chat is a part of the page. It then cannot be closed. */
+  inline = false;
   #following = true;
   #connection: Connection = 'online';
   #reachable = true;
@@ -99,7 +101,7 @@ export class Panel {
         h('span', { class: 'mark' }, logo ? h('img', { src: logo, alt: '' }) : icon('chat')),
         h('div', { class: 'name' }, title, h('p', { class: 'status' }, h('i'), this.#status)),
         iconButton('restart', texts.restart, 'quiet', startOver),
-        iconButton('close', texts.close, 'quiet', close),
+        iconButton('close', texts.close, 'quiet close-chat', close),
       ),
       h('div', { class: 'middle' }, this.#scroller, this.#latest),
       this.#composer.element,
@@ -118,7 +120,7 @@ export class Panel {
       close();
     });
     this.#small.addEventListener('change', () => {
-      if (!this.element.open) return;
+      if (!this.element.open || this.inline) return;
       this.element.close();
       this.open();
     });
@@ -135,14 +137,14 @@ export class Panel {
 
   /** Whether the chat covers the page, because the screen is small. */
   get covers(): boolean {
-    return this.#small.matches;
+    return this.#small.matches && !this.inline;
   }
 
   /** Opens the chat. If it covers the page, it is modal, and the page below cannot be reached with the keyboard. */
-  open(): void {
+  open(focus = true): void {
     if (this.covers) this.element.showModal();
     else this.element.show();
-    this.#composer.focus();
+    if (focus) this.#composer.focus();
     this.#toEnd();
   }
 
