@@ -196,23 +196,17 @@ export class Documents {
     return this.#take(shelf, key, this.#find.get(shelf.name, hashOf(shelf.name, key), key));
   }
 
-  /** The entry of a document of which another process has written a new version. It may not be in memory yet. */
-  entryAnew(shelf: Shelf, key: string): Entry {
-    return (
-      shelf.entries.get(key) ??
-      (shelf.indexes === null
-        ? this.#add({
-            shelf,
-            key,
-            version: null,
-            row: 0,
-            stored: undefined,
-            isDirty: false,
-            counted: null,
-            isUsed: true,
-          })
-        : this.entry(shelf, key))
-    );
+  /** The entry of a document that another process has put or deleted. It may not be in memory yet. */
+  entryAnew(shelf: Shelf, key: string, isDeleted: boolean): Entry {
+    const known = shelf.entries.get(key);
+    if (known !== undefined) return known;
+    // The row that tells its places may be gone already.
+    if (isDeleted && !this.isVolatile(shelf)) shelf.indexes = null;
+    if (shelf.indexes !== null) return this.entry(shelf, key);
+    return this.#add({
+      ...{ shelf, key, version: null, row: 0, stored: undefined },
+      ...{ isDirty: false, counted: null, isUsed: true },
+    });
   }
 
   /** The entries of the documents in a wide index that have this name. */
@@ -383,7 +377,9 @@ export class Documents {
   reset(): void {
     this.undoTo([0, 0]);
     this.settle();
-    for (const entry of this.#all) if (!this.isVolatile(entry.shelf)) this.#remove(entry);
+    for (const entry of this.#all)
+      if (this.isVolatile(entry.shelf)) entry.row = 0;
+      else this.#remove(entry);
     for (const shelf of this.#shelves.values()) if (!this.isVolatile(shelf)) shelf.indexes = null;
   }
 
