@@ -21,6 +21,8 @@ export interface SampleApi {
   url: string;
   /** The requests after the request with this number, oldest first. Only the latest hundred requests are kept. */
   requestsAfter(number: number): readonly ApiRequest[];
+  /** Undoes all changes. */
+  restore(): void;
   close(): Promise<void>;
 }
 
@@ -48,7 +50,7 @@ export interface ApiRequest {
 export async function startSampleApi(options: SampleApiOptions): Promise<SampleApi> {
   const defaultToken = randomBytes(24).toString('base64url');
   const requests: ApiRequest[] = [];
-  const people = structuredClone(SAMPLE_PEOPLE);
+  let people = structuredClone(SAMPLE_PEOPLE);
   let count = 0;
   const answerAndNote = async (request: IncomingMessage): Promise<Answer> => {
     const reader = await readerOf(request.headers.authorization, options, defaultToken);
@@ -85,6 +87,9 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
       // A number that is too high is from before a restart of the daemon. The page then gets all requests.
       const known = last > (requests.at(-1)?.number ?? 0) ? 0 : last;
       return requests.filter(({ number }) => number > known);
+    },
+    restore() {
+      people = structuredClone(SAMPLE_PEOPLE);
     },
     close: () =>
       new Promise((resolve) => {

@@ -42,7 +42,10 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     email: 'grace@example.com',
     plan: 'silver',
     address: '1 Fleet Street, Arlington',
-    orders: [{ number: '1002', item: 'Compiler, first edition', status: 'delivered' }],
+    orders: [
+      { number: '1002', item: 'Compiler, first edition', status: 'delivered' },
+      { number: '1005', item: 'Punched cards, 500', status: 'being packed' },
+    ],
   },
   {
     id: 'alan',
@@ -50,7 +53,7 @@ export const SAMPLE_PEOPLE: readonly SamplePerson[] = [
     email: 'alan@example.com',
     plan: 'free',
     address: '43 Adlington Road, Wilmslow',
-    orders: [],
+    orders: [{ number: '1006', item: 'Compiler, first edition', status: 'being packed' }],
   },
 ];
 
@@ -60,6 +63,8 @@ export interface ShopParts {
   issueToken(person_id: string): Promise<string | null>;
   /** Requests to the sample API after the one with this number. Null if `API_BASE_URL` names a real API. */
   requestsAfter(number: number): readonly ApiRequest[] | null;
+  /** Undoes all changes to the sample data. */
+  restore(): void;
   /** Actions for a person, newest first. */
   actionsOf(person_id: string): Promise<readonly DoneAction[]>;
   /** Makes the problem to throw if there is no such thing. */
@@ -75,7 +80,13 @@ export interface DoneAction {
 }
 
 /** The routes from which the page of the shop gets its data: people, their tokens and actions, requests to the API. */
-export function companyRoutes({ issueToken, requestsAfter, actionsOf, notFound }: ShopParts): Route[] {
+export function companyRoutes({
+  issueToken,
+  requestsAfter,
+  actionsOf,
+  restore,
+  notFound,
+}: ShopParts): Route[] {
   const people = SAMPLE_PEOPLE.map(({ id, name, email }) => ({ id, name, email }));
   return [
     { method: 'GET', path: '/demo/people', handle: () => ({ body: { people } }) },
@@ -92,6 +103,16 @@ export function companyRoutes({ issueToken, requestsAfter, actionsOf, notFound }
       method: 'GET',
       path: '/demo/actions/:person',
       handle: async ({ params }) => ({ body: { actions: await actionsOf(params.person ?? '') } }),
+    },
+    {
+      method: 'POST',
+      path: '/demo/restore',
+      // Another site cannot send this type without asking first.
+      contentType: 'application/json',
+      handle() {
+        restore();
+        return { status: 204 };
+      },
     },
     {
       method: 'GET',

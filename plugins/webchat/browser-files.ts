@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
+import type { Translations } from './widget/texts.ts';
 
 /** The folder to which `npm run build` writes files for browsers, relative to the source file or the built file. */
 const BUILT = new URL(
@@ -111,7 +112,7 @@ const BUILT_MESSAGE_PATH = '/webchat/message';
  * @param messagePath WEBCHAT_WEBHOOK_PATH, which is written into the script
  * @param translations texts of the widget, which are also written into the script
  */
-export function widgetRoute(messagePath: string, translations: object): Route {
+export function widgetRoute(messagePath: string, translations: Translations): Route {
   const asset = loadAsset('widget/widget.js', 'text/javascript', (script) =>
     withTranslations(
       script.replaceAll(JSON.stringify(BUILT_MESSAGE_PATH), JSON.stringify(messagePath)),
@@ -125,10 +126,25 @@ export function widgetRoute(messagePath: string, translations: object): Route {
   };
 }
 
+/** `GET /webchat/texts/<language>`: the texts of the widget in a language other than the default. */
+export function textsRoute(translations: Translations): Route {
+  return {
+    method: 'GET',
+    path: '/webchat/texts/:language',
+    handle: async ({ params }) => {
+      const texts = translations[params.language ?? ''];
+      return texts ? { headers: HEADERS, body: texts } : { status: 404, headers: HEADERS, body: {} };
+    },
+  };
+}
+
 /**
- * Inserts the texts of the widget into the script. Property names need no quotes in a script, which makes it smaller.
+ * Inserts the texts in the default language into the script. Property names need no quotes in a script, which makes it
+ * smaller.
  */
-export function withTranslations(script: string, translations: object): string {
-  const literal = JSON.stringify(translations).replace(/"([a-z]\w*)":/gi, '$1:');
+export function withTranslations(script: string, translations: Translations): string {
+  const [language = '', ...others] = Object.keys(translations);
+  const served = { language, texts: translations[language], others };
+  const literal = JSON.stringify(served).replace(/"([a-z]\w*)":/gi, '$1:');
   return script.replaceAll(BUILT_TRANSLATIONS, () => literal);
 }

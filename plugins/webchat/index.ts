@@ -5,7 +5,7 @@ import type {
   TokenSource,
   WebChannel,
 } from '../../src/channel/index.ts';
-import { widgetRoute } from './browser-files.ts';
+import { textsRoute, widgetRoute } from './browser-files.ts';
 import { WIDGET_TEXTS, widgetTranslations } from './texts.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
@@ -48,6 +48,7 @@ const webchat: ResponsePlugin = {
 };
 
 function createWebchat(scope: ResponseScope): WebChannel {
+  const translations = widgetTranslations(scope.translations(WIDGET_TEXTS));
   return {
     routes: [
       {
@@ -76,10 +77,8 @@ function createWebchat(scope: ResponseScope): WebChannel {
           throw new Error('the conversation ended without a reply');
         },
       },
-      widgetRoute(
-        String(scope.settings.WEBCHAT_WEBHOOK_PATH),
-        widgetTranslations(scope.translations(WIDGET_TEXTS)),
-      ),
+      widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH), translations),
+      textsRoute(translations),
     ],
   };
 }

@@ -1,18 +1,23 @@
 import type { ChannelText, ChannelTranslations } from '../../src/channel/index.ts';
+import { LANGUAGES } from './widget/languages.ts';
 import { ENGLISH, type Texts, type Translations, textsWith } from './widget/texts.ts';
 
 type Words = Readonly<Record<string, string>>;
 
+/** The texts that are groups, with the word for one of them. */
+const GROUPS = { failures: 'failure', tools: 'tool', outcomes: 'outcome' } as const;
+type Group = keyof typeof GROUPS;
+
 /** Identifies a text of the widget: its name, or its group and its name in that group. */
-type Place = readonly [name: string] | readonly [group: 'failures' | 'tools', name: string];
+type Place = readonly [name: string] | readonly [group: Group, name: string];
 
 const PLACES: ReadonlyMap<string, Place> = new Map(
   Object.entries(ENGLISH).flatMap(([name, text]): [string, Place][] =>
     typeof text === 'string'
       ? [[`webchat_${snakeCase(name)}`, [name]]]
       : Object.keys(text).map((inner) => [
-          `webchat_${name === 'tools' ? 'tool' : 'failure'}_${inner}`,
-          [name as 'failures' | 'tools', inner],
+          `webchat_${GROUPS[name as Group]}_${inner}`,
+          [name as Group, inner],
         ]),
   ),
 );
@@ -24,10 +29,13 @@ export const WIDGET_TEXTS: readonly ChannelText[] = [...PLACES].map(([name, plac
   default: englishOf(place),
 }));
 
-/** All texts of the widget, in English and in the operator's languages (widget/translation.ts). */
+/** All texts of the widget, in the languages that come with it and in the operator's (widget/translation.ts). */
 export function widgetTranslations({ languages, default_locale }: ChannelTranslations): Translations {
-  const all = new Map<string, Texts>([['en', ENGLISH]]);
-  for (const [tag, texts] of Object.entries(languages)) all.set(tag, textsWith(ENGLISH, inForm(texts)));
+  const all = new Map<string, Texts>([['en', ENGLISH], ...Object.entries(LANGUAGES)]);
+  for (const [tag, texts] of Object.entries(languages)) {
+    const base = all.get(tag) ?? all.get(tag.slice(0, 2)) ?? ENGLISH;
+    all.set(tag, textsWith(base, inForm(texts)));
+  }
   const wanted = default_locale.toLowerCase().replaceAll('_', '-');
   const first = [wanted, wanted.slice(0, 2)].find((tag) => all.has(tag)) ?? 'en';
   const ordered = [first, ...[...all.keys()].filter((tag) => tag !== first)];
@@ -61,6 +69,7 @@ function englishOf([name, inner]: Place): string {
 
 function sentenceOf([name, inner]: Place): string {
   if (inner === undefined) return `A text of the widget: ${snakeCase(name).replaceAll('_', ' ')}.`;
+  if (name === 'outcomes') return `A text of the widget: what became of a question (${inner}).`;
   return name === 'tools'
     ? `A text of the widget: what the tool ${inner} does.`
     : `A text of the widget: why there is no answer (${inner.replaceAll('_', ' ')}).`;

@@ -17,12 +17,16 @@ export interface StreamEnd {
 export interface AnswerHandler {
   started(session_id: string): void;
   text(piece: string): void;
-  tool(name: string, status: string): void;
+  /** @param data the whole data of the event; absent if it was made in this process */
+  tool(name: string, status: string, data?: EventData): void;
   /**
    * Called if the answer ends with a question about an action that the person must confirm.
    * @param id the id of the action, which the client returns with the person's decision
+   * @param data the whole data of the event
    */
-  confirmation?(id: string): void;
+  confirmation?(id: string, data: EventData): void;
+  /** Called before the end of an answer that did something, with what became of it. */
+  actions?(data: EventData): void;
 }
 
 /** An `AnswerHandler` that also gets the event that ends a stream. */
@@ -32,7 +36,7 @@ export interface StreamHandler extends AnswerHandler {
   failed(problem: EventData): void;
 }
 
-type EventData = Readonly<Record<string, unknown>>;
+export type EventData = Readonly<Record<string, unknown>>;
 /** @param data the object in the data of the event (`jsonObject`) */
 type Reader = (data: EventData, handler: StreamHandler) => void;
 
@@ -43,8 +47,9 @@ const readEnd: Reader = ({ session_id, response, stopped }, handler) =>
 export const EVENT_READERS: Readonly<Record<string, Reader>> = {
   stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),
   text_chunk: ({ text }, handler) => handler.text(textOf(text)),
-  tool_call: ({ tool_name, status }, handler) => handler.tool(textOf(tool_name), textOf(status)),
-  confirmation: ({ id }, handler) => handler.confirmation?.(textOf(id)),
+  tool_call: (data, handler) => handler.tool(textOf(data.tool_name), textOf(data.status), data),
+  confirmation: (data, handler) => handler.confirmation?.(textOf(data.id), data),
+  actions: (data, handler) => handler.actions?.(data),
   complete: readEnd,
   stream_complete: readEnd,
   error: (problem, handler) => handler.failed(problem),

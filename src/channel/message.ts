@@ -77,7 +77,17 @@ export type ConversationEvent =
   | { type: 'started'; session_id: string }
   /** A piece of the reply. The pieces together are the reply. */
   | { type: 'text_chunk'; text: string }
-  | { type: 'tool_call'; tool_name: string; status: ToolStatus }
+  | {
+      type: 'tool_call';
+      tool_name: string;
+      /** The name of the tool for people. Absent if it has none. */
+      title?: string;
+      status: ToolStatus;
+      /** Whose credentials a call that has ended carried. Absent if it carried none. */
+      credentials?: 'user' | 'default' | 'exchange';
+      /** Set if the call was not made because the person must sign in first. */
+      sign_in_needed?: true;
+    }
   /** The whole reply. `replayed`: whether it is the stored answer to an earlier request with the same message id. */
   | {
       type: 'complete';
@@ -96,6 +106,8 @@ export interface Confirmation {
   summary: string;
   /** ISO 8601, UTC. */
   expires_at: string;
+  /** Where the question begins in the reply. A client that shows the question itself shows only the text before it. */
+  begins_at?: number;
 }
 
 /** The answer to the question with this id. */

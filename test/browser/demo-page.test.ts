@@ -21,6 +21,41 @@ afterAll(async () => {
 });
 
 describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
+  it('starts as Ada, asks before it acts, shows whose credentials it used, and can start over', async () => {
+    const page = await browser.context.newPage();
+    await page.setViewportSize({ width: 1440, height: 900 });
+    const visitor = follow(page);
+    await page.goto(`${daemon.url}/demo`);
+    await visitor.chat.getByRole('button', { name: 'Cancel order 1004' }).waitFor();
+    await picture(page, 'demo-start');
+    await visitor.chat.getByRole('button', { name: 'What are my orders?' }).click();
+    await visitor.answer.filter({ hasText: 'being packed' }).waitFor();
+    expect(await visitor.chat.locator('.tool').allTextContents()).toEqual(['My orders']);
+    expect(await visitor.chat.locator('.meta').last().textContent()).toBe('As Ada Lovelace');
+    await visitor.say('Cancel order 1004');
+    const card = visitor.chat.locator('.card:not([hidden])');
+    await card.getByRole('button').first().waitFor();
+    await picture(page, 'demo-asks');
+    expect(await visitor.chat.getByText('yes or no').count()).toBe(0);
+    const requests = page.locator('.requests tbody tr');
+    expect(await requests.filter({ hasText: '/cancel' }).count()).toBe(0);
+    await card.getByRole('button').first().click();
+    await card.locator('.outcome.done').waitFor();
+    await requests.filter({ hasText: '/cancel' }).filter({ hasText: 'Ada Lovelace' }).waitFor();
+    await page.locator('.actions tbody tr').filter({ hasText: 'done' }).waitFor();
+    await picture(page, 'demo-done');
+    await page.getByRole('button', { name: 'Start over' }).click();
+    await visitor.chat.getByRole('button', { name: 'What are my orders?' }).click();
+    await visitor.answer.filter({ hasText: 'being packed' }).waitFor();
+    expect(await requests.filter({ hasText: '/cancel' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Nobody' }).click();
+    await visitor.say('What are my orders?');
+    await visitor.chat.getByRole('button', { name: 'Sign in' }).click();
+    await page.locator('.people [aria-pressed=true]').filter({ hasText: 'Ada' }).waitFor();
+    expect(visitor.complaints).toEqual([]);
+    await page.close();
+  });
+
   const widths = [
     [390, 844],
     [1440, 900],

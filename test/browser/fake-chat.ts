@@ -65,8 +65,8 @@ export class Run {
     this.event('text_chunk', { text });
   }
 
-  tool(tool_name: string, status: string): void {
-    this.event('tool_call', { tool_name, status });
+  tool(tool_name: string, status: string, more: object = {}): void {
+    this.event('tool_call', { tool_name, status, ...more });
   }
 
   end(stopped = false): void {
@@ -291,6 +291,12 @@ export class FakeChat {
 
   #site(path: string, response: ServerResponse): void {
     const { attributes, html, script, style, texts } = this.page;
+    const [, language = ''] = /^\/webchat\/texts\/(.+)$/.exec(path) ?? [];
+    const loaded = widgetTranslations(texts)[language];
+    if (loaded) {
+      send(response, { status: 200, body: loaded });
+      return;
+    }
     const file = {
       '/webchat/widget.js': ['text/javascript', servedWidget(texts)],
       '/site.js': ['text/javascript', script],
@@ -299,7 +305,7 @@ export class FakeChat {
     if (file)
       return void response.writeHead(200, { 'Content-Type': `${file[0]}; charset=utf-8` }).end(file[1]);
     if (path === '/favicon.ico') return void response.writeHead(204).end();
-    const page = `<!doctype html><html lang="en"${attributesOf(html)}><head><title>A site</title>
+    const page = `<!doctype html><html${attributesOf({ lang: 'en', ...html })}><head><title>A site</title>
       <meta name="viewport" content="width=device-width, initial-scale=1">
       <link rel="stylesheet" href="/site.css"><script src="/site.js"></script>
       <script async src="/webchat/widget.js"${attributesOf(attributes)}></script></head>

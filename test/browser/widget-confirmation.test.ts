@@ -1,13 +1,34 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat, problem } from './fake-chat.ts';
+import { FakeChat, problem, type Run } from './fake-chat.ts';
+import { picture } from './pictures.ts';
+import { tokenFor } from './site-token.ts';
 import { type Visitor, visit } from './visitor.ts';
 
 /* The rules are in agentd-webchat(7), "Questions". */
 
-const QUESTION = { id: 'action-1', summary: 'Cancel order "1004"', expires_at: '2030-01-01T00:00:00.000Z' };
+const LEAD = 'I can do that.';
+const ACTIONS = [
+  {
+    number: 1,
+    title: 'Cancel order “1004”',
+    details: [
+      { label: 'Item', value: 'Punched cards, 500' },
+      { label: 'Reason', value: '<b>too</b> late' },
+    ],
+    confirm_label: 'Cancel order',
+  },
+];
+const question = (more: object = {}) => ({
+  id: 'action-1',
+  summary: 'Cancel order "1004"\nreason: "too late"',
+  expires_at: new Date(Date.now() + 15 * 60_000).toISOString(),
+  begins_at: LEAD.length + 2,
+  actions: ACTIONS,
+  ...more,
+});
 
-const HINT = 'Answer with Confirm or Decline';
+const HINT = 'Answer with Cancel order or Decline';
 
 let chat: FakeChat;
 let browser: Browser;
@@ -27,20 +48,31 @@ afterAll(async () => {
   await chat?.stop();
 });
 
+function ask(run: Run, more: object = {}): void {
+  run.say(`${LEAD}\n\nPlease confirm: Cancel order "1004".\n\nAnswer yes or no.`);
+  run.event('confirmation', question(more));
+}
+
 /**
  * Asks for confirmation if the message is "cancel", and then says what the visitor decided. Repeats any other message.
  */
 const asks: FakeChat['script'] = (run) => {
   const { confirm } = run.body.metadata as { confirm?: { approve: boolean } };
-  if (confirm) run.say(confirm.approve ? 'It is done.' : 'Not done.');
-  else if (run.body.message === 'cancel') {
-    run.say('Please confirm: Cancel order "1004".');
-    run.event('confirmation', QUESTION);
-  } else run.say(`You said: ${String(run.body.message)}`);
+  if (confirm) {
+    if (confirm.approve) {
+      run.tool('shop_cancelOrder', 'started', { title: 'Cancel order' });
+      run.tool('shop_cancelOrder', 'completed', { title: 'Cancel order', credentials: 'user' });
+    }
+    run.say(confirm.approve ? 'It is done.' : 'Not done.');
+  } else if (run.body.message === 'cancel') ask(run);
+  else run.say(`You said: ${String(run.body.message)}`);
   run.end();
 };
 
+const card = (visitor: Visitor) => visitor.chat.locator('.card').first();
 const buttons = (visitor: Visitor) => visitor.chat.getByRole('group', { name: HINT });
+const outcome = (visitor: Visitor, text: string | RegExp) =>
+  card(visitor).locator('.outcome').filter({ hasText: text }).waitFor();
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();
 
 async function asked(): Promise<Visitor> {
@@ -51,35 +83,102 @@ async function asked(): Promise<Visitor> {
 }
 
 describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
-  it('has a button that confirms and a button that declines', async () => {
+  it('is a card with the action, its details as text, the person, and two buttons', async () => {
+    chat.token = tokenFor('ada', { name: 'Ada Lovelace' });
+    chat.page.attributes = { 'data-token-url': '/token' };
     const visitor = await asked();
-    expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Decline']);
-    await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
+    await picture(visitor.page, 'card');
+    expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order “1004”');
+    expect(await card(visitor).locator('dt').allTextContents()).toEqual(['Item', 'Reason']);
+    expect(await card(visitor).locator('dd').allTextContents()).toEqual([
+      'Punched cards, 500',
+      '<b>too</b> late',
+    ]);
+    expect(await card(visitor).locator('.as').textContent()).toBe('As Ada Lovelace');
+    expect(await buttons(visitor).getByRole('button').allTextContents()).toEqual(['Cancel order', 'Decline']);
+    // The card takes the place of the question in words.
+    expect((await visitor.answer.textContent())?.trim()).toBe(LEAD);
+    expect(await visitor.chat.getByText('yes or no').count()).toBe(0);
+    expect(await visitor.chat.locator('.check').count()).toBe(0);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('is answered with its first button, and says in place that it is done, and when', async () => {
+    const visitor = await asked();
+    await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
     await shows(visitor, 'It is done.');
     expect(chat.received.at(-1)?.body).toMatchObject({
       message: '',
       metadata: { confirm: { id: 'action-1', approve: true } },
       session_id: chat.lastRun.session_id,
     });
-    expect(await visitor.chat.locator('.visitor .body').last().textContent()).toBe('Confirm');
-    expect(await buttons(visitor).count()).toBe(0);
+    await outcome(visitor, /^Done at \d/);
+    await picture(visitor.page, 'card-done');
+    expect(await card(visitor).getByRole('button').count()).toBe(0);
+    await visitor.page.reload();
+    await outcome(visitor, /^Done at \d/);
     expect(visitor.complaints).toEqual([]);
   });
 
-  it('sends a refusal when the visitor clicks the second button', async () => {
+  it('is declined with its second button', async () => {
     const visitor = await asked();
     await buttons(visitor).getByRole('button', { name: 'Decline' }).click();
     await shows(visitor, 'Not done.');
     expect(chat.received.at(-1)?.body).toMatchObject({ metadata: { confirm: { approve: false } } });
+    await outcome(visitor, /^Declined at \d/);
+  });
+
+  it('says that it failed, or that the outcome is unknown, and never that it is done', async () => {
+    chat.script = (run) => {
+      if (!(run.body.metadata as { confirm?: object }).confirm) ask(run);
+      else {
+        run.tool('shop_cancelOrder', 'started');
+        run.tool('shop_cancelOrder', 'failed');
+        run.say('Hm.');
+        run.event('actions', { actions: [{ outcome: run.body.message === '' ? 'unknown' : 'done' }] });
+      }
+      run.end();
+    };
+    const visitor = await asked();
+    await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
+    await outcome(visitor, "It isn't known yet whether this happened.");
+    expect(await card(visitor).locator('.check').count()).toBe(0);
+    chat.script = (run) => {
+      if (!(run.body.metadata as { confirm?: object }).confirm) ask(run, { id: 'action-2' });
+      else {
+        run.tool('shop_cancelOrder', 'started');
+        run.tool('shop_cancelOrder', 'failed');
+        run.say('No.');
+      }
+      run.end();
+    };
+    await visitor.say('cancel');
+    const second = visitor.chat.locator('.card:not([hidden])').nth(1);
+    await second.getByRole('button', { name: 'Cancel order' }).click();
+    await second.locator('.outcome.failed').waitFor();
+  });
+
+  it('shows the time that is left when it is short, and expires by itself', async () => {
+    const visitor = await visit(browser.context, chat.url, { clock: true });
+    chat.script = (run) => {
+      ask(run, { expires_at: new Date(Date.now() + 170_000).toISOString() });
+      run.end();
+    };
+    await visitor.say('cancel');
+    await visitor.page.clock.runFor(200);
+    await card(visitor).getByText('3 min left').waitFor();
+    await visitor.page.clock.runFor(180_000);
+    await outcome(visitor, 'This question has expired.');
+    expect(await buttons(visitor).count()).toBe(0);
   });
 
   it('can be reached and answered with the keyboard, and the focus returns to the field', async () => {
     const visitor = await asked();
     await visitor.field.focus();
-    await visitor.page.keyboard.press('Shift+Tab');
-    expect(await focused(visitor)).toBe('Decline');
-    await visitor.page.keyboard.press('Shift+Tab');
-    expect(await focused(visitor)).toBe('Confirm');
+    for (const name of ['Decline', 'Cancel order']) {
+      await visitor.page.keyboard.press('Shift+Tab');
+      expect(await focused(visitor)).toBe(name);
+    }
     await visitor.page.keyboard.press('Enter');
     await shows(visitor, 'It is done.');
     expect(
@@ -91,38 +190,113 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     const visitor = await asked();
     await visitor.chat.getByRole('log').locator('p', { hasText: HINT }).waitFor();
     const lines = await visitor.heard();
-    expect(lines.slice(-2)).toEqual(['Please confirm: Cancel order "1004".', HINT]);
+    expect(lines.slice(-2)).toEqual([
+      'Cancel order “1004”. Item. Punched cards, 500. Reason. <b>too</b> late',
+      HINT,
+    ]);
   });
 
-  it('loses its buttons when the visitor sends any other message', async () => {
+  it('is closed by another message, unless the answer asks it again', async () => {
     const visitor = await asked();
     await visitor.say('what else?');
     await shows(visitor, 'You said: what else?');
+    await outcome(visitor, 'This question is closed.');
     expect(await buttons(visitor).count()).toBe(0);
+    await visitor.say('cancel');
+    await buttons(visitor).waitFor();
+    chat.script = (run) => {
+      ask(run);
+      run.end();
+    };
+    await visitor.say('is it shipped?');
+    await visitor.chat.locator('.agent').nth(3).getByRole('button').first().waitFor();
+    expect(await visitor.chat.locator('.card:visible').count()).toBe(2);
+    expect(await buttons(visitor).count()).toBe(1);
   });
 
   it('keeps its buttons when the page is reloaded', async () => {
     const visitor = await asked();
     await visitor.page.reload();
-    await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
+    await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
     await shows(visitor, 'It is done.');
   });
 
-  it('loses its buttons if the service says that the question is no longer open, and the chat continues', async () => {
+  it('is closed if the service says that it is no longer open, and the chat continues', async () => {
     const visitor = await asked();
     chat.refuse = (request) => (request.url === '/sse/chat' ? problem(409, 'confirmation_gone') : null);
-    await buttons(visitor).getByRole('button', { name: 'Confirm' }).click();
+    await buttons(visitor).getByRole('button', { name: 'Cancel order' }).click();
     await visitor.chat.getByText('This question is no longer open. Please ask again.').first().waitFor();
-    expect(await buttons(visitor).count()).toBe(0);
+    await outcome(visitor, 'This question is closed.');
     expect(await visitor.trouble.isVisible()).toBe(false);
     chat.refuse = () => null;
     await visitor.say('hello');
     await shows(visitor, 'You said: hello');
   });
+
+  it('is read from its text if the service sends no list of actions', async () => {
+    chat.script = (run) => {
+      ask(run, { actions: undefined });
+      run.end();
+    };
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('cancel');
+    expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order "1004"');
+    expect(await card(visitor).locator('dl').textContent()).toBe('reason"too late"');
+    expect(await card(visitor).getByRole('button').allTextContents()).toEqual(['Confirm', 'Decline']);
+  });
+});
+
+describe.skipIf(withoutBrowser)('an answer', () => {
+  it('names its tools by their titles, and says whose credentials they carried', async () => {
+    chat.token = tokenFor('ada', { name: 'Ada Lovelace' });
+    chat.page.attributes = { 'data-token-url': '/token' };
+    chat.script = (run) => {
+      run.tool('shop_listOrders', 'started', { title: 'My orders' });
+      run.tool('shop_listOrders', 'completed', { title: 'My orders', credentials: 'user' });
+      run.say('Two orders.');
+      run.end();
+    };
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('orders');
+    await shows(visitor, 'Two orders.');
+    expect(await visitor.chat.locator('.tool').allTextContents()).toEqual(['My orders']);
+    expect(await visitor.chat.locator('.meta').textContent()).toBe('As Ada Lovelace');
+  });
+
+  it('offers sign-in if a tool needs it: with an event that the page can catch, else at the address of the site', async () => {
+    chat.page.attributes = { 'data-sign-in-url': '/elsewhere' };
+    chat.script = (run) => {
+      run.tool('shop_listOrders', 'started', { title: 'My orders' });
+      run.tool('shop_listOrders', 'failed', { title: 'My orders', sign_in_needed: true });
+      run.say('Please sign in.');
+      run.end();
+    };
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('orders');
+    const button = visitor.chat.getByRole('button', { name: 'Sign in' });
+    await button.waitFor();
+    await picture(visitor.page, 'sign-in');
+    expect(await visitor.chat.locator('.cross').count()).toBe(0);
+    await visitor.page.evaluate(() =>
+      addEventListener(
+        'agentd-sign-in',
+        (event) => {
+          event.preventDefault();
+          document.title = 'caught';
+        },
+        { once: true },
+      ),
+    );
+    await button.click();
+    expect(await visitor.page.title()).toBe('caught');
+    await button.click();
+    await visitor.page.waitForURL('**/elsewhere');
+  });
 });
 
 function focused({ page }: Visitor): Promise<string | null> {
-  return page.evaluate(
-    () => document.querySelector('agentd-webchat')?.shadowRoot?.activeElement?.textContent ?? null,
-  );
+  return page.evaluate(() => {
+    const active = document.querySelector('agentd-webchat')?.shadowRoot?.activeElement;
+    return active?.ariaLabel ?? active?.textContent ?? null;
+  });
 }

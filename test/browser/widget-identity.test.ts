@@ -29,7 +29,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
 
   it('is looked up at the site once, and again when the token expires in less than five minutes', async () => {
     chat.page.attributes = asked;
-    chat.token = tokenFor('ada', 3600);
+    chat.token = tokenFor('ada', { seconds: 3600 });
     const visitor = await enter();
     await visitor.say('One');
     await shows(visitor, 'Fine.');
@@ -39,11 +39,11 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
     expect(chat.received.map(({ body }) => body.jwt_token)).toEqual([chat.token, chat.token]);
     await visitor.page.close();
 
-    chat.token = tokenFor('ada', 290);
+    chat.token = tokenFor('ada', { seconds: 290 });
     const later = await enter();
     await later.say('Three');
     await shows(later, 'Fine.');
-    chat.token = tokenFor('ada', 3600);
+    chat.token = tokenFor('ada', { seconds: 3600 });
     await later.say('Four');
     await until(() => chat.received.length === 4);
     expect(chat.received.at(-1)?.body.jwt_token).toBe(chat.token);
@@ -80,7 +80,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
   });
 
   it('can be looked up with a function of the site; if it fails, the widget keeps the current token', async () => {
-    chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', 200)}'; } };`;
+    chat.page.script = `let calls = 0; window.agentdWebchat = { token: () => { if (calls++) throw new Error('down'); return '${tokenFor('ada', { seconds: 200 })}'; } };`;
     const visitor = await enter();
     await visitor.say('One');
     await shows(visitor, 'Fine.');
@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser)('the signed-in person', () => {
 
   it('can change before a retry: the first person’s message is not sent for the second person', async () => {
     chat.page.attributes = asked;
-    chat.token = tokenFor('ada', 200);
+    chat.token = tokenFor('ada', { seconds: 200 });
     const visitor = await enter();
     chat.refuse = ({ method }) => (method === 'POST' ? problem(502, 'agent_failed') : null);
     await visitor.say('My secret');

@@ -16,7 +16,10 @@ beforeAll(async () => {
   chat = await FakeChat.start();
   browser = await launch({ reducedMotion: 'no-preference' });
 });
-beforeEach(() => chat?.reset());
+beforeEach(() => {
+  chat?.reset();
+  if (chat) chat.page.style = ':root { color-scheme: light dark }';
+});
 afterEach(() => browser?.leave());
 afterAll(async () => {
   await browser?.close();
@@ -274,7 +277,7 @@ describe.skipIf(withoutBrowser)('the widget', () => {
 describe.skipIf(withoutBrowser)('the texts that the operator sets', () => {
   const german = { webchat_launch: 'Chat öffnen', webchat_send: 'Senden', webchat_failure_other: 'Schade' };
   const speaks = (language: string) =>
-    `Object.defineProperty(navigator, 'language', { get: () => ${JSON.stringify(language)} });`;
+    `Object.defineProperty(navigator, 'languages', { get: () => [${JSON.stringify(language)}] });`;
   const launcher = async (name: string) => {
     const { page, complaints } = await visit(browser.context, chat.url);
     const button = page.getByRole('button', { name });
@@ -283,8 +286,9 @@ describe.skipIf(withoutBrowser)('the texts that the operator sets', () => {
     return page.locator('agentd-webchat').getAttribute('lang');
   };
 
-  it('are in the language of the page, else in the visitor’s language, else in the default language', async () => {
+  it('are in the language that the site names, else of the page, else in the visitor’s language, else in the default language', async () => {
     chat.page.texts = { languages: { de: german }, default_locale: 'en' };
+    chat.page.html = { lang: '' };
     chat.page.script = speaks('de-AT');
     expect(await launcher('Chat öffnen')).toBe('de');
     chat.page.script = speaks('en-US');
@@ -292,6 +296,9 @@ describe.skipIf(withoutBrowser)('the texts that the operator sets', () => {
     chat.page.attributes = { 'data-lang': 'de' };
     expect(await launcher('Chat öffnen')).toBe('de');
     chat.page.attributes = {};
+    chat.page.html = { lang: 'es-MX' };
+    expect(await launcher('Abrir el chat')).toBe('es');
+    chat.page.html = { lang: '' };
     chat.page.script = speaks('fr');
     chat.page.texts = { languages: { de: german }, default_locale: 'de' };
     expect(await launcher('Chat öffnen')).toBe('de');
@@ -427,11 +434,11 @@ describe.skipIf(withoutBrowser)('with the keyboard only', () => {
     expect(chat.received[0]?.body.message).toBe('Hello\nthere');
     expect(await focused()).toBe('Your message');
     const reached: (string | null)[] = [];
-    for (let step = 0; step < 3; step++) {
+    for (let step = 0; step < 4; step++) {
       await page.keyboard.press('Shift+Tab');
       reached.push(await focused());
     }
-    expect(reached).toEqual(['Conversation', 'Close chat', 'New conversation']);
+    expect(reached).toEqual(['Copy answer', 'Conversation', 'Close chat', 'New conversation']);
     await page.keyboard.press('Escape');
     expect(await visitor.chat.isVisible()).toBe(false);
     expect(await focused()).toBe('Open chat');

@@ -275,7 +275,7 @@ describe.skipIf(withoutBrowser)('page loads and tabs', () => {
     await shows(visitor, 'Before,');
     resolve();
     await shows(visitor, /^Before, after\.$/);
-    expect(await visitor.chat.locator('.visitor').allTextContents()).toEqual(['You: Hello']);
+    expect(await visitor.chat.locator('.visitor .body').allTextContents()).toEqual(['Hello']);
     expect(runs()).toEqual([1]);
     expect(chat.received).toHaveLength(1);
   });

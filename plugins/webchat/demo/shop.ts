@@ -35,8 +35,16 @@ const REFRESH_MS = 1000;
 /** Maximum number of rows of the table. */
 const MAX_ROWS = 12;
 const SIGNED_IN = 'shop signed-in';
+const SINCE = 'shop since';
+/** Requests that no conversation causes. */
+const INTERNAL = ['/authentication_token', '/openapi.json'];
+/** The order that each person can cancel. */
+const CANCELABLE: Readonly<Record<string, string>> = { ada: '1004', grace: '1005', alan: '1006' };
 
-let signedIn: string | null = sessionStorage.getItem(SIGNED_IN);
+/** Empty in the storage if nobody is signed in. At first, it is Ada. */
+let signedIn: string | null = (sessionStorage.getItem(SIGNED_IN) ?? 'ada') || null;
+/** What happened before is not shown, ms since the epoch. */
+let since = Number(sessionStorage.getItem(SINCE)) || startNow();
 let people: Person[] = [];
 let seen = 0;
 
@@ -46,8 +54,41 @@ let seen = 0;
  */
 const chat: SiteConfiguration & Partial<WidgetControls> = {
   token: async () => (signedIn === null ? null : tokenOf(signedIn)),
+  suggestions: questions(),
 };
 window.agentdWebchat = chat;
+
+/** Questions that show something for the person who is signed in. */
+function questions(): string[] {
+  if (signedIn === null)
+    return ['Which products do you have?', 'What are my orders?', 'Who is ada@example.com?'];
+  return [
+    'What are my orders?',
+    `Cancel order ${CANCELABLE[signedIn]}`,
+    'Who am I?',
+    'Which products do you have?',
+  ];
+}
+
+function startNow(): number {
+  const now = Date.now();
+  sessionStorage.setItem(SINCE, String(now));
+  return now;
+}
+
+/** Restores the shop, and begins a new conversation. */
+async function startOver(): Promise<void> {
+  const response = await fetch('demo/restore', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{}',
+  });
+  if (!response.ok) return;
+  since = startNow();
+  find('.requests tbody').replaceChildren();
+  chat.restart?.();
+  await Promise.allSettled([showRequests(), showActions()]);
+}
 
 async function tokenOf(person: string): Promise<string | null> {
   const response = await fetch(`demo/token/${encodeURIComponent(person)}`);
@@ -78,6 +119,12 @@ function showPeople(): void {
   buttons[focused]?.focus();
 }
 
+function showQuestions(): void {
+  chat.suggestions = questions();
+  chat.suggest?.(chat.suggestions);
+  find('.cancel').textContent = `Cancel order ${CANCELABLE[signedIn ?? 'ada']}`;
+}
+
 async function signIn(id: string | null): Promise<void> {
   const before = signedIn;
   signedIn = id;
@@ -91,18 +138,18 @@ async function signIn(id: string | null): Promise<void> {
     find('.signed').textContent = 'The daemon cannot be reached. The signed-in person has not changed.';
     return;
   }
-  if (id === null) sessionStorage.removeItem(SIGNED_IN);
-  else sessionStorage.setItem(SIGNED_IN, id);
+  sessionStorage.setItem(SIGNED_IN, id ?? '');
+  showQuestions();
   await chat.identityChanged?.();
 }
 
 async function showSignedIn(): Promise<void> {
   const person = people.find(({ id }) => id === signedIn);
   const words = find('.signed');
-  if (!person) words.textContent = 'Nobody is signed in: agentd calls the API with default credentials.';
+  if (!person) words.textContent = 'Nobody is signed in: the API is called with default credentials.';
   else if ((await tokenOf(person.id)) === null)
     words.textContent = 'This daemon has no secret to sign a token with (JWT_ALGORITHM is not HS256).';
-  else words.textContent = `Signed in as ${person.name} (${person.email}).`;
+  else words.textContent = `${person.email} · the chat sends a token of ${person.name} with each message`;
 }
 
 async function showRequests(): Promise<void> {
@@ -115,7 +162,8 @@ async function showRequests(): Promise<void> {
     return;
   }
   const body = find('.requests tbody');
-  body.prepend(...requests.map(row).reverse());
+  const caused = requests.filter(({ at, path }) => at >= since && !INTERNAL.includes(path));
+  body.prepend(...caused.map(row).reverse());
   while (body.childElementCount > MAX_ROWS) body.lastElementChild?.remove();
   seen = requests.at(-1)?.number ?? seen;
   empty.hidden = body.childElementCount > 0;
@@ -131,7 +179,8 @@ async function showActions(): Promise<void> {
   }
   // Another person may have signed in since the request.
   if (person !== signedIn) return;
-  const rows = actions.map(({ at, summary, outcome }) =>
+  const recent = actions.filter(({ at }) => at >= since);
+  const rows = recent.map(({ at, summary, outcome }) =>
     cells([new Date(at).toLocaleTimeString(), summary, outcome]),
   );
   find('.actions tbody').replaceChildren(...rows);
@@ -164,6 +213,12 @@ function row({ at, method, path, credentials, as, status }: ApiRequest): HTMLEle
 async function start(): Promise<void> {
   people = ((await (await fetch('demo/people')).json()) as { people: Person[] }).people;
   showPeople();
+  showQuestions();
+  find('.again').addEventListener('click', () => void startOver());
+  addEventListener('agentd-sign-in', (event) => {
+    event.preventDefault();
+    void signIn('ada');
+  });
   await showSignedIn();
   for (;;) {
     await Promise.allSettled([showRequests(), showActions()]);

@@ -22,7 +22,7 @@ async function start(element: HTMLScriptElement): Promise<void> {
   // If a page includes the script twice, there is still only one chat.
   if (document.querySelector('agentd-webchat')) return;
   const site = window.agentdWebchat ?? {};
-  const controls = await mountWidget(readOptions(element, site), style);
+  const controls = await mountWidget(await readOptions(element, site), style);
   window.agentdWebchat = Object.assign(site, controls);
   dispatchEvent(new CustomEvent(READY));
 }

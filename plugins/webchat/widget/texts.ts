@@ -27,6 +27,13 @@ export const ENGLISH = {
   decline: 'Decline',
   /** Label of the group of the two buttons. Screen readers announce it when the group appears. */
   question: 'Answer with {confirm} or {decline}',
+  /** Whose credentials an answer used, and for whom an action would be done. */
+  actsAs: 'As {name}',
+  notSignedIn: 'Not signed in',
+  signIn: 'Sign in',
+  signInNeeded: 'This needs you to be signed in.',
+  timeLeft: '{minutes} min left',
+  copyAnswer: 'Copy answer',
   copy: 'Copy code',
   copied: 'Copied',
   latest: 'Show the latest message',
@@ -58,6 +65,18 @@ export const ENGLISH = {
     interrupted: 'The answer was interrupted. Please try again.',
     other: 'Something went wrong on our side. Please try again.',
   } as Readonly<Record<string, string>>,
+  /** What became of a question. It takes the place of the buttons. */
+  outcomes: {
+    sending: 'Doing it…',
+    refusing: 'One moment…',
+    words: 'One moment…',
+    done: 'Done at {time}',
+    failed: "That didn't work. Nothing was changed.",
+    declined: 'Declined at {time}. Nothing was changed.',
+    expired: 'This question has expired. Nothing was changed.',
+    unknown: "It isn't known yet whether this happened.",
+    closed: 'This question is closed.',
+  } as Readonly<Record<string, string>>,
   toolStarted: '{tool}…',
   toolCompleted: '{tool}',
   toolFailed: '{tool}: that did not work',
@@ -73,6 +92,7 @@ export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
     ...texts,
     ...own,
     failures: { ...texts.failures, ...own.failures },
+    outcomes: { ...texts.outcomes, ...own.outcomes },
     tools: { ...texts.tools, ...own.tools },
   };
 }
@@ -87,26 +107,51 @@ export function wordsForFailure(texts: Texts, code: string): string {
   return texts.failures[code] ?? (texts.failures.other as string);
 }
 
-/** The tool's name in `tools`, or its technical name as words: `shop_cancelOrder` becomes “Shop cancel order”. */
-export function wordsForTool(texts: Texts, name: string): string {
+/**
+ * The tool's name in `tools`, or the title that the service sends, or its technical name as words: `shop_cancelOrder`
+ * becomes “Shop cancel order”.
+ */
+export function wordsForTool(
+  texts: Texts,
+  { name, title }: { name: string; title?: string | undefined },
+): string {
   const words = name.replace(/[_-]+|([a-z])(?=[A-Z])/g, '$1 ').toLowerCase();
-  return texts.tools[name] ?? words.charAt(0).toUpperCase() + words.slice(1);
+  return texts.tools[name] ?? title ?? words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Texts by canonical language tag. The first entry is the default. */
 export type Translations = Readonly<Record<string, Texts>>;
 
-/** When the service serves the script, it replaces this placeholder with the texts. */
-const SERVED = 'agentd-translations' as unknown as Translations;
+/** What the script contains: the texts in the default language, and the tags of the other languages. */
+export interface ServedTexts {
+  language: string;
+  texts: Texts;
+  others: readonly string[];
+}
+
+/** When the service serves the script, it replaces this placeholder. */
+const SERVED = 'agentd-translations' as unknown as ServedTexts;
 
 /**
- * Returns the texts in the language that the site names. If the site names no language, it is the language of the
- * visitor. If there are no texts in this language, returns the texts in the default language. The returned tag is the
- * language that the site names, otherwise the language of the texts.
+ * Chooses the language of the texts: the language that the site names, else of the page, else of the browser. If there
+ * are no texts in these, it is the default language. Other texts than those in the default language are loaded.
+ * @param load requests the texts in this language from the service
+ * @returns the language that the site names, otherwise the language of the texts; and the texts
  */
-export function translationFor(site?: string): readonly [language: string, texts: Texts] {
-  const wanted = site || navigator.language;
-  const tags = [wanted, wanted.slice(0, 2), ...Object.keys(SERVED)];
-  const language = tags.find((tag) => SERVED[tag]) as string;
-  return [site || language, SERVED[language] as Texts];
+export async function translationFor(
+  site: string | undefined,
+  page: string,
+  load: (language: string) => Promise<Texts>,
+): Promise<readonly [language: string, texts: Texts]> {
+  const { language, texts, others } = SERVED;
+  const wanted = site ? [site] : [page, ...navigator.languages];
+  const tags = wanted.flatMap((tag) => [tag, tag.slice(0, 2)]);
+  const found = tags.find((tag) => tag === language || others.includes(tag)) ?? language;
+  if (found === language) return [site || language, texts];
+  try {
+    return [site || found, await load(found)];
+  } catch {
+    // The texts in the default language are better than no chat.
+    return [site || language, texts];
+  }
 }

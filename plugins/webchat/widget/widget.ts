@@ -5,6 +5,7 @@ import { Service } from './talk/service.ts';
 import { type AskForToken, TokenSource } from './talk/token.ts';
 import { type Texts, textsWith, translationFor } from './texts.ts';
 import { button, h, icon, set } from './view/dom.ts';
+import { dress, type Theme } from './view/dress.ts';
 import { Panel } from './view/panel.ts';
 
 /** The controls of the widget that the page can use. */
@@ -13,6 +14,13 @@ export interface WidgetControls {
   close(): void;
   /** The page must call this if somebody signs in or out without a page load. */
   identityChanged(): Promise<void>;
+  /** Replaces the suggested questions. */
+  suggest(questions: readonly string[]): void;
+  /** Begins a new conversation. */
+  restart(): void;
+  /** Removes the button and the chat from the page, and shows them again. */
+  hide(): void;
+  show(): void;
 }
 
 /** Adds the widget to the page: a button and a chat, in a shadow root. */
@@ -24,13 +32,8 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   // A style element would need `unsafe-inline` in the page's content security policy.
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(style);
-  root.adoptedStyleSheets = [sheet];
-
-  const dark = matchMedia('(prefers-color-scheme: dark)');
-  const dress = () =>
-    set(host, { 'data-theme': options.theme === 'auto' && dark.matches ? 'dark' : options.theme });
-  dark.addEventListener('change', dress);
-  dress();
+  const colors = new CSSStyleSheet();
+  root.adoptedStyleSheets = [sheet, colors];
 
   const conversation = new Conversation({
     delivery: new Delivery(new Service(options.base)),
@@ -44,7 +47,10 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
     }),
     changed: () => schedule(),
   });
-  const panel = new Panel(texts, options.suggestions, conversation, () => controls.close());
+  const panel = new Panel(texts, options, conversation, {
+    close: () => controls.close(),
+    signIn: options.sign_in_url === null ? null : () => signIn(host, options.sign_in_url as string),
+  });
   const launcher = button(
     { class: 'launcher', 'aria-haspopup': 'dialog', 'aria-expanded': 'false', 'aria-label': texts.launch },
     () => controls.open(),
@@ -60,6 +66,7 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
       const active = document.activeElement;
       cameFrom = active instanceof HTMLElement && active !== host && active !== document.body ? active : null;
       markUnread(false);
+      wear();
       set(launcher, { hidden: true, 'aria-expanded': 'true' });
       set(host, { 'data-open': true });
       panel.open();
@@ -74,6 +81,13 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
       conversation.open = false;
     },
     identityChanged: () => conversation.identityChanged(),
+    suggest: (questions) => panel.suggest(questions),
+    restart: () => conversation.startOver(),
+    hide() {
+      controls.close();
+      set(launcher, { hidden: true });
+    },
+    show: () => set(launcher, { hidden: panel.element.open }),
   };
 
   const markUnread = (unread: boolean) => {
@@ -116,6 +130,8 @@ export async function mountWidget(options: Options, style: string): Promise<Widg
   await conversation.recall();
   // The widget is not inside the body, because sites transform and replace the body.
   document.documentElement.append(host);
+  const wear = dress(host, colors, options.theme);
+  wear();
   show();
   // The visitor did not open the chat on this page, so the chat must neither cover a small screen nor take the focus.
   if ((conversation.open || options.open) && !panel.covers) {
@@ -142,7 +158,15 @@ export interface Options {
   base: string;
   texts: Texts;
   suggestions: readonly string[];
-  theme: 'light' | 'dark' | 'auto';
+  theme: Theme;
+  /** Address of an image: the avatar of the assistant. */
+  logo: string | null;
+  /** A line that is always shown below the input field, for example that answers come from an AI. */
+  notice: string | null;
+  /** Address of the site's sign-in. Empty: only the event is sent. Null: there is no button. */
+  sign_in_url: string | null;
+  /** Whether an answer says whose credentials it used. */
+  credentials: boolean;
   side: 'start' | 'end';
   direction: 'ltr' | 'rtl';
   language: string;
@@ -154,16 +178,28 @@ export interface Options {
   open: boolean;
 }
 
+/** Begins the sign-in. A page that handles the event itself calls `preventDefault()`. */
+function signIn(host: HTMLElement, address: string): void {
+  const event = new CustomEvent('agentd-sign-in', { bubbles: true, cancelable: true });
+  if (host.dispatchEvent(event) && address !== '') location.assign(address);
+}
+
 const SCRIPT_PATH = '/webchat/widget.js';
 
 /** Reads the site's options. An invalid option falls back to its default. */
-export function readOptions(script: HTMLScriptElement, site: SiteConfiguration): Options {
+export async function readOptions(script: HTMLScriptElement, site: SiteConfiguration): Promise<Options> {
   const data = script.dataset;
   const { title, greeting } = data;
   const direction = data.dir ?? document.documentElement.dir;
-  const [language, served] = translationFor(data.lang);
+  const base = (data.service ?? serviceOf(script.src)).replace(/\/+$/, '');
+  const { lang } = document.documentElement;
+  const [language, served] = await translationFor(data.lang, lang, async (tag) => {
+    const response = await fetch(`${base}/webchat/texts/${tag}`, { credentials: 'omit' });
+    if (!response.ok) throw new Error(String(response.status));
+    return (await response.json()) as Texts;
+  });
   return {
-    base: (data.service ?? serviceOf(script.src)).replace(/\/+$/, ''),
+    base,
     texts: textsWith(served, {
       ...site.texts,
       ...(title && { title }),
@@ -171,6 +207,10 @@ export function readOptions(script: HTMLScriptElement, site: SiteConfiguration):
     }),
     suggestions: data.suggestions?.split('|').map((words) => words.trim()) ?? site.suggestions ?? [],
     theme: data.theme === 'light' || data.theme === 'dark' ? data.theme : 'auto',
+    logo: data.logo || null,
+    notice: data.notice || null,
+    sign_in_url: data.signInUrl ?? null,
+    credentials: data.credentials !== 'off',
     side: data.side === 'start' ? 'start' : 'end',
     direction: direction === 'rtl' ? 'rtl' : 'ltr',
     language,

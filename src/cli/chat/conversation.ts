@@ -49,9 +49,9 @@ export class Conversation {
       this.#session_id = session_id;
       listener.started(session_id);
     };
-    const confirmation: AnswerHandler['confirmation'] = (id) => {
+    const confirmation: AnswerHandler['confirmation'] = (id, data) => {
       this.#asks = id;
-      listener.confirmation?.(id);
+      listener.confirmation?.(id, data);
     };
     const stopAnswer = () => this.#stop(stream_id, ended, leave);
     stop.addEventListener('abort', stopAnswer, { once: true });

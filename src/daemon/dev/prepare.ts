@@ -125,6 +125,7 @@ export async function prepareDev(place: ConfigureOptions) {
             const person = SAMPLE_PEOPLE.find(({ id }) => id === person_id);
             return person ? issueToken(person, settings) : null;
           },
+          restore: () => api?.restore(),
           requestsAfter: (number) => api?.requestsAfter(number) ?? null,
           actionsOf: async (person_id) => (services === null ? [] : actionsOf(person_id, settings, services)),
         },

@@ -82,7 +82,7 @@ export const storeReply: Step<Turn, Stored> = {
 function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
   const expires_at = new Date(now + ANSWER_MS).toISOString();
   return {
-    confirmation: { id: action.action_id, summary, expires_at },
+    confirmation: { id: action.action_id, summary, expires_at, begins_at },
     stored: { id: action.action_id, begins_at, ...buttons },
   };
 }

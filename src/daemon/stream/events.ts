@@ -1,10 +1,10 @@
-import type { Confirmation, StreamEvent, ToolStatus } from '../../channel/index.ts';
+import type { Confirmation, ConversationEvent, StreamEvent } from '../../channel/index.ts';
 
 /** An event before it has a number (agentd-service(7), "Events"). */
 export type StreamEventData =
   | { event: 'stream_start'; data: Start }
   | { event: 'text_chunk'; data: { text: string } }
-  | { event: 'tool_call'; data: { tool_name: string; status: ToolStatus } }
+  | { event: 'tool_call'; data: Omit<Extract<ConversationEvent, { type: 'tool_call' }>, 'type'> }
   | { event: 'confirmation'; data: Confirmation }
   | { event: 'complete' | 'stream_complete'; data: Completion }
   | { event: 'error'; data: { code: string; message: string } };

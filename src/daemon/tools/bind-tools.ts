@@ -1,9 +1,19 @@
 import type { AgentTool, ToolAnswer } from '../../agent/index.ts';
 import type { ToolStatus } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
+import type { Note, TracePart } from '../trace/trace.ts';
 import { showPages } from './answer.ts';
 import { unbindParameters } from './bind-parameters.ts';
 import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
-import { endAttempt, prepareCall, sendAttempt, startAttempt, type ToolRun } from './perform-call.ts';
+import {
+  endAttempt,
+  namesOf,
+  prepareCall,
+  sendAttempt,
+  startAttempt,
+  type ToolEnd,
+  type ToolRun,
+} from './perform-call.ts';
 import { checkRead } from './schema/check-arguments.ts';
 import { canonicalJson, readArguments } from './schema/read-arguments.ts';
 import type { CompleteCall, Tool, ToolArguments } from './tool.ts';
@@ -193,12 +203,20 @@ async function reported(
   const started_at = performance.now();
   let isStarted = false;
   const start = () => {
-    if (!isStarted) run.tool({ tool_name: tool.name, status: 'started' });
+    if (!isStarted) run.tool({ ...namesOf(tool), status: 'started' });
     isStarted = true;
   };
-  const tellEnd = (status: ToolStatus) => {
+  const tellEnd = (status: ToolStatus, end: ToolEnd = {}) => {
     start();
-    run.tool({ tool_name: tool.name, status });
+    run.tool({ ...namesOf(tool), status, ...end });
+  };
+  let credentials: ToolEnd = {};
+  const trace: TracePart = {
+    ...part,
+    note(line) {
+      credentials = credentialsIn(line) ?? credentials;
+      part.note(line);
+    },
   };
   const note = (
     verdict: 'ok' | 'failed',
@@ -215,9 +233,13 @@ async function reported(
       took_ms: Math.round(performance.now() - started_at),
     });
   try {
-    const shown = showPages(await work({ ...run, trace: part, tool: start }), run);
+    const shown = showPages(await work({ ...run, trace, tool: start }), run);
     const { answer, ...outcome } = await markedAsForeign(tool, shown, run);
-    if (outcome.reason !== WAITS) tellEnd(answer.ok ? 'completed' : 'failed');
+    if (outcome.reason !== WAITS)
+      tellEnd(answer.ok ? 'completed' : 'failed', {
+        ...credentials,
+        ...(needsSignIn(shown) ? { sign_in_needed: true } : {}),
+      });
     note(answer.ok ? 'ok' : 'failed', outcome);
     return answer;
   } catch (err) {
@@ -227,6 +249,18 @@ async function reported(
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ok: false, message: 'The tool failed because of an internal error.' };
   }
+}
+
+/** The credentials that a line of the trace names. Null if it names none. */
+function credentialsIn({ step, verdict, detail }: Note): ToolEnd | null {
+  if (step !== 'credentials') return null;
+  const used = verdict === 'refused' ? undefined : detail?.credentials;
+  return used === 'user' || used === 'default' || used === 'exchange' ? { credentials: used } : {};
+}
+
+function needsSignIn({ answer, reason, sign_in_needed }: CallOutcome): boolean {
+  if (sign_in_needed || reason === 'sign_in_needed') return true;
+  return answer.ok && isObject(answer.result) && answer.result.sign_in_needed === true;
 }
 
 /**

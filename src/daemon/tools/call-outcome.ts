@@ -13,6 +13,8 @@ export interface CallOutcome {
   written?: Omit<WriteOutcome, 'answer'>;
   /** The record in the journal; absent if there is none. */
   action_id?: string;
+  /** Set if the call was not made because the person must sign in first. */
+  sign_in_needed?: true;
   /** Pages that the server asks the person to open. */
   pages?: readonly ServerPage[];
 }
@@ -34,8 +36,7 @@ export function refusal(reason: string, message: string): Refusal {
 
 /** The call needs the person's token, and there is no usable one. */
 export function signInNeeded(reason: string): Refusal {
-  return refusal(
-    reason,
-    'Sign-in is needed for this: nothing was done. Tell the person that they must sign in first.',
-  );
+  const message =
+    'Sign-in is needed for this: nothing was done. Tell the person that they must sign in first.';
+  return { ...refusal(reason, message), sign_in_needed: true };
 }

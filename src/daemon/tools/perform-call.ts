@@ -20,9 +20,24 @@ import type { CallJournal, JournaledWrite, WriteOutcome } from './journal/turn-j
 import type { CompleteCall, PersonClaims, Sent, Tool, ToolArguments, ToolAudience } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 
-export interface ToolProgress {
+export interface ToolProgress extends ToolEnd {
   tool_name: string;
+  /** The name for people. Absent if the tool has none. */
+  title?: string;
   status: ToolStatus;
+}
+
+/** What the reader is told about the end of a call, besides its status. */
+export interface ToolEnd {
+  /** Whose credentials the call carried. Absent if it carried none. */
+  credentials?: 'user' | 'default' | 'exchange';
+  /** Set if the person must sign in first. */
+  sign_in_needed?: true;
+}
+
+/** The names of a tool in its progress. */
+export function namesOf({ name, title }: Tool): Pick<ToolProgress, 'tool_name' | 'title'> {
+  return { tool_name: name, ...(title === null ? {} : { title }) };
 }
 
 /** A call that was answered. */
@@ -210,7 +225,7 @@ export async function sendAttempt(
   write: Attempt | null,
   run: ToolRun,
 ): Promise<CallOutcome> {
-  run.tool({ tool_name: prepared.tool.name, status: 'started' });
+  run.tool({ ...namesOf(prepared.tool), status: 'started' });
   const isWrite = prepared.tool.effect === 'write';
   const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
   try {

@@ -3,7 +3,7 @@ import type { Span, SpanScope, SpanSubject } from './span.ts';
 import type { TraceLine } from './trace-record.ts';
 
 /** A trace line without its time. */
-type Note = Omit<TraceLine, 'at'>;
+export type Note = Omit<TraceLine, 'at'>;
 
 /** Writes lines to the trace of a message. */
 export interface TraceWriter {

@@ -63,7 +63,12 @@ describe('the settings of platforms for serve --dev', () => {
   });
 });
 
-const parts = { issueToken: async () => 'a token', requestsAfter: () => null, actionsOf: async () => [] };
+const parts = {
+  issueToken: async () => 'a token',
+  requestsAfter: () => null,
+  restore: () => undefined,
+  actionsOf: async () => [],
+};
 
 const ask = (route: Route | undefined, host: string) =>
   route?.handle({ headers: { host }, params: {}, query: new URLSearchParams() } as unknown as ChannelRequest);
@@ -77,6 +82,7 @@ it('the shop has routes for its page and its people if a channel with a page is 
     'GET /demo/people',
     'GET /demo/token/:person',
     'GET /demo/actions/:person',
+    'POST /demo/restore',
     'GET /demo/requests',
   ]);
 });

@@ -41,6 +41,7 @@ describe('a call that needs confirmation', () => {
       id: expect.stringMatching(/^[\w-]{22}$/),
       summary: 'Cancel order "1004"',
       expires_at: new Date(world.clock.now() + 15 * MINUTE).toISOString(),
+      begins_at: expect.any(Number),
     });
   });
 

@@ -7,6 +7,7 @@ import type {
   KnownWrite,
   WriteOutcome,
 } from '../../../src/daemon/tools/journal/turn-journal.ts';
+import type { ToolProgress } from '../../../src/daemon/tools/perform-call.ts';
 import type { Sent, Tool } from '../../../src/daemon/tools/tool.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
 import { aToolRun, bindOne, type RunOptions, sourceOf, toolOf } from '../../support/tools.ts';
@@ -223,6 +224,22 @@ describe('a call that needs confirmation', () => {
     const refused = scene({ tool: { credentials: 'user' } });
     await refused.call();
     expect(refused.statuses).toEqual(['started', 'failed']);
+  });
+
+  test('is reported with the title of its tool', async () => {
+    const reportsOf = async (rest: Partial<Tool>) => {
+      const reports: ToolProgress[] = [];
+      await scene({
+        tool: { title: 'Cancel', ...rest },
+        run: { tool: (one) => void reports.push(one) },
+      }).call();
+      return reports;
+    };
+    const named = { tool_name: 'cancel', title: 'Cancel' };
+    expect(await reportsOf({ credentials: 'none' })).toEqual([
+      { ...named, status: 'started' },
+      { ...named, status: 'completed' },
+    ]);
   });
 
   test('is reported as started before it is sent', async () => {

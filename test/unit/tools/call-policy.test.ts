@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ToolAnswer } from '../../../src/agent/index.ts';
 import { builtInSource } from '../../../src/daemon/tools/describe-source.ts';
+import type { ToolProgress } from '../../../src/daemon/tools/perform-call.ts';
 import type { Sent, Tool, ToolArguments } from '../../../src/daemon/tools/tool.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { EXCHANGE_CLIENT, FakeAuthorizationServer } from '../../support/fake-authorization-server.ts';
@@ -476,4 +477,22 @@ describe('an exchanged token', () => {
     expect(await bind(exchanging(), anonymous()).bound.call({})).toEqual(SIGN_IN);
     expect([server.exchanged, api.requests]).toEqual([[], []]);
   });
+});
+
+test('a call that has ended reports the credentials that it carried, or that sign-in is needed', async () => {
+  const reportOf = async (credentials: Tool['credentials'], context: TestContext) => {
+    const reports: ToolProgress[] = [];
+    const tool = toolOf({
+      credentials,
+      parameters: OPEN,
+      source: sourceOf({ base_url: api.url }, api.url),
+      send: async () => ({ outcome: 'answered', status: 200, result: 1 }),
+    });
+    await bind(tool, context, { tool: (one) => void reports.push(one) }).bound.call({});
+    return reports.at(-1);
+  };
+  expect(await reportOf('user-or-default', signedIn())).toMatchObject({ credentials: 'user' });
+  expect(await reportOf('user-or-default', anonymous())).toMatchObject({ credentials: 'default' });
+  expect(await reportOf('none', signedIn())).toEqual({ tool_name: expect.any(String), status: 'completed' });
+  expect(await reportOf('user', anonymous())).toMatchObject({ status: 'failed', sign_in_needed: true });
 });

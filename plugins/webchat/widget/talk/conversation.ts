@@ -1,4 +1,4 @@
-import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
+import type { EventData, StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
 import { type Delivery, type DeliveryListener, type Pending, Reach } from './deliver.ts';
 import {
@@ -10,8 +10,9 @@ import {
   Transcript,
   type Trouble,
 } from './memory.ts';
+import { outcomeIn, type Question, type QuestionState, questionIn } from './question.ts';
 import { Failure } from './service.ts';
-import { personOf, type TokenSource } from './token.ts';
+import { nameOf, personOf, type TokenSource } from './token.ts';
 
 /** Failures that end without the visitor's help when the service can be reached again. */
 const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
@@ -44,6 +45,19 @@ export interface ConversationParts {
   changed(): void;
 }
 
+type AnswerEntry = Extract<Entry, { from: 'agent' }>;
+
+/** The state of a question whose answer got no response. Another message leaves the question open. */
+const STATE_IN_DOUBT: Readonly<Partial<Record<QuestionState, QuestionState>>> = {
+  sending: 'unknown',
+  refusing: 'unknown',
+  words: 'open',
+};
+
+function withoutQuestion(text: string, asks: Question | undefined): string {
+  return asks?.begins_at ? text.slice(0, asks.begins_at).trimEnd() : asks?.begins_at === 0 ? '' : text;
+}
+
 const REPLACED = new DOMException('the conversation was left', 'AbortError');
 
 /** One conversation of this tab: its entries, its person, and the message that is being answered. */
@@ -57,6 +71,10 @@ export class Conversation {
   #run: AbortController | null = null;
   #phase: Connection = 'connecting';
   readonly #reach: Reach;
+  /** The data of the event `actions` of the answer that is being written. */
+  #actions: EventData | null = null;
+  /** The name of the person whose token the current message carries. Null if nobody is signed in. */
+  #name: string | null = null;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
@@ -143,13 +161,13 @@ export class Conversation {
   /** Answers the question of an entry with one of its buttons. */
   async answer(entry_id: number, approve: boolean): Promise<void> {
     const entry = this.#transcript.find(entry_id);
-    if (entry?.from !== 'agent' || entry.asks === undefined || this.#run !== null) return;
-    const { texts, metadata } = this.#parts;
-    const confirm = { id: entry.asks, approve };
+    if (entry?.from !== 'agent' || entry.asks?.state !== 'open' || this.#run !== null) return;
+    const { id } = entry.asks;
+    entry.asks.state = approve ? 'sending' : 'refusing';
     this.#left = null;
-    this.#add('visitor', approve ? texts.confirm : texts.decline);
     // The message has no text: it contains only the answer.
-    await this.#deliver({ ...this.#pendingFor(''), metadata: { ...metadata(), confirm } });
+    const metadata = { ...this.#parts.metadata(), confirm: { id, approve } };
+    await this.#deliver({ ...this.#pendingFor(''), metadata });
   }
 
   /** Retries the message that has no answer yet. */
@@ -280,7 +298,13 @@ export class Conversation {
   async #deliver(pending: Pending, isNew = false): Promise<void> {
     const run = new AbortController();
     this.#run = run;
-    this.#transcript.closeQuestions();
+    const { confirm } = pending.metadata;
+    for (const asks of this.#transcript.unsettled()) {
+      if (typeof confirm === 'object' && confirm.id === asks.id)
+        asks.state = confirm.approve ? 'sending' : 'refusing';
+      else if (asks.state === 'open') asks.state = 'words';
+    }
+    this.#actions = null;
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
@@ -291,6 +315,7 @@ export class Conversation {
     try {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
+      this.#name = nameOf(token);
       if (this.#followPerson(token)) {
         // A message of the previous person must not be sent in the name of the next person.
         if (isNew) await this.#sendNew(pending.message);
@@ -331,11 +356,27 @@ export class Conversation {
         heard(() => {
           this.#transcript.answer().text += piece;
         }),
-      tool: (name, status) => heard(() => noteTool(this.#transcript.answer().tools, name, status)),
-      confirmation: (id) =>
+      tool: (name, status, data = {}) =>
         heard(() => {
-          this.#transcript.answer().asks = id;
+          const entry = this.#transcript.answer();
+          const { title, credentials, sign_in_needed } = data;
+          noteTool(entry.tools, {
+            ...{ name, status, needs_sign_in: sign_in_needed === true },
+            title: typeof title === 'string' ? title : undefined,
+          });
+          // What a person's credentials showed is more than what the default credentials show.
+          if (credentials === 'user' || credentials === 'exchange') entry.acted_as = this.#name;
+          else if (credentials === 'default') entry.acted_as ??= null;
         }),
+      confirmation: (_id, data) =>
+        heard(() => {
+          const entry = this.#transcript.answer();
+          entry.asks = questionIn(data, this.#name);
+          entry.text = withoutQuestion(entry.text, entry.asks);
+        }),
+      actions: (data) => {
+        this.#actions = data;
+      },
       connected: (yes) =>
         heard(() => {
           this.#phase = yes ? 'answering' : pending.after > 0 ? 'reconnecting' : 'connecting';
@@ -346,7 +387,8 @@ export class Conversation {
   #finish({ response, session_id, stopped }: StreamEnd): void {
     const entry = this.#transcript.answer();
     // An empty reply never replaces text that was shown.
-    if (response !== '') entry.text = response;
+    if (response !== '') entry.text = withoutQuestion(response, entry.asks);
+    this.#settleQuestions(entry);
     this.#followSession(session_id);
     this.#kept.pending = null;
     this.#transcript.settle(stopped ? 'stopped' : 'done');
@@ -355,10 +397,33 @@ export class Conversation {
     this.#changed();
   }
 
+  /** Notes what became of the questions that the answered message was about. */
+  #settleQuestions({ asks: next, tools }: AnswerEntry): void {
+    for (const asks of this.#transcript.unsettled()) {
+      if (asks === next || asks.state === 'unknown') continue;
+      // The confirmed call is made first. Later calls are the agent's.
+      const [first] = asks.actions.length === 1 ? tools : [];
+      const made = { completed: 'done', failed: 'failed', started: 'unknown' } as const;
+      const outcome =
+        outcomeIn(this.#actions) ?? (asks.state === 'words' || !first ? null : made[first.status]);
+      asks.state =
+        asks.id === next?.id ? 'repeated' : asks.state === 'refusing' ? 'declined' : (outcome ?? 'closed');
+      asks.at = Date.now();
+    }
+  }
+
   #fail(failure: Failure, pending: Pending): void {
     const { code, over, retryAfter, status } = failure;
     this.#run = null;
     this.#transcript.settle('interrupted');
+    for (const asks of this.#transcript.unsettled()) {
+      const gone = code === 'confirmation_gone';
+      asks.state = gone
+        ? asks.expires_at < Date.now()
+          ? 'expired'
+          : 'closed'
+        : (STATE_IN_DOUBT[asks.state] ?? asks.state);
+    }
     if (code === 'session_forbidden' && pending.session_id !== null) {
       // The session belongs to somebody else and nothing was run: send the message in a new session.
       this.#restart(this.#parts.texts.restarted);

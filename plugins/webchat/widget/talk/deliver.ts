@@ -107,8 +107,9 @@ export class Delivery {
   ): Promise<StreamEnd> {
     for (let asks = 0; ; asks++) {
       try {
-        const { confirmation, ...answer } = await this.#service.ask(message, token, signal);
-        if (confirmation) listener.confirmation?.(confirmation.id);
+        const { confirmation, actions, ...answer } = await this.#service.ask(message, token, signal);
+        if (confirmation) listener.confirmation?.(confirmation.id, { ...confirmation });
+        if (actions) listener.actions?.({ actions });
         return { ...answer, stopped: false };
       } catch (error) {
         const running = error instanceof Failure && error.code === 'duplicate_in_progress';

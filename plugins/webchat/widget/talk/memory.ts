@@ -1,4 +1,5 @@
 import type { Pending } from './deliver.ts';
+import { type Question, SETTLED } from './question.ts';
 
 /** One entry of the transcript. `at` is in ms since the epoch. Entries that an older script stored have no `at`. */
 export type Entry =
@@ -10,8 +11,10 @@ export type Entry =
       at?: number;
       tools: Tool[];
       state: AgentState;
-      /** Id of the action that the answer asks the visitor to confirm. */
-      asks?: string | undefined;
+      /** The question at the end of the answer. */
+      asks?: Question | undefined;
+      /** Whose credentials its calls carried: the name of the person, or null for default credentials. */
+      acted_as?: string | null | undefined;
     }
   | { id: number; from: 'widget'; text: string; at?: number };
 
@@ -19,6 +22,10 @@ export type AgentState = 'writing' | 'done' | 'stopped' | 'interrupted';
 
 export interface Tool {
   name: string;
+  /** The name for people, if the service sends one. */
+  title?: string | undefined;
+  /** Set if the call was not made because the visitor must sign in first. */
+  needs_sign_in?: boolean;
   status: 'started' | 'completed' | 'failed';
 }
 
@@ -195,11 +202,11 @@ export class Transcript {
     if (last?.from === 'agent' && last.state === 'interrupted') last.state = 'writing';
   }
 
-  /**
-   * Removes the buttons of all questions. Any message closes the open question, so its buttons would have no effect.
-   */
-  closeQuestions(): void {
-    for (const entry of this.entries) if (entry.from === 'agent') entry.asks = undefined;
+  /** The questions that are open, or whose outcome is not known yet. */
+  unsettled(): Question[] {
+    return this.entries.flatMap((entry) =>
+      entry.from === 'agent' && entry.asks && !SETTLED.includes(entry.asks.state) ? [entry.asks] : [],
+    );
   }
 
   /** Marks the visitor's last message as undelivered, or removes that mark. */
@@ -218,11 +225,13 @@ export class Transcript {
  * Updates the lines of the tools. A tool may run several times, and each start adds a line. When a tool ends, its
  * oldest running line is updated.
  */
-export function noteTool(tools: Tool[], name: string, status: string): void {
-  if (status === 'started') tools.push({ name, status });
+export function noteTool(tools: Tool[], { name, title, status, needs_sign_in = false }: ToolEvent): void {
+  if (status === 'started') tools.push({ name, title, status });
   else if (status === 'completed' || status === 'failed') {
     const running = tools.find((tool) => tool.name === name && tool.status === 'started');
-    if (running) running.status = status;
-    else tools.push({ name, status });
+    if (running) Object.assign(running, { status, needs_sign_in });
+    else tools.push({ name, title, status, needs_sign_in });
   }
 }
+
+export type ToolEvent = Omit<Tool, 'status'> & { status: string };

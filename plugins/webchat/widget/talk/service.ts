@@ -26,6 +26,8 @@ export interface Answer {
   session_id: string;
   /** The question at the end of the response. */
   confirmation?: Confirmation | undefined;
+  /** What was done. */
+  actions?: unknown;
 }
 
 /**
@@ -77,8 +79,8 @@ export class Service {
   async ask(message: Outgoing, token: string | null, signal: AbortSignal): Promise<Answer> {
     const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
     if (typeof body.response !== 'string' || typeof body.session_id !== 'string') throw new Failure('other');
-    const { confirmation } = (body.metadata ?? {}) as Pick<Answer, 'confirmation'>;
-    return { response: body.response, session_id: body.session_id, confirmation };
+    const { confirmation, actions } = (body.metadata ?? {}) as Pick<Answer, 'confirmation' | 'actions'>;
+    return { response: body.response, session_id: body.session_id, confirmation, actions };
   }
 
   /** Probes the service by requesting its script. The query differs each time, so that no cache answers. */

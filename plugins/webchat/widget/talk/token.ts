@@ -15,6 +15,13 @@ export function personOf(token: string | null): string | null {
   return JSON.stringify([iss, tenant_id, sub]);
 }
 
+/** The name of the person of a token, for the person to read: `name`, else `email`. Null if there is none. */
+export function nameOf(token: string | null): string | null {
+  const { name, email } = token === null ? {} : (claimsOf(token) as Readonly<Record<string, unknown>>);
+  const found = typeof name === 'string' && name.trim() !== '' ? name : email;
+  return typeof found === 'string' ? found : null;
+}
+
 /** When a token expires, in ms since the epoch. To the widget, a token without `exp` never expires. */
 export function expiryOf(token: string): number {
   const { exp } = claimsOf(token);

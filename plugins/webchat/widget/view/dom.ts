@@ -34,6 +34,8 @@ const ICONS = {
   cross: 'M7.5 7.5l9 9M16.5 7.5l-9 9',
   copy: 'M9 9h10v10H9zM5 15V5h10',
   down: 'M12 5v13M6.5 12.5 12 18l5.5-5.5',
+  clock: 'M12 4.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15M12 8v4.2l2.8 1.8',
+  lock: 'M6.5 11h11v8.5h-11zM9 11V8a3 3 0 0 1 6 0v3',
   warning: 'M12 4.5 21 19.5H3zM12 10v4.5M12 16.8v.2',
 } as const;
 

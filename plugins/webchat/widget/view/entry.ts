@@ -2,6 +2,7 @@ import { type Piece, TAGS } from '../markdown/inline.ts';
 import { parseMarkdown, withoutTricks } from '../markdown/parse.ts';
 import type { AgentState, Entry, Tool } from '../talk/memory.ts';
 import { fill, type Texts, wordsForTool } from '../texts.ts';
+import { Card } from './card.ts';
 import { button, h, icon, iconButton, set } from './dom.ts';
 
 export interface EntryActions {
@@ -11,7 +12,14 @@ export interface EntryActions {
   answer(approve: boolean): void;
   /** Announces text to screen readers. */
   say(words: string): void;
+  /** Begins the sign-in of the site. Null if the site has not said how. */
+  signIn: (() => void) | null;
+  /** Whether an answer says whose credentials it used. */
+  showsCredentials: boolean;
 }
+
+/** After a pause of this length, in ms, the next entry shows its time. */
+const PAUSE_MS = 10 * 60_000;
 
 /** One entry of the transcript. */
 export class EntryView {
@@ -21,41 +29,49 @@ export class EntryView {
   readonly #body = h('div', { class: 'body', dir: 'auto' });
   readonly #tools = h('ul', { class: 'tools', role: 'list' });
   readonly #foot = h('div', { class: 'foot' });
-  readonly #question: HTMLElement;
+  readonly #card: Card;
+  readonly #signIn = h('p', { class: 'sign-in', hidden: true });
+  readonly #meta = h('div', { class: 'meta', hidden: true });
+  readonly #whose = h('span');
   readonly #markdown: MarkdownView;
+  #text = '';
   /** The state and length with which the entry was last shown. */
   #shown = '';
 
-  constructor(entry: Entry, texts: Texts, actions: EntryActions) {
+  /** @param before when the previous entry was written; absent for the first */
+  constructor(entry: Entry, texts: Texts, actions: EntryActions, before?: number) {
     this.#texts = texts;
     this.#actions = actions;
     this.#markdown = new MarkdownView(this.#body, texts, actions.say);
-    const { confirm, decline } = texts;
-    const hint = fill(texts.question, { confirm, decline });
-    this.#question = h(
-      'div',
-      { class: 'suggestions', role: 'group', 'aria-label': hint, hidden: true },
-      button({}, () => actions.answer(true), confirm),
-      button({}, () => actions.answer(false), decline),
-    );
+    this.#card = new Card(texts, actions.answer);
     this.element = h('li', { class: `entry ${entry.from}` });
     if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
-    if (entry.from === 'agent')
-      this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#question, this.#foot);
-    else if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
-    else this.element.append(this.#body);
+    if (entry.at && entry.at - (before ?? 0) > PAUSE_MS)
+      this.element.append(h('p', { class: 'when' }, timeOf(entry.at)));
+    if (entry.from === 'agent') {
+      const { element } = this.#card;
+      this.element.append(heard(texts.assistant), this.#tools, this.#body, element, this.#signIn);
+      this.element.append(this.#foot, this.#meta);
+      this.#signIn.append(icon('lock'), h('span', {}, texts.signInNeeded));
+      const { signIn } = actions;
+      if (signIn) this.#signIn.append(button({ class: 'primary' }, signIn, texts.signIn));
+      this.#meta.append(this.#whose);
+      if (navigator.clipboard) this.#meta.append(this.#copyButton());
+    }
+    if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
+    if (entry.from === 'widget') this.element.append(this.#body);
   }
 
   /**
    * Shows the entry.
+   * @param aloud whether to announce a new question to screen readers
    * @returns false if nothing has changed since the last call
    */
-  show(entry: Entry): boolean {
+  show(entry: Entry, aloud: boolean): boolean {
     const state = stateOf(entry);
-    const asks = entry.from === 'agent' && entry.state === 'done' && entry.asks !== undefined;
-    const shown = `${state} ${entry.text.length} ${asks}`;
+    const asks = entry.from === 'agent' ? entry.asks : undefined;
+    const shown = `${state} ${entry.text.length} ${asks?.state}`;
     if (shown === this.#shown && state !== 'writing') return false;
-    const wasWriting = this.#shown.startsWith('writing');
     this.#shown = shown;
     set(this.element, { 'data-state': state });
     if (entry.from === 'agent') {
@@ -63,18 +79,39 @@ export class EntryView {
       this.#tools.replaceChildren(...entry.tools.map((tool) => toolLine(tool, this.#texts)));
       set(this.#tools, { hidden: entry.tools.length === 0 });
       set(this.#body, { hidden: entry.text === '' });
-      this.#showQuestion(asks, wasWriting);
+      if (this.#card.show(state === 'done' ? asks : undefined) && aloud) this.#announceQuestion();
+      set(this.#signIn, { hidden: state === 'writing' || !entry.tools.some((tool) => tool.needs_sign_in) });
+      this.#showMeta(entry);
     } else this.#body.textContent = withoutTricks(entry.text);
     this.#showFoot(state === 'writing' && entry.text !== '' ? 'done' : state);
     return true;
   }
 
-  /** @param isNew whether the visitor has watched the answer being written */
-  #showQuestion(asks: boolean, isNew: boolean): void {
-    if (this.#question.hidden !== asks) return;
-    set(this.#question, { hidden: !asks });
-    // The buttons are announced after the question, which is the end of the answer.
-    if (asks && isNew) queueMicrotask(() => this.#actions.say(this.#question.ariaLabel ?? ''));
+  /** The question is announced after the text of the answer. */
+  #announceQuestion(): void {
+    const { words, hint } = this.#card;
+    queueMicrotask(() => {
+      this.#actions.say(words);
+      this.#actions.say(hint);
+    });
+  }
+
+  #showMeta({ state, text, acted_as, asks }: AgentEntry): void {
+    const { actsAs, notSignedIn } = this.#texts;
+    const whose = acted_as === null ? notSignedIn : acted_as && fill(actsAs, { name: acted_as });
+    this.#whose.textContent = (this.#actions.showsCredentials && whose) || '';
+    set(this.#meta, { hidden: state === 'writing' || text === '' || asks?.state === 'open' });
+    this.#text = text;
+  }
+
+  #copyButton(): HTMLElement {
+    const { copyAnswer, copied } = this.#texts;
+    const copy = iconButton('copy', copyAnswer, 'quiet copy-answer', async () => {
+      await navigator.clipboard.writeText(this.#text);
+      copy.replaceChildren(icon('check'));
+      this.#actions.say(copied);
+    });
+    return copy;
   }
 
   #showFoot(what: EntryState): void {
@@ -90,6 +127,7 @@ export class EntryView {
   }
 }
 
+type AgentEntry = Extract<Entry, { from: 'agent' }>;
 type EntryState = AgentState | 'undelivered';
 
 function stateOf(entry: Entry): EntryState {
@@ -101,15 +139,22 @@ function heard(words: string): HTMLElement {
   return h('span', { class: 'heard' }, `${words}: `);
 }
 
+/** The time of an entry: with the day, unless it is today. */
+function timeOf(at: number): string {
+  const when = new Date(at);
+  const isToday = when.toDateString() === new Date().toDateString();
+  const day = isToday ? {} : ({ dateStyle: 'medium' } as const);
+  return when.toLocaleString(document.documentElement.lang || [], { ...day, timeStyle: 'short' });
+}
+
 function toolLine(tool: Tool, texts: Texts): HTMLElement {
   const form = { started: texts.toolStarted, completed: texts.toolCompleted, failed: texts.toolFailed }[
-    tool.status
+    tool.needs_sign_in ? 'completed' : tool.status
   ];
+  const name = tool.needs_sign_in ? 'lock' : tool.status === 'failed' ? 'cross' : 'check';
   const sign =
-    tool.status === 'started'
-      ? h('span', { class: 'spinner', 'aria-hidden': 'true' })
-      : icon(tool.status === 'failed' ? 'cross' : 'check');
-  return h('li', { class: 'tool' }, sign, fill(form, { tool: wordsForTool(texts, tool.name) }));
+    tool.status === 'started' ? h('span', { class: 'spinner', 'aria-hidden': 'true' }) : icon(name);
+  return h('li', { class: 'tool' }, sign, fill(form, { tool: wordsForTool(texts, tool) }));
 }
 
 const ALLOWED: ReadonlySet<string> = new Set(TAGS);

@@ -3,7 +3,7 @@ import type { Entry } from '../talk/memory.ts';
 import type { Texts } from '../texts.ts';
 import { Composer, type ComposerActions, TroubleView } from './composer.ts';
 import { Announcer, button, h, icon, iconButton, set } from './dom.ts';
-import { EntryView } from './entry.ts';
+import { type EntryActions, EntryView } from './entry.ts';
 
 /** What the visitor can do in the chat. */
 export interface PanelActions extends ComposerActions {
@@ -12,6 +12,13 @@ export interface PanelActions extends ComposerActions {
   answer(id: number, approve: boolean): Promise<void>;
   startOver(): void;
   undo(): void;
+}
+
+export interface PanelOptions {
+  suggestions: readonly string[];
+  logo: string | null;
+  notice: string | null;
+  credentials: boolean;
 }
 
 /** The transcript counts as scrolled to its end if less than this distance remains, in px. */
@@ -35,12 +42,21 @@ export class Panel {
   readonly #resend: (id: number) => () => void;
   /** Answers the question of an entry. */
   readonly #answer: (id: number, approve: boolean) => void;
+  /** Returns the click handler of a suggested question. */
+  readonly #ask: (words: string) => () => void;
+  readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials'>;
   #following = true;
   #connection: Connection = 'online';
   #reachable = true;
   #small = matchMedia('(max-width: 32em), (max-height: 30em)');
 
-  constructor(texts: Texts, suggestions: readonly string[], actions: PanelActions, close: () => void) {
+  constructor(
+    texts: Texts,
+    { suggestions, logo, notice, credentials }: PanelOptions,
+    actions: PanelActions,
+    { close, signIn }: { close(): void; signIn: (() => void) | null },
+  ) {
+    this.#entryOptions = { signIn, showsCredentials: credentials };
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
     // These buttons may disappear when they are pressed, so the focus moves to the input field.
@@ -63,10 +79,8 @@ export class Panel {
       this.#composer.focus();
     });
     const title = h('h2', { id: 'title', dir: 'auto' }, texts.title);
-    for (const words of suggestions) {
-      const send = then(() => actions.send(words));
-      this.#suggestions.append(button({ dir: 'auto' }, send, words));
-    }
+    this.#ask = (words) => then(() => actions.send(words));
+    this.suggest(suggestions);
     this.#scroller = h(
       'div',
       { class: 'transcript', role: 'group', 'aria-label': texts.conversation, tabindex: 0 },
@@ -82,13 +96,14 @@ export class Panel {
       h(
         'div',
         { class: 'head' },
-        h('span', { class: 'mark' }, icon('chat')),
+        h('span', { class: 'mark' }, logo ? h('img', { src: logo, alt: '' }) : icon('chat')),
         h('div', { class: 'name' }, title, h('p', { class: 'status' }, h('i'), this.#status)),
         iconButton('restart', texts.restart, 'quiet', startOver),
         iconButton('close', texts.close, 'quiet', close),
       ),
       h('div', { class: 'middle' }, this.#scroller, this.#latest),
       this.#composer.element,
+      ...(notice ? [h('p', { class: 'notice', dir: 'auto' }, notice)] : []),
       this.#announcer.element,
     );
     this.#scroller.addEventListener('scroll', () => this.#noteScroll(), { passive: true });
@@ -109,6 +124,13 @@ export class Panel {
     });
     this.#fitAboveKeyboard();
     for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus());
+  }
+
+  /** Shows these questions until the visitor has sent a message. */
+  suggest(questions: readonly string[]): void {
+    this.#suggestions.replaceChildren(
+      ...questions.map((words) => button({ dir: 'auto' }, this.#ask(words), words)),
+    );
   }
 
   /** Whether the chat covers the page, because the screen is small. */
@@ -134,7 +156,7 @@ export class Panel {
    */
   show({ entries, busy, connection, trouble, undoable }: State, aloud: boolean): void {
     const wasAt = this.#following;
-    for (const entry of entries) this.#showEntry(entry, aloud);
+    for (const [index, entry] of entries.entries()) this.#showEntry(entry, entries[index - 1]?.at, aloud);
     this.#forget(entries);
     set(this.#suggestions, { hidden: entries.some(({ from }) => from !== 'widget') });
     if (this.#trouble.show(trouble) && trouble && aloud) this.#announcer.say(trouble.text);
@@ -145,19 +167,21 @@ export class Panel {
     if (wasAt) this.#toEnd();
   }
 
-  #showEntry(entry: Entry, aloud: boolean): void {
+  #showEntry(entry: Entry, before: number | undefined, aloud: boolean): void {
     let view = this.#views.get(entry.id);
     if (view === undefined) {
-      view = new EntryView(entry, this.#texts, {
+      const actions: EntryActions = {
+        ...this.#entryOptions,
         resend: this.#resend(entry.id),
         answer: (approve) => this.#answer(entry.id, approve),
         say: (words) => this.#announcer.say(words),
-      });
+      };
+      view = new EntryView(entry, this.#texts, actions, before);
       this.#views.set(entry.id, view);
       this.#entries.append(view.element);
       if (entry.from === 'visitor') this.#following = true;
     }
-    if (!view.show(entry) || entry.from === 'visitor') return;
+    if (!view.show(entry, aloud) || entry.from === 'visitor') return;
     if (aloud) this.#announcer.grow(entry.id, entry.text, isSettled(entry));
     else this.#announcer.skip(entry.id, entry.text);
   }
