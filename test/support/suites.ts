@@ -64,6 +64,7 @@ export const SLOW = [
   'test/unit/store/postgres-kernel.test.ts',
   'test/unit/store/postgres-store.test.ts',
   'test/unit/store/redis-kernel.test.ts',
+  'test/unit/store/sqlite-histories.test.ts',
   'test/unit/store/sqlite-kernel.test.ts',
   'test/unit/store/small-disk.test.ts',
   'test/unit/tools/mcp/everything.test.ts',

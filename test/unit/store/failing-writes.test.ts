@@ -1,7 +1,6 @@
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { beforeAll, expect, it, vi } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
@@ -17,55 +16,29 @@ import {
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession, storeReply } from '../../contract/store-writes.ts';
+import type { Failure as OneFailure } from './failing-connection.ts';
 import { stateDirectory } from './state-directory.ts';
 
 // Plays a history in which the n-th write fails, for n = 1, 2, 3, … until the history has no n-th write. Checks after
 // each failure that acknowledged data is stored, that nothing is half written, and that the store still works.
 
-interface Failure {
-  code: string;
+interface Failure extends OneFailure {
   /** Number of writes in a row that fail. */
   times: number;
-  /**
-   * What SQLite does before it reports the failure: `nothing`, or end the transaction (`rollback`), or complete the
-   * write (`write`).
-   */
-  first: 'nothing' | 'rollback' | 'write';
 }
 
 const injected = vi.hoisted(() => ({ writes: 0, from: Number.POSITIVE_INFINITY, failure: null as unknown }));
 
 vi.mock('../../../src/daemon/store/kernels/sqlite/database.ts', async (original) => {
   const real = await original<typeof import('../../../src/daemon/store/kernels/sqlite/database.ts')>();
-  return { ...real, openDatabase: (path: string) => failing(real.openDatabase(path)) };
+  const { failing } = await import('./failing-connection.ts');
+  const next = () => {
+    const number = ++injected.writes - injected.from;
+    const failure = injected.failure as Failure;
+    return number < 0 || number >= failure.times ? null : failure;
+  };
+  return { ...real, openDatabase: (path: string) => failing(real.openDatabase(path), next) };
 });
-
-type AnyStatement = Record<'run' | 'get' | 'all', (...values: unknown[]) => unknown> & {
-  source: string;
-  readonly: boolean;
-};
-
-/** Makes writes of a connection fail on request, except rollbacks, which never fail in SQLite. */
-function failing(db: Database.Database): Database.Database {
-  const prepare = db.prepare.bind(db);
-  db.prepare = ((sql: string) => {
-    const statement = prepare(sql) as unknown as AnyStatement;
-    if (statement.readonly && statement.source !== 'COMMIT') return statement;
-    for (const method of ['run', 'get', 'all'] as const) {
-      const work = statement[method].bind(statement);
-      statement[method] = (...values) => {
-        const number = ++injected.writes - injected.from;
-        const failure = injected.failure as Failure;
-        if (number < 0 || number >= failure.times) return work(...values);
-        if (failure.first === 'write') work(...values);
-        if (failure.first === 'rollback' && db.inTransaction) db.exec('ROLLBACK');
-        throw new Database.SqliteError('injected', failure.code);
-      };
-    }
-    return statement;
-  }) as typeof db.prepare;
-  return db;
-}
 
 const HOUR = 3_600_000;
 const user = guardUser({ platform: 'chat', user_id: 'u1', person: null, address: null });

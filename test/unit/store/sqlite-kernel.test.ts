@@ -475,3 +475,61 @@ it('a claim that is taken between a step and its commit is kept when another pro
   await end;
   expect([taken, await kernel.step((tx) => tx.get(CLAIM, 'c')?.owner)]).toEqual([true, 'two']);
 });
+
+it('a claim that was taken again is neither written to the disk nor ended by what a command did before', async () => {
+  const { kernel, db, open, put, time } = fixture();
+  const owner = () => kernel.step((tx) => tx.get(CLAIM, 'c')?.owner);
+  const command = open(false).kernel;
+  await command.step((tx) => tx.put(CLAIM, 'c', { owner: 'command' }));
+  await command.write(() => command.journal.empty(time.now));
+  await command.step((tx) => tx.delete(CLAIM, 'c'));
+  expect(await owner()).toBeUndefined();
+  await kernel.step((tx) => tx.put(CLAIM, 'c', { owner: 'daemon' }));
+  await put('a');
+  await command.write(() => command.journal.empty(time.now));
+  expect(await owner()).toBe('daemon');
+  await kernel.write(() => kernel.journal.empty(time.now));
+  expect(db.prepare(`SELECT doc FROM docs WHERE kind = 'claim'`).all()).toEqual([]);
+});
+
+it('the daemon learns that a claim was ended, even if a command moves its journal twice meanwhile', async () => {
+  const { kernel, open, time } = fixture();
+  const command = open(false).kernel;
+  await kernel.step((tx) => tx.put(CLAIM, 'c', { owner: 'daemon' }));
+  await command.step((tx) => tx.delete(CLAIM, 'c'));
+  for (let n = 0; n < 2; n++) await command.write(() => command.journal.empty(time.now));
+  expect(await kernel.step((tx) => tx.get(CLAIM, 'c'))).toBeNull();
+});
+
+it('a process that knows an expired document does not delete rows that others have after it', async () => {
+  const { kernel, open, time, put } = fixture();
+  const command = open(false).kernel;
+  const putWithItem = (key: string, item: number, ends_at: number | null) =>
+    kernel.step((tx) => {
+      tx.put(THING, key, aThing(1, { ends_at }));
+      tx.append(THING, key, [item]);
+    });
+  await putWithItem('a', 1, time.now + 10);
+  await kernel.write(() => kernel.journal.empty(time.now));
+  expect(await command.step((tx) => tx.items(THING, 'a'))).toEqual([1]);
+  time.now += 10;
+  expect(await kernel.write(() => kernel.journal.deleteExpired(10, time.now))).toBe(1);
+  await putWithItem('b', 2, null);
+  await command.step((tx) => tx.put(THING, 'a', aThing(2)));
+  await put('c');
+  expect(await open(false).kernel.step((tx) => tx.items(THING, 'b'))).toEqual([2]);
+});
+
+it('a document that expired, was swept and then put anew has no place in the indexes that it had before', async () => {
+  const { kernel, open, time, put } = fixture();
+  const command = open(false).kernel;
+  await kernel.step((tx) => tx.put(THING, 'a', aThing(1, { group: 'x', ends_at: time.now + 10 })));
+  await kernel.write(() => kernel.journal.empty(time.now));
+  const keys = () => command.step((tx) => tx.first(THING, 'group x', 9).map(({ key }) => key));
+  const count = () => command.step((tx) => tx.count(THING, 'group x'));
+  expect(await count()).toBe(1);
+  time.now += 10;
+  expect(await kernel.write(() => kernel.journal.deleteExpired(10, time.now))).toBe(1);
+  await put('a');
+  expect([await count(), await keys()]).toEqual([0, []]);
+});

@@ -1,20 +1,15 @@
 import { createHash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import {
-  type Documents,
-  type Entry,
-  hasEnded,
-  hashOf,
-  isAlive,
-  NO_ITEMS,
-  type StoredRow,
-  type Version,
-} from './documents.ts';
+import { type Documents, type Entry, hashOf, type StoredRow } from './documents.ts';
+import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
 
-/** A change in the journal: only the kind and the key, or its hash, if the document was deleted. */
+/**
+ * A change in the journal: only the kind and the key if the document was deleted. A claim that a command has ended or taken is
+ * named by the hash of its key and by the row that first said so, once that row was moved.
+ */
 type Change =
   | readonly [kind: string, key: string]
-  | readonly [kind: string, hash: string, mark: 'hash']
+  | EndedClaim
   | readonly [
       kind: string,
       key: string,
@@ -28,16 +23,24 @@ type Change =
       doc: unknown,
     ];
 
+type EndedClaim = readonly [kind: string, hash: string, row: number];
+
 interface JournalRow {
   /** The documents whose last change is in this row. */
   readonly entries: Set<Entry>;
+  /** What it says of claims for a daemon that may not have read it. */
+  readonly ended: EndedClaim[];
   readonly size: number;
   /** When it was written or read, by `performance.now()`. */
   readonly since: number;
 }
 
-/** How long the journal may be, in characters, before a commit moves its oldest rows into the table. */
-const LENGTH_MAX = 1024 * 1024;
+/**
+ * How long the journal may be, in characters, before a commit moves its oldest rows into the table. The longer it is, the
+ * more documents change or end before they are moved, and the more of them share pages then. A process reads all of it
+ * when it starts.
+ */
+const LENGTH_MAX = 4 * 1024 * 1024;
 /** The share of a long journal that one commit moves. It limits how long the event loop is blocked. */
 const BITE = 0.25;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
@@ -132,11 +135,13 @@ export class Journal {
         // A claim that a command has ended may have been taken again.
         if (id <= this.#heard && this.#documents.isVolatile(shelf)) continue;
         if (change.length === 3) {
+          this.#rows.get(id)?.ended.push(change);
+          if (change[2] <= this.#heard) continue;
           for (const entry of shelf.entries.values())
             if (claimHash(entry.key) === key) this.#documents.replace(entry, null);
           continue;
         }
-        const entry = this.#documents.entryAnew(shelf, key);
+        const entry = this.#documents.entryAnew(shelf, key, change.length === 2);
         this.#documents.replace(entry, versionIn(change));
         this.#documents.count(entry);
         this.#pin(entry, id);
@@ -197,17 +202,17 @@ export class Journal {
 
   /**
    * Within a transaction: moves everything into the table, and leaves one row without names. It tells the daemon by their
-   * hashes which claims have ended.
+   * hashes which claims it has no longer, because this process has ended or taken them.
    */
   empty(now: number): void {
-    const ended = [...this.#rows.values()]
-      .flatMap(({ entries }) => [...entries])
-      .filter(
-        ({ shelf, version }) =>
-          version === null && shelf.kind?.isVolatile === true && !this.#documents.isVolatile(shelf),
-      )
-      .map(({ shelf, key }): Change => [shelf.name, claimHash(key), 'hash']);
+    const ended = [...this.#rows].flatMap(([id, row]) => [
+      ...row.ended,
+      ...[...row.entries]
+        .filter((entry) => this.#isForDaemon(entry))
+        .map(({ shelf, key }): EndedClaim => [shelf.name, claimHash(key), id]),
+    ]);
     const id = this.#append(JSON.stringify(ended));
+    this.#rows.get(id)?.ended.push(...ended);
     for (const [other, row] of this.#rows) if (other !== id) this.#move(other, row, now);
     this.#deleteAll.run(id);
   }
@@ -247,12 +252,22 @@ export class Journal {
    */
   deleteExpired(limit: number, now: number): number {
     let [rows, deleted] = [0, 0];
+    const told: Change[] = [];
     for (const { id, kind, key, expires_at } of this.#expired.all(now, limit)) {
       if (rows >= limit) break;
-      const entry = this.#documents.entry(this.#documents.shelfNamed(kind), key);
+      const shelf = this.#documents.shelfNamed(kind);
       rows++;
+      if (this.#documents.isVolatile(shelf)) {
+        // A command has stored it. The claim of this process with the same key is another one.
+        this.#remove.run(id, kind, key);
+        deleted++;
+        continue;
+      }
+      const entry = this.#documents.entry(shelf, key);
       if (entry.row === 0 && !entry.isDirty && expires_at <= now) {
-        rows += this.#dropItems(entry.version?.list.last ?? null);
+        const last = entry.version?.list.last ?? null;
+        rows += this.#dropItems(last);
+        if (last !== null || entry.version?.isLive) told.push([kind, key]);
         this.#remove.run(id, kind, key);
         this.#documents.forget(entry);
         deleted++;
@@ -262,6 +277,8 @@ export class Journal {
       this.#postpone.run(look_at, id);
       if (entry.stored) entry.stored = { ...entry.stored, look_at };
     }
+    // Other processes may have their places in indexes, and the rows of their lists, whose ids new lists get.
+    if (told.length > 0) this.#append(JSON.stringify(told));
     return deleted;
   }
 
@@ -269,6 +286,8 @@ export class Journal {
   #shorten(now: number): void {
     for (const [id, row] of this.#rows) {
       if (this.#length <= this.#max * (1 - BITE) || id === this.#last) return;
+      // The daemon may not have read it yet, and never reads a claim from the table.
+      if (row.ended.length > 0 || [...row.entries].some((entry) => this.#isForDaemon(entry))) return;
       this.#move(id, row, now);
     }
   }
@@ -278,6 +297,10 @@ export class Journal {
     let expired = 0;
     for (const entry of entries) {
       const { version } = entry;
+      if (this.#documents.isVolatile(entry.shelf)) {
+        entry.row = 0;
+        continue;
+      }
       if (version !== null && !hasEnded(version, now)) {
         this.#moveVersion(entry, version);
         continue;
@@ -340,8 +363,13 @@ export class Journal {
     return `[${head},${expires_at},${isLive ? 1 : 0},${names},${last},${count},${bytes},${text}]`;
   }
 
+  /** Whether it is a claim that a command has put or ended. */
+  #isForDaemon({ shelf }: Entry): boolean {
+    return shelf.kind?.isVolatile === true && !this.#documents.isVolatile(shelf);
+  }
+
   #note(id: number, size: number): void {
-    this.#rows.set(id, { entries: new Set(), size, since: performance.now() });
+    this.#rows.set(id, { entries: new Set(), ended: [], size, since: performance.now() });
     this.#length += size;
     this.#last = id;
   }
