@@ -28,7 +28,7 @@ test('an archive unpacks to the same files, byte for byte', async () => {
   await execa('tar', ['-xzf', file, '-C', target]);
   for (const name of [
     'bin/agentd.js',
-    'man/demo.png',
+    'man/pictures/demo-done.png',
     'dist/man/agentd.1',
     'dist/src/cli/main.js',
     'package.json',
