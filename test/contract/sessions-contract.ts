@@ -162,13 +162,18 @@ export function describeSessions(current: () => StoreUnderTest): void {
       const third = await saved({ platform: 'one', user_id: 'u2' });
       test.advance(1);
       await keepTurn(store, first);
-      const ids = async (filter: { platform?: string; user_id?: string; limit: number }) =>
+      const ids = async (filter: Parameters<typeof store.sessions.list>[0]) =>
         (await store.sessions.list(filter)).map(({ session_id }) => session_id);
+      const among = (...users: { platform?: string; user_id?: string }[]) => ids({ among: users, limit: 10 });
       expect(await ids({ limit: 10 })).toEqual([first.session_id, third.session_id, second.session_id]);
       expect(await ids({ limit: 2 })).toEqual([first.session_id, third.session_id]);
-      expect(await ids({ platform: 'one', limit: 10 })).toEqual([first.session_id, third.session_id]);
-      expect(await ids({ user_id: 'u1', limit: 10 })).toEqual([first.session_id, second.session_id]);
-      expect(await ids({ platform: 'two', user_id: 'u2', limit: 10 })).toEqual([]);
+      expect(await among({ platform: 'one' })).toEqual([first.session_id, third.session_id]);
+      expect(await among({ user_id: 'u1' })).toEqual([first.session_id, second.session_id]);
+      expect(await among({ platform: 'two', user_id: 'u2' })).toEqual([]);
+      expect(await among({ platform: 'two' }, { user_id: 'u1' })).toEqual([
+        first.session_id,
+        second.session_id,
+      ]);
     });
 
     it('ends a session and deletes its turns, but keeps its traces', async () => {

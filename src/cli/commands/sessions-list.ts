@@ -23,11 +23,8 @@ export const command: CommandRecord = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
     const read = () =>
       withStore(options, async (store, settings) => {
-        const filters = users ?? [typeof platform === 'string' ? { platform } : {}];
-        const found = await Promise.all(
-          filters.map((filter) => store.sessions.list({ ...filter, limit: limit + 1 })),
-        );
-        const newest = found.flat().sort((a, b) => b.last_active_at - a.last_active_at);
+        const among = users ?? [typeof platform === 'string' ? { platform } : {}];
+        const newest = await store.sessions.list({ among, limit: limit + 1 });
         const now = Date.now();
         return newest.map((session) => withState(session, now, settings));
       });

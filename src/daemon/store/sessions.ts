@@ -44,8 +44,11 @@ export interface SessionStore {
   history(session_id: string, reader: HistoryReader, limit: number): Promise<StoredTurn[]>;
   /** All turns of a session, oldest first. */
   turns(session_id: string): Promise<StoredTurn[]>;
-  /** Lists sessions, the most recently active first. */
-  list(filter: { platform?: string; user_id?: string; limit: number }): Promise<Session[]>;
+  /** Lists sessions, the most recently active first. @param among only sessions of one of these, if given */
+  list(filter: {
+    among?: readonly { platform?: string; user_id?: string }[];
+    limit: number;
+  }): Promise<Session[]>;
   /**
    * Deletes the session that `find` would return, and its turns, but not its traces. False if there is none. Only
    * administrators use it, so it needs no claim.
@@ -101,11 +104,9 @@ export function sessionStore(kernel: Kernel): SessionStore {
       }),
     history: async (session_id, reader, limit) => shownTurns(reader, await turnsOf(session_id)).slice(-limit),
     turns: turnsOf,
-    list: async ({ platform, user_id, limit }) =>
-      (await listed(kernel, SESSION))
+    list: async ({ among = [{}], limit }) =>
+      (await listed(kernel, SESSION, ({ session }) => among.some((one) => isOf(session, one))))
         .map(({ session }) => session)
-        .filter((session) => platform === undefined || session.platform === platform)
-        .filter((session) => user_id === undefined || session.user_id === user_id)
         .sort((a, b) => b.last_active_at - a.last_active_at || b.created_at - a.created_at)
         .slice(0, limit),
     end: (session_id) =>
@@ -115,6 +116,11 @@ export function sessionStore(kernel: Kernel): SessionStore {
         return stored !== null;
       }),
   };
+}
+
+function isOf(session: Session, { platform, user_id }: { platform?: string; user_id?: string }): boolean {
+  const isOfPlatform = platform === undefined || session.platform === platform;
+  return isOfPlatform && (user_id === undefined || session.user_id === user_id);
 }
 
 /** Stores a new session, without anything of an expired session with its tag. */

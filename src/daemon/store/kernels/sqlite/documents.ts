@@ -1,36 +1,11 @@
 import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { copyOf, frozen } from '../copy-of.ts';
+import { frozen } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { ClientBytes } from './records.ts';
-
-/** The list of a document. Its items are in rows of the table `items`, which are found backwards from the last one. */
-export interface List {
-  readonly last: number | null;
-  /** How many items are in these rows. */
-  readonly count: number;
-  /** The bytes of all items, and of what is stored elsewhere because of them. */
-  readonly bytes: number;
-  /** The items, as JSON, that no commit has stored yet. */
-  readonly added: readonly string[];
-  /** Begins with all items, and may go on with later ones; null if they are not in memory. Later versions share it. */
-  all: readonly unknown[] | null;
-}
-
-/** A document at one moment. */
-export interface Version {
-  /** Undefined until it is needed: then it is parsed from the text. */
-  doc: unknown;
-  text: string;
-  readonly expires_at: number | null;
-  readonly isLive: boolean;
-  /** Its place in a wide index. */
-  readonly name: string | null;
-  readonly client: string | null;
-  readonly list: List;
-}
+import { docOf, LIST_BYTES_MAX, type List, NO_ITEMS, sizeOf, type Version } from './version.ts';
 
 /** What the row of a document in `docs` has in its indexes. */
 export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { id: number; look_at: number | null };
@@ -99,9 +74,6 @@ interface ItemRow {
   items: string;
 }
 
-export const NO_ITEMS: List = { last: null, count: 0, bytes: 0, added: [], all: [] };
-/** Lists with more bytes than this are not kept in memory. */
-const LIST_BYTES_MAX = 512 * 1024;
 /** How many characters of documents are kept in memory. Documents that are only in the journal come on top. */
 const HELD_MAX = 32 * 1024 * 1024;
 /** Approximately what an entry takes besides its text. */
@@ -455,49 +427,9 @@ export class Documents {
   }
 }
 
-/**
- * The list with more items. Adding to a list costs the same however long it is.
- * @param beside the bytes of what is stored elsewhere because of them
- */
-export function appended(list: List, items: readonly unknown[], beside = 0): List {
-  const texts = items.map((item) => JSON.stringify(item));
-  const bytes = texts.reduce((sum, text) => sum + text.length + 1, list.bytes + beside);
-  const count = list.count + list.added.length;
-  let all = bytes <= LIST_BYTES_MAX ? list.all : null;
-  if (all !== null) {
-    if (all.length === count && count > 0) (all as unknown[]).push(...items.map(kept));
-    else all = [...all.slice(0, count), ...items.map(kept)];
-  }
-  return { ...list, bytes, added: [...list.added, ...texts], all };
-}
-
-/** A copy of an item, which later readers share. */
-function kept(item: unknown): unknown {
-  return frozen(copyOf(item));
-}
-
-function sizeOf(version: Version | null): number {
-  if (version === null) return 0;
-  return version.text.length + (version.list.all === null ? 0 : version.list.bytes);
-}
-
 /** The hash by which the table finds the documents of a kind with this key or name. */
 export function hashOf(kind: string, name: string): number {
   return hash('sha256', `${kind}\n${name}`, 'buffer').readUIntBE(0, 6);
-}
-
-/** The document of a version. Nobody changes it. */
-export function docOf(version: Version): unknown {
-  version.doc ??= JSON.parse(version.text);
-  return version.doc;
-}
-
-export function isAlive(version: Version | null, now: number): version is Version {
-  return version !== null && !hasEnded(version, now);
-}
-
-export function hasEnded({ expires_at }: Version, now: number): boolean {
-  return expires_at !== null && expires_at <= now;
 }
 
 function placesOf({ shelf, key }: Pick<Entry, 'shelf' | 'key'>, version: Version | null): readonly Ordered[] {

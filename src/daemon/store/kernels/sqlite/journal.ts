@@ -1,15 +1,7 @@
 import { createHash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import {
-  type Documents,
-  type Entry,
-  hasEnded,
-  hashOf,
-  isAlive,
-  NO_ITEMS,
-  type StoredRow,
-  type Version,
-} from './documents.ts';
+import { type Documents, type Entry, hashOf, type StoredRow } from './documents.ts';
+import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
 
 /**
  * A change in the journal: only the kind and the key if the document was deleted. A claim that a command has ended or taken is
@@ -43,8 +35,12 @@ interface JournalRow {
   readonly since: number;
 }
 
-/** How long the journal may be, in characters, before a commit moves its oldest rows into the table. */
-const LENGTH_MAX = 1024 * 1024;
+/**
+ * How long the journal may be, in characters, before a commit moves its oldest rows into the table. The longer it is, the
+ * more documents change or end before they are moved, and the more of them share pages then. A process reads all of it
+ * when it starts.
+ */
+const LENGTH_MAX = 4 * 1024 * 1024;
 /** The share of a long journal that one commit moves. It limits how long the event loop is blocked. */
 const BITE = 0.25;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */

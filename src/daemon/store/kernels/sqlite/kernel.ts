@@ -7,8 +7,9 @@ import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
 import type { DiskSpace } from './disk-space.ts';
-import { Documents, docOf, hashOf, isAlive, type Scanned } from './documents.ts';
+import { Documents, hashOf, type Scanned } from './documents.ts';
 import { Journal } from './journal.ts';
+import { type Member, memberOf, settledBy } from './member.ts';
 import { Records } from './records.ts';
 import { SqliteTx, type TxParts } from './transaction.ts';
 import {
@@ -21,6 +22,7 @@ import {
   LOCK_WAIT_MS,
   retrying,
 } from './unavailable.ts';
+import { docOf, isAlive } from './version.ts';
 
 /** How long a lazy step waits for the commit of another step, ms. */
 const LAZY_MS = 20;
@@ -36,22 +38,6 @@ const FIRST: Scanned = { hash: -1, id: 0, key: '', version: null };
 
 /** Thrown within a run that has read from the table after another process has written. */
 const OUTDATED = new Error('another process has written');
-
-/** A step, or a change of other tables, that waits for the commit. */
-interface Member {
-  /** When it was requested, by `performance.now()`, because that clock cannot be set. */
-  readonly since: number;
-  /** Runs it. A step may run several times, a change of tables only within the transaction. */
-  run(): void;
-  /** The result of the last run; null if it has to run, or run again. */
-  outcome: { value: unknown } | { error: unknown } | null;
-  readonly isStep: boolean;
-  /** Whether its result was given before the commit. */
-  isAnswered: boolean;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-  told: SqliteTx['told'];
-}
 
 export interface SqliteKernelParts {
   db: Database.Database;
@@ -499,17 +485,6 @@ export class SqliteKernel implements Kernel {
       return { error };
     }
   }
-}
-
-/** A promise that the member settles. */
-function settledBy(member: Member): Promise<unknown> {
-  return new Promise((resolve, reject) => Object.assign(member, { resolve, reject }));
-}
-
-function memberOf(isStep: boolean, run: () => void): Member {
-  const nobody = () => undefined;
-  const since = performance.now();
-  return { since, run, outcome: null, isStep, isAnswered: false, resolve: nobody, reject: nobody, told: [] };
 }
 
 function byHash(one: Scanned, other: Scanned): number {

@@ -1,17 +1,9 @@
 import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
-import {
-  appended,
-  type Documents,
-  docOf,
-  type Entry,
-  isAlive,
-  type List,
-  NO_ITEMS,
-  type Version,
-} from './documents.ts';
+import type { Documents, Entry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { Records } from './records.ts';
+import { appended, docOf, isAlive, type List, NO_ITEMS, type Version } from './version.ts';
 
 /** What steps work on. */
 export interface TxParts {
