@@ -27,6 +27,7 @@ const EVERY_OTHER = {
   guard: 3,
   limits: 2,
   budgets: 1,
+  link_codes: 2,
 };
 
 /** The contract of the port `persons`, for backends that have it. */
@@ -72,8 +73,8 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(links.map(({ key }) => key)).toEqual([`${PLATFORM}:jwt:${ada.user_id}`]);
       expect(actions).toHaveLength(2);
       expect(inbox).toEqual([]);
-      // The guard also counts for the linked user.
-      expect(others).toEqual({ ...EVERY_OTHER, guard: 4 });
+      // The guard and wrong codes also count for the linked user.
+      expect(others).toEqual({ ...EVERY_OTHER, guard: 4, link_codes: 3 });
     });
 
     it("shows the stored data of every kind about a platform's user", async () => {
@@ -88,7 +89,14 @@ export function describePersons(current: () => StoreUnderTest): void {
       expect(links).toHaveLength(1);
       expect(actions).toHaveLength(1);
       expect(inbox).toHaveLength(3);
-      expect(others).toEqual({ ...EVERY_OTHER, streams: 0, limits: 0, seen_messages: 2, guard: 2 });
+      expect(others).toEqual({
+        ...EVERY_OTHER,
+        streams: 0,
+        limits: 0,
+        seen_messages: 2,
+        guard: 2,
+        link_codes: 2,
+      });
     });
 
     it.each([

@@ -11,6 +11,7 @@ import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLimits } from './limits-contract.ts';
+import { describeLinkCodes } from './link-codes-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
@@ -93,6 +94,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);
+    describeLinkCodes(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
     describePersons(() => test);

@@ -88,6 +88,8 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   await store.guard.check({ ...message, user: nobody }, GUARD_LIMITS);
   await store.limits.hit(`http:address:${address}`, { max: 5, window_ms: HOUR });
   await store.budgets.reserve(person, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
+  const code = { code_id: `code-${canary}`, code_hash: `hash-${canary}`, person, ttl_ms: HOUR };
+  await store.linkCodes.create({ ...code, token: `token-${canary}` });
   await store.memories?.add(
     { key: person, alias: null },
     { text: `remember${canary}`, turn_id: 't', tainted: false },
@@ -96,7 +98,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
 
 /** Stores data of the user of the platform in each kind of record, with a turn in the shared thread. */
 export async function fillAsUser(store: Store, now: number, resident: Resident): Promise<void> {
-  const { person, user_id, canary } = resident;
+  const { name, person, user_id, canary } = resident;
   const session = aSession(now, { session_id: `dm:${user_id}`, user_id, platform: PLATFORM });
   await saveSession(store, session);
   await keepTurn(store, session, { user_id, text: `${canary} alone` });
@@ -136,6 +138,12 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
   await store.guard.check(message, GUARD_LIMITS);
   await store.budgets.reserve(`${PLATFORM}:${user_id}`, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
+  const sender = { platform: PLATFORM, user_id, alias_id: null, name: canary, locale: null, reply_to: {} };
+  await store.linkCodes.claim('no code', sender);
+  // The code of somebody else, whose own data stays.
+  const elses = { code_id: `by ${name}`, code_hash: `of ${name}`, ttl_ms: HOUR, token: 'x' };
+  await store.linkCodes.create({ ...elses, person: personKey({ sub: `not ${name}` }) });
+  await store.linkCodes.claim(elses.code_hash, sender);
   await store.memories?.add(
     { key: `${PLATFORM}:${user_id}`, alias: `alias-${canary}` },
     { text: `remember${canary}`, turn_id: 't', tainted: false },

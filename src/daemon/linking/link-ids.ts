@@ -45,6 +45,11 @@ export function writingsOf({ name, linking }: LinkedChannel, given: string): rea
   );
 }
 
+/** The record to which the sealed tokens of a code are bound. */
+export function codeRecord(code_id: string): string {
+  return `link code:${code_id}`;
+}
+
 /** The key under which a link is found by another id of its user. */
 export function aliasKey(channel: string, alias_id: string): string {
   return `${channel}:${alias_id}`;

@@ -1,5 +1,6 @@
 import { StoreUnavailable } from '../errors.ts';
 import { keyIdOf, SEALED, type Seal } from '../identity/seal.ts';
+import { codeRecord } from '../linking/link-ids.ts';
 import { tokenRecord } from '../message/create-stream.ts';
 import type { Log } from '../process/log.ts';
 import { sealRecord } from '../session/jwt-context.ts';
@@ -129,6 +130,8 @@ function sealedRecord(token: StoredToken): string {
       return sealRecord(token.tag, token.user_id);
     case 'stream':
       return tokenRecord(token.stream_id);
+    case 'code':
+      return codeRecord(token.code_id);
     case 'action':
       return actionTextRecord(token.action_id, token.field);
   }

@@ -235,10 +235,7 @@ export function actionStore(
         change(tx, stored, { state: to, turn_key, ...times });
         return 'settled';
       }),
-    withdraw: (of) =>
-      kernel.step((tx) => {
-        for (const stored of meantBy(tx, of)) withdraw(tx, stored);
-      }),
+    withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
     start: (held, action) =>
       journaled((tx) => {
         if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
@@ -323,6 +320,11 @@ export function noteAsked(tx: Tx, message_id: string): void {
 /** Withdraws the action whose question is in the reply of this message, because the reply will not be sent. */
 export function dropUnasked(tx: Tx, message_id: string): void {
   for (const stored of askedBy(tx, message_id)) withdraw(tx, stored);
+}
+
+/** `ActionStore.withdraw`. */
+export function withdrawActions(tx: Tx, of: WithdrawnActions): void {
+  for (const stored of meantBy(tx, of)) withdraw(tx, stored);
 }
 
 /** Withdraws the pending actions of a session that ends. */

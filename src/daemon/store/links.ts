@@ -125,15 +125,10 @@ export function linkStore(kernel: Kernel): LinkStore {
         return knownLink(named ?? bound);
       }),
     findByAlias: (alias) => kernel.step((tx) => knownLink(findByAlias(tx, alias))),
-    put: ({ key, token, person, ttl_ms }, expected) =>
+    put: (link, expected) =>
       kernel.step((tx) => {
-        const found = tx.get(LINK, key);
-        if ((found?.token ?? null) !== expected) return false;
-        const expires_at = tx.now + ttl_ms;
-        const alias = found?.alias?.person === person ? found.alias : null;
-        tx.put(LINK, key, { key, token, person, expires_at, expiry_notified: false, alias });
-        if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key)
-          tx.put(ALIAS, alias.alias, { key, expires_at });
+        if ((tx.get(LINK, link.key)?.token ?? null) !== expected) return false;
+        putLink(tx, link, null);
         return true;
       }),
     bindAlias: (key, token, alias) =>
@@ -169,6 +164,22 @@ function findByAlias(tx: Tx, alias: string): StoredLink | null {
   const key = tx.get(ALIAS, alias)?.key;
   const link = key === undefined ? null : tx.get(LINK, key);
   return link?.alias?.alias === alias ? link : null;
+}
+
+/**
+ * Stores a link, whatever link it replaces.
+ * @param alias leads to the link from now on; null to keep the alias that was bound for the same person.
+ */
+export function putLink(tx: Tx, { key, token, person, ttl_ms }: NewLink, alias: LinkAlias | null): void {
+  const found = tx.get(LINK, key);
+  const expires_at = tx.now + ttl_ms;
+  const kept = found?.alias?.person === person ? found.alias : null;
+  tx.put(LINK, key, {
+    ...{ key, token, person, expires_at, expiry_notified: false },
+    alias: alias ?? kept,
+  });
+  if (alias !== null || (kept !== null && tx.get(ALIAS, kept.alias)?.key === key))
+    tx.put(ALIAS, (alias ?? (kept as LinkAlias)).alias, { key, expires_at });
 }
 
 /** Deletes a link, and the alias that leads to it. */

@@ -7,6 +7,7 @@ import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
+import type { LinkCode } from './link-codes.ts';
 import type { Link } from './links.ts';
 import type { PersonSelector, PersonSession } from './persons.ts';
 import type { StreamRecord } from './streams.ts';
@@ -37,6 +38,7 @@ export class PersonMatch {
   /** Ids of the sessions of the person's or user's streams. Such a session may never have been stored. */
   readonly #streamed = new Set<string>();
   readonly #turns = new Set<string>();
+  readonly #codes = new Set<string>();
   /** `platform:message_id` of the person's or user's messages. */
   readonly #messages = new Set<string>();
   /** The ids that web clients claimed in the person's sessions before sign-in, and the tags of their addresses. */
@@ -230,6 +232,31 @@ export class PersonMatch {
   limit(key: string): boolean {
     if (key.startsWith(ADDRESS)) return this.#clients.has(clientTag(key.slice(ADDRESS.length)));
     return this.#person !== null && key === `http:person:${this.#person}`;
+  }
+
+  /** A code belongs to its person, and to the user who has claimed it. */
+  code({ code_id, person, claimant }: Pick<LinkCode, 'code_id' | 'person' | 'claimant'>): boolean {
+    const isTheirs =
+      this.#isPerson(person) ||
+      (claimant !== null &&
+        (this.#isUser(claimant.platform, claimant.user_id) ||
+          this.#isUser(claimant.platform, claimant.alias_id)));
+    if (isTheirs) this.#codes.add(code_id);
+    return isTheirs;
+  }
+
+  /** Call this method after `code`. */
+  hasCode(code_id: string): boolean {
+    return this.#codes.has(code_id);
+  }
+
+  person(person: PersonKey): boolean {
+    return this.#isPerson(person);
+  }
+
+  wrongCodes(key: string): boolean {
+    const [platform = '', user_id = ''] = JSON.parse(key) as string[];
+    return this.#isUserOrLinked(platform, user_id);
   }
 
   budget(key: string): boolean {

@@ -12,6 +12,7 @@ import type { InboxMessage } from './inbox.ts';
 import { dropMessage, MESSAGE, type StoredMessage } from './inbox-document.ts';
 import type { Entry, Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
 import { LIMIT } from './limits.ts';
+import { CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from './link-codes.ts';
 import { LINK, type Link, linkOf, removeLink, type StoredLink } from './links.ts';
 import { MEMORIES } from './memory-documents.ts';
 import { PersonMatch } from './person-match.ts';
@@ -85,6 +86,7 @@ const OTHER_RECORDS = [
   'guard',
   'limits',
   'budgets',
+  'link_codes',
 ] as const;
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
@@ -149,6 +151,10 @@ interface FoundOthers {
   seen: Entry<unknown>[];
   limits: Entry<unknown>[];
   budgets: Entry<unknown>[];
+  codes: Entry<unknown>[];
+  codeHashes: Entry<unknown>[];
+  codesOfPerson: Entry<unknown>[];
+  wrongCodes: Entry<unknown>[];
 }
 
 async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
@@ -189,6 +195,10 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     }),
     limits: await find(LIMIT, (_, key) => match.limit(key)),
     budgets: await find(BUDGET, (_, key) => match.budget(key)),
+    codes: await find(LINK_CODE, (code) => match.code(code)),
+    codeHashes: await find(CODE_HASH, ({ code_id }) => match.hasCode(code_id)),
+    codesOfPerson: await find(CODES_OF_PERSON, (_, key) => match.person(key as PersonKey)),
+    wrongCodes: await find(WRONG_CODES, (_, key) => match.wrongCodes(key)),
   };
 }
 
@@ -215,6 +225,7 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       guard: found.users.length + found.turns.length,
       limits: found.limits.length,
       budgets: found.budgets.length,
+      link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
     },
   };
 }
@@ -246,6 +257,11 @@ async function erase(
     };
     await drop(LIMIT, found.limits);
     await drop(BUDGET, found.budgets);
+    await drop(WRONG_CODES, found.wrongCodes);
+    await drop(CODES_OF_PERSON, found.codesOfPerson);
+    // A hash is found through its code. Without the hash, nobody can claim the code.
+    await drop(CODE_HASH, found.codeHashes);
+    await drop(LINK_CODE, found.codes);
     await drop(GUARD_TURNS, found.turns);
     await drop(GUARD_USER, found.users);
     await drop(SEEN, found.seen);

@@ -16,6 +16,7 @@ export const STORE_PORTS = [
   'guard',
   'idempotency',
   'inbox',
+  'linkCodes',
   'links',
   'memories',
   'outages',

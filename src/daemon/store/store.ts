@@ -9,6 +9,7 @@ import type { InboxStore } from './inbox.ts';
 import { inboxStore } from './inbox-steps.ts';
 import type { Kernel, Ring } from './kernels/kernel.ts';
 import { type LimitStore, limitStore } from './limits.ts';
+import { type LinkCodeStore, linkCodeStore } from './link-codes.ts';
 import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
@@ -41,6 +42,7 @@ export interface Store {
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
+  readonly linkCodes: LinkCodeStore;
   readonly links: LinkStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
@@ -83,7 +85,7 @@ export interface Store {
   /** Writes to the store. Resolves if that succeeds. */
   check(): Promise<void>;
   /**
-   * The number of live tokens (of links, sessions and streams) and of actions that begin with this prefix as they are
+   * The number of live tokens (of links, codes, sessions and streams) and of actions that begin with this prefix as they are
    * stored. For an action, only the arguments are compared.
    */
   countTokens(prefix: string): Promise<number>;
@@ -93,7 +95,7 @@ export interface Store {
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
-   * The live tokens of links, sessions and streams, and the texts of actions, that do not begin with this prefix, in
+   * The live tokens of links, codes, sessions and streams, and the texts of actions, that do not begin with this prefix, in
    * batches of limited size.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
@@ -188,6 +190,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     guard: guardStore(kernel),
     idempotency: idempotencyStore(kernel),
     inbox: inboxStore(kernel, bounds, rings),
+    linkCodes: linkCodeStore(kernel),
     links: linkStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),

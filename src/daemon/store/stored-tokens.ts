@@ -2,6 +2,7 @@ import { markOf } from '../identity/seal.ts';
 import { tagOf } from '../session/session.ts';
 import { ACTION } from './actions.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
+import { LINK_CODE } from './link-codes.ts';
 import { LINK } from './links.ts';
 import { putSession, SESSION } from './session-document.ts';
 import type { Store } from './store.ts';
@@ -13,6 +14,7 @@ export type StoredToken = { token: string } & (
   /** The tag of the session, and the channel user who brought the token. */
   | { kind: 'session'; tag: string; user_id: string }
   | { kind: 'stream'; stream_id: string }
+  | { kind: 'code'; code_id: string; field: 'token' | 'confirmed_token' }
   | { kind: 'action'; action_id: string; field: 'args' | 'summary' | 'answer' }
 );
 
@@ -64,6 +66,12 @@ async function* allTokens(kernel: Kernel): AsyncGenerator<StoredToken> {
     const { stream_id, token } = doc.record;
     if (token !== null) yield { kind: 'stream', stream_id, token };
   }
+  for await (const { doc } of kernel.scan(LINK_CODE)) {
+    for (const field of ['token', 'confirmed_token'] as const) {
+      const token = doc[field];
+      if (token !== null) yield { kind: 'code', code_id: doc.code_id, field, token };
+    }
+  }
   for await (const { doc } of kernel.scan(ACTION)) {
     const { action } = doc;
     for (const field of ['answer', 'summary', 'args'] as const) {
@@ -95,6 +103,12 @@ function replaceToken(tx: Tx, found: StoredToken, value: string): boolean {
       const stored = tx.get(STREAM, found.stream_id);
       if (stored?.record.token !== found.token) return false;
       tx.put(STREAM, found.stream_id, { ...stored, record: { ...stored.record, token: value } });
+      return true;
+    }
+    case 'code': {
+      const code = tx.get(LINK_CODE, found.code_id);
+      if (code?.[found.field] !== found.token) return false;
+      tx.put(LINK_CODE, found.code_id, { ...code, [found.field]: value });
       return true;
     }
     case 'action': {

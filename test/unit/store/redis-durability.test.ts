@@ -22,6 +22,7 @@ import { hasRedis, type RedisServer, startRedis } from '../../support/redis-serv
 // agentd-store(7), REDIS_DURABILITY: each method that writes has waited for the disk when it resolves, or is named here.
 
 const HOUR = 3_600_000;
+const CODE = { person: ada, token: 'code token', ttl_ms: HOUR };
 /** Changes that nobody is told of before a later change is durable. */
 const LAZY = ['guard.check without an id', 'limits.hit'];
 /** Whoever holds a claim that Redis has forgotten stores nothing more. */
@@ -47,7 +48,7 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
-  ...['outages.list', 'persons.show', 'replicas.list'],
+  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -160,6 +161,8 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
     await call('links.remove', () => links.remove(link.key));
 
+    await codes();
+
     await call('outages.note', () => outages.note('chat', 'unreachable', 'x', 0));
     await call('outages.takeProbe', () => outages.takeProbe('chat', HOUR));
     await call('outages.hurry', () => outages.hurry('chat'));
@@ -196,6 +199,24 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('persons.erase', async () => store.persons?.erase({ person: resident.person, link_keys: [] }));
     waitsOfErasing = waits - before;
     spy.mockRestore();
+  }
+
+  async function codes(): Promise<void> {
+    const { linkCodes } = store;
+    const sender = { platform: 'chat', user_id: 'u', alias_id: null, name: null, locale: null, reply_to: {} };
+    const made = (n: string) => linkCodes.create({ ...CODE, code_id: n, code_hash: n });
+    await call('linkCodes.create', () => made('c1'));
+    await call('linkCodes.end', () => linkCodes.end('c1', ada));
+    await made('c2');
+    await call('linkCodes.endSeen', () => linkCodes.endSeen('c2'));
+    await made('c3');
+    await call('linkCodes.claim', () => linkCodes.claim('c3', sender));
+    await call('linkCodes.answer', () => linkCodes.answer('c3', sender, true));
+    await call('linkCodes.confirm', () => linkCodes.confirm('c3', ada, 'newer'));
+    const link = { key: 'chat:jwt:u', token: 'newer', person: ada, ttl_ms: HOUR };
+    const seen = { token: CODE.token, confirmed_token: 'newer' };
+    const binding = { code_id: 'c3', seen, link, alias: null, standing: new Map([[link.key, null]]) };
+    await call('linkCodes.bind', () => linkCodes.bind(binding));
   }
 
   async function messages(): Promise<void> {
