@@ -504,6 +504,23 @@ describe.skipIf(withoutBrowser)('a screen reader', () => {
     expect(await visitor.heard()).toEqual([]);
   });
 
+  it('announces what tools do, and a table by its cells', async () => {
+    chat.script = (run) => {
+      run.tool('shop_listOrders', 'started', { title: 'My orders' });
+      run.tool('shop_listOrders', 'completed', { title: 'My orders' });
+      run.say('| Item | Price |\n|---|--:|\n| Cards | 5 |\n');
+      run.end();
+    };
+    const visitor = await enter();
+    await visitor.say('Orders');
+    await until(async () => (await visitor.heard()).some((line) => line.includes('Cards')));
+    const heard = (await visitor.heard()).join(' ');
+    expect(heard).toContain('My orders…');
+    expect(heard).toContain('Item, Price');
+    expect(heard).toContain('Cards, 5');
+    expect(heard).not.toContain('|');
+  });
+
   it('announces failures, and answers that arrived while the chat was closed', async () => {
     chat.script = (run) => run.fail('agent_timeout');
     const visitor = await enter();

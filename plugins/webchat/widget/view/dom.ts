@@ -107,7 +107,7 @@ export class Announcer {
     const end = done ? fresh.length : endOfSentences(fresh);
     if (end === 0) return;
     this.#told += end;
-    this.say(wordsOf(parseMarkdown(fresh.slice(0, end))));
+    this.say(wordsOf(parseMarkdown(withoutPipes(fresh.slice(0, end)))));
   }
 
   /** Treats the text of this entry as announced, because it is not new. */
@@ -122,6 +122,18 @@ export class Announcer {
     this.element.append(h('p', {}, line));
     if (this.element.childElementCount > MAX_LINES) this.element.firstElementChild?.remove();
   }
+}
+
+/** Rows of a table, which may arrive one by one, as their cells. */
+function withoutPipes(text: string): string {
+  return text.replace(/^ {0,3}\|(.*)\|[ \t]*$/gm, (_row, cells: string) =>
+    /^[\s:|-]*$/.test(cells)
+      ? ''
+      : cells
+          .split('|')
+          .map((cell) => cell.trim())
+          .join(', '),
+  );
 }
 
 function endOfSentences(text: string): number {

@@ -35,6 +35,7 @@ export class EntryView {
   readonly #whose = h('span');
   readonly #markdown: MarkdownView;
   #text = '';
+  #toolsTold = 0;
   /** The state and length with which the entry was last shown. */
   #shown = '';
 
@@ -75,6 +76,7 @@ export class EntryView {
     this.#shown = shown;
     set(this.element, { 'data-state': state });
     if (entry.from === 'agent') {
+      this.#announceTools(entry.tools, aloud);
       this.#markdown.show(entry.text);
       this.#tools.replaceChildren(...entry.tools.map((tool) => toolLine(tool, this.#texts)));
       set(this.#tools, { hidden: entry.tools.length === 0 });
@@ -94,6 +96,15 @@ export class EntryView {
       this.#actions.say(words);
       this.#actions.say(hint);
     });
+  }
+
+  /** Announces each tool once, when it starts. */
+  #announceTools(tools: readonly Tool[], aloud: boolean): void {
+    const fresh = tools.slice(this.#toolsTold);
+    this.#toolsTold = tools.length;
+    const { toolStarted } = this.#texts;
+    const names = fresh.map((tool) => fill(toolStarted, { tool: wordsForTool(this.#texts, tool) }));
+    if (aloud && names.length > 0) this.#actions.say(names.join(' '));
   }
 
   #showMeta({ state, text, acted_as, asks }: AgentEntry): void {
