@@ -46,9 +46,18 @@ const READS = [
     'links.get',
     'links.find',
     'links.findByAlias',
+    'links.ofPerson',
     'links.list',
   ],
-  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...[
+    'linkCodes.find',
+    'linkCodes.known',
+    'linkCodes.claimedBy',
+    'links.ofPerson',
+    'outages.list',
+    'persons.show',
+    'replicas.list',
+  ],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -203,7 +212,15 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
 
   async function codes(): Promise<void> {
     const { linkCodes } = store;
-    const sender = { platform: 'chat', user_id: 'u', alias_id: null, name: null, locale: null, reply_to: {} };
+    const sender = {
+      platform: 'chat',
+      user_id: 'u',
+      alias_id: null,
+      name: null,
+      locale: null,
+      reply_to: {},
+      message_id: null,
+    };
     const made = (n: string) => linkCodes.create({ ...CODE, code_id: n, code_hash: n });
     await call('linkCodes.create', () => made('c1'));
     await call('linkCodes.end', () => linkCodes.end('c1', ada));
