@@ -10,6 +10,7 @@ import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
@@ -186,7 +187,7 @@ export async function startDaemon(
       observer,
       sequencer: services.sequencer,
       channels: active,
-      ownRoutes: shop,
+      ownRoutes: [...linkRoutes({ services, inbox, channels: active }), ...shop],
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(

@@ -18,6 +18,7 @@ import { AgentdError } from '../errors.ts';
 import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
+import { noticeEnded } from '../inbox/link-notices.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
 import { storedParts } from '../inbox/outgoing.ts';
@@ -61,9 +62,10 @@ type Given = [settings: ChannelSettings, doors: Doors, isSimulated?: boolean];
 function commonScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
-  { services }: Doors,
+  doors: Doors,
   isSimulated = false,
 ): ChannelScope {
+  const { services } = doors;
   return {
     settings,
     simulated: isSimulated,
@@ -73,7 +75,7 @@ function commonScope(
     readToken,
     say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
     translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
-    links: linksOf(plugin, services),
+    links: linksOf(plugin, doors),
     tokens: {
       validate: async (token, request) =>
         answerOf(await validateOnce(services.tokens, request).validate(token)),
@@ -139,12 +141,18 @@ function originOf(request: ChannelRequest, { observer }: Services): Origin {
   return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
-function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {
+function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScope['links'] {
+  const notices = { services, worker: inbox };
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
       runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
         const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
-        const person = outcome.linked ? outcome.verdict.person : null;
+        const { person, replaced } = outcome.linked
+          ? { person: outcome.verdict.person, replaced: outcome.replaced }
+          : { person: null, replaced: null };
+        // A message of the user replaced the link in the chat itself, so the user knows.
+        if (replaced !== null && message_id === undefined)
+          await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
         return { answer: linkAnswerOf(outcome), person };
       }),
     unlink: (user_id, { message_id } = {}) =>
@@ -152,8 +160,14 @@ function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links
         answer: await unlink(services, plugin, user_id),
         person: null,
       })),
-    unlinkPerson: (user_id, token, request) =>
-      unlinkPerson(forRequest(services, request), plugin, user_id, token),
+    async unlinkPerson(user_id, token, request) {
+      const own = forRequest(services, request);
+      const answer = await unlinkPerson(own, plugin, user_id, token);
+      const verdict = answer.outcome === 'removed' ? await own.tokens.validate(token) : null;
+      if (verdict?.valid)
+        await noticeEnded(notices, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
+      return answer;
+    },
   };
 }
 

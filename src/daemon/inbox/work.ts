@@ -110,6 +110,11 @@ export class InboxWorker {
     return this.#questions.ended(session_ids);
   }
 
+  /** The `reply_to` of a private chat with a user; null if the channel is not active, or cannot write to a user first. */
+  privateChat(platform: string, user_id: string): JsonObject | null {
+    return this.#channels.get(platform)?.channel.privateChat?.(user_id) ?? null;
+  }
+
   /** The health of a platform, as far as the inbox knows it; null if there is no problem. */
   health(platform: string): ChannelHealth | null {
     return this.#reach.health(platform);
