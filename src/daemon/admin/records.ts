@@ -67,7 +67,14 @@ export function linkUser(
   token: string,
   mayReplace: (holder: LinkHolder) => boolean,
 ): Promise<LinkOutcome> {
-  return link({ ...services, clock: systemClock, log: QUIET }, channel, user_id, token, mayReplace, 'operator');
+  return link(
+    { ...services, clock: systemClock, log: QUIET },
+    channel,
+    user_id,
+    token,
+    mayReplace,
+    'operator',
+  );
 }
 
 /** Removes the link of a user, under all spellings of the id. @returns whether there was one */
