@@ -26,7 +26,7 @@ interface LinkRouteParts {
 type Valid = Extract<TokenVerdict, { valid: true }>;
 
 /**
- * The routes with which the website of a signed-in person connects chats (agentd-service(7), "Link codes"). The token is
+ * The routes with which the website of a signed-in person connects chats (agentd-identity(7), "Link codes"). The token is
  * in the header or the body only: a browser sends a cookie, and a link contains a query, without the person's intention.
  */
 export function linkRoutes(parts: LinkRouteParts): Route[] {
