@@ -18,6 +18,7 @@ import { AgentdError } from '../errors.ts';
 import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
+import { takeLinkCodes } from '../inbox/link-codes.ts';
 import { noticeEnded } from '../inbox/link-notices.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
@@ -26,13 +27,14 @@ import { press } from '../inbox/press.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
 import { runOnce } from '../linking/run-once.ts';
-import type { Origin } from '../message/arrival.ts';
+import { type Origin, requireMessage } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import type { Services } from '../message/services.ts';
 import { openStream } from '../stream/open-stream.ts';
 import { startStream } from '../stream/start-stream.ts';
 import { stopStream } from '../stream/stop-stream.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
+import { timeOrderedId } from '../time/clock.ts';
 
 /** Timeout of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
@@ -155,6 +157,12 @@ function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScop
           await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
         return { answer: linkAnswerOf(outcome), person };
       }),
+    async takeCode(message, request) {
+      requireMessage(plugin, message);
+      const request_id = request?.id ?? timeOrderedId(services.clock.now());
+      const [left] = await takeLinkCodes(notices, plugin, [message], request_id);
+      return left === null;
+    },
     unlink: (user_id, { message_id } = {}) =>
       runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => ({
         answer: await unlink(services, plugin, user_id),
