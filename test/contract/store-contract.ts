@@ -17,6 +17,7 @@ import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
+import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
@@ -98,6 +99,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinks(() => test);
     describeOutages(() => test);
     describePersons(() => test);
+    describeSignOutMarks(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);

@@ -16,6 +16,7 @@ import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
+import { type SignOutMarkStore, signOutMarkStore } from './sign-out-marks.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
 import { type StreamHints, type StreamStore, streamStore } from './streams.ts';
 import { type SummaryStore, summaryStore } from './summaries.ts';
@@ -49,6 +50,7 @@ export interface Store {
   readonly outages: OutageStore;
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
+  readonly signOutMarks: SignOutMarkStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -194,6 +196,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     links: linkStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
+    signOutMarks: signOutMarkStore(kernel),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),
