@@ -21,5 +21,6 @@ export const STORE_PORTS = [
   'memories',
   'outages',
   'signOutMarks',
+  'recordings',
   'streams',
 ] as const satisfies readonly (keyof Store)[];
