@@ -23,7 +23,14 @@ export const runAgent: Step<Runnable, Answered> = {
       line.reason = 'no_run_needed';
       outlet.text(settlement.text);
       return {
-        ...{ reply: settlement.text, stopped: false, asked: null, history: null, usage: null },
+        ...{
+          reply: settlement.text,
+          stopped: false,
+          asked: null,
+          receipts: null,
+          history: null,
+          usage: null,
+        },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };

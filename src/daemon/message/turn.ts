@@ -1,4 +1,4 @@
-import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type { ChannelCapabilities, ChannelLinking, IncomingMessage, Receipts } from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
 import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
@@ -202,6 +202,8 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
+  /** What the writes of the message did; null if there are none. */
+  receipts: Receipts | null;
 }
 
 /** A call that waits for confirmation, and the question about it. */

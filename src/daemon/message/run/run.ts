@@ -68,7 +68,7 @@ export async function beginRun(
     person: principal.person,
   };
   const claims = { session: turn.claim, key: turn.key };
-  const parts = { actions: store.actions, seal };
+  const parts = { actions: store.actions, seal, clock };
   const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
   const { session_tag, still_waits } = turn;
   const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
