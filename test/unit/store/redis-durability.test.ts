@@ -10,6 +10,7 @@ import {
   anAction,
   anInboxMessage,
   aPendingAction,
+  aRecording,
   aSession,
   aStream,
   aTrace,
@@ -33,7 +34,7 @@ const CLAIMS = [
   ...['streams.renew', 'streams.release', 'summaries.begin'],
 ];
 /** On disk, whatever REDIS_DURABILITY is. */
-const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle'];
+const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutMarks.add'];
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
@@ -48,7 +49,8 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
-  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
+  'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -163,6 +165,10 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
 
     await codes();
 
+    await call('recordings.keep', () =>
+      store.recordings.keep(aRecording({ turn_id: 'r', provisional: true })),
+    );
+    await call('recordings.mark', () => store.recordings.mark('r'));
     await call('outages.note', () => outages.note('chat', 'unreachable', 'x', 0));
     await call('outages.takeProbe', () => outages.takeProbe('chat', HOUR));
     await call('outages.hurry', () => outages.hurry('chat'));
@@ -217,6 +223,8 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     const seen = { token: CODE.token, confirmed_token: 'newer' };
     const binding = { code_id: 'c3', seen, link, alias: null, standing: new Map([[link.key, null]]) };
     await call('linkCodes.bind', () => linkCodes.bind(binding));
+    const signOut = { iss: 'i', jti: 'j', iat: 1, sub: 'ada', tenant_id: null, sid: null, expires_at: 1 };
+    await call('signOutMarks.add', () => store.signOutMarks.add(signOut));
   }
 
   async function messages(): Promise<void> {
