@@ -6,7 +6,7 @@ import type { SiteConfiguration, WidgetControls } from './widget.ts';
 
 export type { SiteConfiguration, WidgetControls } from './widget.ts';
 
-/** The options of the script element, as in agentd-webchat(7), "Attributes", and the site's configuration. */
+/** The options of the script element, as in agentd-webchat(7), "Attributes of the script element", and the site's configuration. */
 export interface WidgetOptions extends SiteConfiguration {
   title?: string;
   greeting?: string;
