@@ -7,6 +7,7 @@ import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import type { CompleteReply } from './outlet.ts';
+import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
 import { storedTurn } from './store-reply.ts';
@@ -28,7 +29,9 @@ export async function runTurn<Turn extends Answering>(
   begun: TraceLine[] = [],
 ): Promise<EndedTurn> {
   let isStored = false;
+  let ended: Turn | null = null;
   const work = async (turn: Turn) => {
+    ended = turn;
     try {
       return await answer(steps, turn, services);
     } catch (error) {
@@ -37,8 +40,11 @@ export async function runTurn<Turn extends Answering>(
     }
   };
   try {
-    return { answered: true, reply: await withTurn(arrival, services, work, { begun }) };
+    const reply = await withTurn(arrival, services, work, { begun });
+    if (ended) keepRecording(ended, null, services);
+    return { answered: true, reply };
   } catch (error) {
+    if (ended) keepRecording(ended, error, services);
     return { answered: false, error, isStored };
   }
 }
