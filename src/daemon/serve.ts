@@ -10,12 +10,14 @@ import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { backChannelLogout } from './http/back-channel-logout.ts';
 import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
+import { acceptsLogout, createLogoutValidator } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { createValidator, observedValidator } from './identity/token-checks.ts';
+import { createValidator, markedValidator, observedValidator } from './identity/token-checks.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -26,6 +28,7 @@ import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
 import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
+import { knownSecrets } from './settings/known-secrets.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
@@ -63,7 +66,7 @@ export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
  * fails, the parts that were already started are stopped.
  */
 export async function startDaemon(
-  { settings, channels, environment, texts, tools: entries }: Configuration,
+  { settings, channels, environment, texts, tools: entries, effective }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -101,7 +104,11 @@ export async function startDaemon(
 
     readiness.starting('reading the token keys');
     const keys = await importKeys(settings, log);
-    const tokens = observedValidator(createValidator(settings, keys, clock, log), observer);
+    const marks = store.signOutMarks;
+    const tokens = observedValidator(
+      markedValidator(createValidator(settings, keys, clock, log), marks, log),
+      observer,
+    );
     const seal = await openSeal(settings, store, log);
     if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
       readiness.starting('sealing stored tokens');
@@ -116,7 +123,7 @@ export async function startDaemon(
     life.started('agent', () => agent.stop?.());
 
     readiness.starting('starting the sources of tools');
-    const access = createToolAccess(settings, { clock, log, seal, observer });
+    const access = createToolAccess(settings, { clock, log, seal, marks, observer });
     const parts = { clock, log, digests: store.toolDigests, exchange: access.exchange };
     const sources = await Promise.all(
       entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
@@ -135,6 +142,7 @@ export async function startDaemon(
       store,
       tokens,
       seal,
+      secrets: knownSecrets(effective.map(({ value }) => value)),
       agent,
       tools,
       texts,
@@ -143,6 +151,7 @@ export async function startDaemon(
       stopping: stopping.signal,
     });
     life.started('renewal of claims', () => services.claims.stop());
+    life.started('recordings', async () => void (await Promise.allSettled(services.running)));
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 
@@ -187,7 +196,19 @@ export async function startDaemon(
       observer,
       sequencer: services.sequencer,
       channels: active,
-      ownRoutes: [...linkRoutes({ services, inbox, channels: active }), ...shop],
+      ownRoutes: [
+        ...linkRoutes({ services, inbox, channels: active }),
+        ...shop,
+        ...(acceptsLogout(settings)
+          ? [
+              backChannelLogout({
+                ...{ settings, store, log },
+                logoutTokens: createLogoutValidator(settings, keys, clock, log),
+                signOut: (signOut) => marks.add(signOut),
+              }),
+            ]
+          : []),
+      ],
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(

@@ -17,6 +17,7 @@ import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
 import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
+import { endCollecting } from '../inbox/end-collecting.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
 import { takeLinkCodes } from '../inbox/link-codes.ts';
 import { noticeEnded } from '../inbox/link-notices.ts';
@@ -148,6 +149,7 @@ function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScop
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
       runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
+        await endCollecting(services, inbox, plugin.name, user_id);
         const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
         const { person, replaced } = outcome.linked
           ? { person: outcome.verdict.person, replaced: outcome.replaced }
@@ -164,15 +166,15 @@ function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScop
       return left === null;
     },
     unlink: (user_id, { message_id } = {}) =>
-      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => ({
-        answer: await unlink(services, plugin, user_id),
-        person: null,
-      })),
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
+        await endCollecting(services, inbox, plugin.name, user_id);
+        return { answer: await unlink(services, plugin, user_id), person: null };
+      }),
     async unlinkPerson(user_id, token, request) {
       const own = forRequest(services, request);
+      const verdict = await own.tokens.validate(token);
       const answer = await unlinkPerson(own, plugin, user_id, token);
-      const verdict = answer.outcome === 'removed' ? await own.tokens.validate(token) : null;
-      if (verdict?.valid)
+      if (answer.outcome === 'removed' && verdict.valid)
         await noticeEnded(notices, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
       return answer;
     },

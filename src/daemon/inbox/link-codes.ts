@@ -9,6 +9,7 @@ import { tagOf } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
+import { endCollecting } from './end-collecting.ts';
 import {
   type Notices,
   noticeBound,
@@ -73,6 +74,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   const hash = known.get(code) ?? codeHashes(services.seal, code)[0];
   const claimed = await services.store.linkCodes.claim(hash, claimantOf(message, arriving));
   if (claimed.outcome === 'claimed') {
+    await endCollecting(services, arriving.notices.worker, message.platform, message.user_id);
     await ask(arriving, message, claimed);
     return null;
   }
@@ -202,7 +204,9 @@ async function settle(
   code_id: string,
   approve: boolean,
 ): Promise<boolean> {
-  const { linkCodes } = arriving.notices.services.store;
+  const { services, worker } = arriving.notices;
+  const { linkCodes } = services.store;
+  await endCollecting(services, worker, message.platform, message.user_id);
   const code = await linkCodes.answer(code_id, message, approve, message.message_id ?? null);
   if (code === null) return false;
   await trace(arriving, message, {

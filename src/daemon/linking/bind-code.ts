@@ -15,7 +15,7 @@ import {
 } from './links.ts';
 
 export type BindServices = Omit<LinkServices, 'store'> & {
-  store: Pick<Store, 'links' | 'linkCodes' | 'actions'>;
+  store: Pick<Store, 'links' | 'linkCodes' | 'actions' | 'signOutMarks'>;
 };
 
 /** What became of a code to which somebody has agreed. */
@@ -91,7 +91,7 @@ export async function bindCode(
       ...{ code_id, seen: { token, confirmed_token }, alias },
       link: {
         ...{ key, token: seal.close(raw, key), person, ttl_ms: LINK_TTL_MS },
-        ...{ how: 'code', name: claimant.name },
+        ...{ how: 'code', name: claimant.name, origin: newest.claims },
       },
       standing: new Map(keys.map((one) => [one, standing.find((link) => link.key === one)?.token ?? null])),
     });

@@ -3,6 +3,7 @@ import type { PersonKey } from '../identity/identity.ts';
 import { withdrawActions } from './actions.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
+import { isSignedOut } from './sign-out-marks.ts';
 
 /**
  * Codes with which a signed-in person connects a chat. A code is stored only as a keyed
@@ -149,7 +150,7 @@ export interface CodeBinding {
   standing: ReadonlyMap<string, string | null>;
 }
 
-/** `changed`: a link has changed since it was examined, so the caller must examine it again. */
+/** `changed`: a link has changed since it was examined, or the person has signed out, so the caller must examine it again. */
 export type CodeBound = 'bound' | 'gone' | 'changed';
 
 /** Codes that a person may make, and wrong codes that a sender may send, within `WINDOW_MS`. */
@@ -311,6 +312,7 @@ function bind(tx: Tx, { code_id, seen, link, alias, standing }: CodeBinding): Co
   const code = findCode(tx, code_id);
   if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';
   if (code.person !== link.person || code.confirmed_token === null) return 'gone';
+  if (link.origin !== undefined && isSignedOut(tx, link.origin)) return 'changed';
   if (code.token !== seen.token || code.confirmed_token !== seen.confirmed_token) return 'changed';
   const links = [...new Map([[link.key, null], ...standing])].map(([key, expected]) => ({
     key,
