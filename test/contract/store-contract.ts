@@ -27,6 +27,7 @@ import { describeSummaries } from './summaries-contract.ts';
 import { describeToolDigests } from './tool-digests-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
+import { describeWaitingQuestions } from './waiting-questions-contract.ts';
 
 /** A store of one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
@@ -109,6 +110,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);
+    describeWaitingQuestions(() => test);
     describeClock(() => test);
     describePeers(() => test);
 

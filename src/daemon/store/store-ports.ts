@@ -23,4 +23,5 @@ export const STORE_PORTS = [
   'signOutMarks',
   'recordings',
   'streams',
+  'waitingQuestions',
 ] as const satisfies readonly (keyof Store)[];

@@ -24,6 +24,7 @@ import { type SummaryStore, summaryStore } from './summaries.ts';
 import { type ToolDigestStore, toolDigestStore } from './tool-digests.ts';
 import { type TraceStore, traceRings, traceStore } from './traces.ts';
 import { type BegunTurn, type CommitOutcome, type TurnChanges, turnSteps } from './turns.ts';
+import { type WaitingQuestionStore, waitingQuestionStore } from './waiting-questions.ts';
 
 /**
  * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
@@ -45,6 +46,7 @@ export interface Store {
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly linkCodes: LinkCodeStore;
+  readonly waitingQuestions: WaitingQuestionStore;
   readonly links: LinkStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
@@ -198,6 +200,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     idempotency: idempotencyStore(kernel),
     inbox: inboxStore(kernel, bounds, rings),
     linkCodes: linkCodeStore(kernel),
+    waitingQuestions: waitingQuestionStore(kernel),
     links: linkStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),

@@ -63,6 +63,23 @@ export const TEXTS = {
     'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',
   ),
+  sign_in_at: prose(
+    'The end of a reply on a platform if the person must sign in first. {url} is SIGN_IN_URL.',
+    'To continue, please sign in: {url}',
+    'url',
+  ),
+  sign_in_first: prose(
+    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. The way to sign in on that platform may follow.',
+    'To continue, please sign in first.',
+  ),
+  sign_in_waits: prose(
+    'Follows `sign_in_at` or `sign_in_first` if the question waits for the sign-in (SIGN_IN_WAIT_SECONDS).',
+    'I will then answer your question.',
+  ),
+  sign_in_then_ask: prose(
+    'Follows `sign_in_at` or `sign_in_first` if the question does not wait for the sign-in.',
+    'Then ask me again.',
+  ),
   confirm_gone: plain(
     'The answer to a button of an action that is no longer pending.',
     'This question is no longer open. Please ask again.',

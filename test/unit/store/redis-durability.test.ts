@@ -15,8 +15,10 @@ import {
   aStream,
   aTrace,
   aTurn,
+  aWaitingQuestion,
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
@@ -51,6 +53,7 @@ const READS = [
     'links.list',
   ],
   ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
+  'waitingQuestions.ofTurn',
   ...['persons.show', 'replicas.list'],
   'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
@@ -164,6 +167,14 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('links.bindAlias', () => links.bindAlias(link.key, 'token', { alias: 'chat:x', person: ada }));
     await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
     await call('links.remove', () => links.remove(link.key));
+    const asked = aSession(Date.now(), { session_id: 'asked', platform: 'chat' });
+    await saveSession(store, asked);
+    await commitUnderClaim(store, 'asked', {
+      trace: aTrace(asked),
+      turn: { record: aTurn(), ttl_ms: HOUR },
+      waits: aWaitingQuestion(asked),
+    });
+    await call('waitingQuestions.end', () => store.waitingQuestions.end(['chat:jwt:u1']));
 
     await codes();
 

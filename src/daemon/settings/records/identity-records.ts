@@ -51,6 +51,14 @@ export const IDENTITY_RECORDS = {
     { min: 1, max: 3600, default: 600, unit: 'seconds', shared: true },
     'How long a link code is valid, with which a person who is signed in on the website connects a chat.',
   ),
+  SIGN_IN_URL: url(
+    { query: true, example: 'https://www.example.com/account' },
+    'Page on which people sign in and connect their chat. Replies on platforms name it when a person must sign in first.',
+  ),
+  SIGN_IN_WAIT_SECONDS: integer(
+    { min: 0, max: 86_400, default: 2400, unit: 'seconds', shared: true },
+    'How long a question on a platform that needs sign-in waits for it. If its sender signs in within this time, the question is answered without being asked again. 0 means that questions do not wait.',
+  ),
 
   // The company's API
   API_BASE_URL: url({ shared: true }, 'Address of the business API.'),
