@@ -34,7 +34,7 @@ const CLAIMS = [
   ...['streams.renew', 'streams.release', 'summaries.begin'],
 ];
 /** On disk, whatever REDIS_DURABILITY is. */
-const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle'];
+const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutMarks.add'];
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
@@ -50,6 +50,7 @@ const READS = [
     'links.list',
   ],
   ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
+  'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -222,6 +223,8 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     const seen = { token: CODE.token, confirmed_token: 'newer' };
     const binding = { code_id: 'c3', seen, link, alias: null, standing: new Map([[link.key, null]]) };
     await call('linkCodes.bind', () => linkCodes.bind(binding));
+    const signOut = { iss: 'i', jti: 'j', iat: 1, sub: 'ada', tenant_id: null, sid: null, expires_at: 1 };
+    await call('signOutMarks.add', () => store.signOutMarks.add(signOut));
   }
 
   async function messages(): Promise<void> {
@@ -257,6 +260,13 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    const collects = { wait_ms: 0, max_ms: 0 };
+    const own = { collects, platform: 'telex' };
+    await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));
+    const [collecting] = await inbox.claim('run', ['telex'], 1);
+    if (!collecting) throw new Error('no message');
+    await call('inbox.collect', () => inbox.collect(collecting));
+    await call('inbox.endCollecting', () => inbox.endCollecting('telex', 'u1'));
     await call('inbox.reap', () => inbox.reap());
   }
 
