@@ -110,6 +110,7 @@ async function speak(
     confirmed: done?.told ?? null,
     reportWrites: () => reports.reportAll(),
   });
+  run.recorder?.begin(given);
   let pieces: AsyncIterator<string> | null = null;
   let hasEnded = false;
   try {
@@ -122,6 +123,7 @@ async function speak(
         reply.end();
         break;
       }
+      run.recorder?.said(next.value);
       reply.push(next.value);
     }
   } catch (error) {
