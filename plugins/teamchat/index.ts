@@ -95,6 +95,9 @@ function createTeamchat(scope: PushScope): PushChannel {
       case 'message':
         await scope.enqueue([parsed.message], request);
         break;
+      case 'overheard':
+        await scope.links.takeCode(parsed.message, request);
+        break;
       case 'unreadable':
         await scope.notify(
           parsed.reply_to,

@@ -70,7 +70,14 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await create('a')).toEqual({ outcome: 'created', expires_at });
       const code = {
         ...{ code_id: 'id a', person: ada, state: 'waiting', token: 'token a', confirmed_token: null },
-        ...{ claimant: null, sender_agreed: false, answered_by: null, created_at: test.now(), expires_at },
+        ...{
+          claimant: null,
+          sender_agreed: false,
+          answered_by: null,
+          asked_at: null,
+          created_at: test.now(),
+          expires_at,
+        },
       };
       expect(await codes.find('id a')).toEqual(code);
       test.advance(TTL - 1);
@@ -178,6 +185,18 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       await codes.claim('a', sender());
       expect(await codes.answer('id a', sender(), false, 'm1')).toMatchObject({ answered_by: 'm1' });
       expect(await codes.find('id a')).toMatchObject({ state: 'declined', answered_by: 'm1' });
+    });
+
+    it('ask their sender again until the sender has agreed', async () => {
+      await create('a');
+      expect(await codes.askAgain('id a', sender(), 'm1')).toBeNull();
+      await codes.claim('a', sender());
+      test.advance(1000);
+      const asked = { answered_by: 'm1', asked_at: test.now(), sender_agreed: false };
+      expect(await codes.askAgain('id a', sender('u2'), 'm1')).toBeNull();
+      expect(await codes.askAgain('id a', sender(), 'm1')).toMatchObject(asked);
+      await codes.answer('id a', sender(), true);
+      expect(await codes.askAgain('id a', sender(), 'm2')).toBeNull();
     });
 
     it('withdraw the pending actions of the sender who claims one, and nobody else’s', async () => {

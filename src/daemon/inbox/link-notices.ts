@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { Claims } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
 import type { Bound } from '../linking/bind-code.ts';
 import type { Services } from '../message/services.ts';
 import type { StoredQuestion } from '../store/inbox.ts';
@@ -8,6 +9,7 @@ import type { LocalTexts } from '../texts/texts.ts';
 import { shownValue } from '../tools/confirmation/plain-value.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { noticeTo, tooMany } from './notify.ts';
+import { openReplyTo, sealReplyTo } from './outgoing.ts';
 import type { InboxWorker } from './work.ts';
 
 /** The parts of the daemon that send notices about links. */
@@ -51,7 +53,9 @@ export async function noticeBound(
   const texts = textsFor(notices, claimant, bound.outcome === 'bound' ? bound.claims : null);
   const text = textOf(bound, texts);
   if (text === null) return;
-  const { user_id, reply_to } = claimant;
+  const { user_id } = claimant;
+  const reply_to = claimantReplyTo(notices, claimant);
+  if (reply_to === null) return;
   await sendNotice(notices, {
     ...{ platform, user_id, reply_to, text },
     message_id: message_id ?? `link-code:${code_id}`,
@@ -73,10 +77,29 @@ function textOf(bound: Bound, texts: LocalTexts): string | null {
   }
 }
 
+/** The `reply_to` of a claimant as it is stored with the code: the member `private` is sealed. */
+export function sealClaimantReplyTo(
+  seal: Seal,
+  { platform, user_id, reply_to }: Pick<Claimant, 'platform' | 'user_id' | 'reply_to'>,
+): JsonObject {
+  return sealReplyTo(seal, recordOf(platform, user_id), reply_to);
+}
+
+/** Where a claimant reads the outcome; null if nothing leads there any more. */
+function claimantReplyTo({ services, worker }: Notices, claimant: Claimant): JsonObject | null {
+  const { platform, user_id, reply_to } = claimant;
+  const opened = openReplyTo(services.seal, recordOf(platform, user_id), reply_to);
+  return opened ?? worker.privateChat(platform, user_id);
+}
+
+function recordOf(platform: string, user_id: string): string {
+  return `link code:${JSON.stringify([platform, user_id])}`;
+}
+
 /** The daemon's texts for a sender: in the language that the platform reports, or else in that of the token. */
 export function textsFor(
   { services }: Notices,
-  { locale }: Pick<Claimant, 'locale'>,
+  { locale }: { locale?: string | null },
   claims: Claims | null,
 ): LocalTexts {
   return services.texts.in(locale, claims?.locale);

@@ -7,6 +7,7 @@ import {
   changing,
   holderOf,
   LINK_TTL_MS,
+  type LinkHolder,
   type LinkServices,
   MAX_TRIES,
   standingUnder,
@@ -14,7 +15,7 @@ import {
 } from './links.ts';
 
 export type BindServices = Omit<LinkServices, 'store'> & {
-  store: Pick<Store, 'links' | 'linkCodes' | 'actions'>;
+  store: Pick<Store, 'links' | 'linkCodes' | 'actions' | 'signOutMarks'>;
 };
 
 /** What became of a code to which somebody has agreed. */
@@ -90,7 +91,7 @@ export async function bindCode(
       ...{ code_id, seen: { token, confirmed_token }, alias },
       link: {
         ...{ key, token: seal.close(raw, key), person, ttl_ms: LINK_TTL_MS },
-        ...{ how: 'code', name: claimant.name },
+        ...{ how: 'code', name: claimant.name, origin: newest.claims },
       },
       standing: new Map(keys.map((one) => [one, standing.find((link) => link.key === one)?.token ?? null])),
     });
@@ -100,6 +101,42 @@ export async function bindCode(
     return { outcome: 'bound', code: { ...code, state: 'used' }, claims: newest.claims, expires_at };
   }
   throw changing();
+}
+
+/**
+ * Ends a code that its claimant may not use: the token with which it was made is no longer valid, or a rule of links
+ * forbids it. Called when the code is claimed, so that nobody is asked in vain; `bindCode` checks everything again.
+ * @returns why, or null if the code stays open
+ */
+export async function refuseClaim(
+  services: BindServices,
+  channel: LinkedChannel,
+  { code_id, claimant, token, person }: LinkCode,
+): Promise<BindRefusal | null> {
+  const opened = token === null ? null : services.seal.open(token, codeRecord(code_id));
+  const verdict = opened === null ? null : await services.tokens.validate(opened);
+  const isValid = verdict?.valid === true && verdict.person === person;
+  const reason = isValid
+    ? refusalOf(
+        channel,
+        claimant?.user_id ?? '',
+        [verdict],
+        verdict,
+        await holdersOf(services, channel, claimant),
+      )
+    : 'invalid_token';
+  if (reason !== null) await services.store.linkCodes.end(code_id, person);
+  return reason;
+}
+
+async function holdersOf(
+  services: BindServices,
+  channel: LinkedChannel,
+  claimant: Claimant | null,
+): Promise<(LinkHolder | null)[]> {
+  if (claimant === null) return [];
+  const standing = await standingUnder(linkKeys(channel, claimant.user_id), services);
+  return standing.map((one) => holderOf(one, services));
 }
 
 /** The token that was issued later; or else the one that expires later. */
@@ -115,7 +152,7 @@ function refusalOf(
   user_id: string,
   tokens: readonly Valid[],
   newest: Valid,
-  holders: readonly ReturnType<typeof holderOf>[],
+  holders: readonly (LinkHolder | null)[],
 ): BindRefusal | null {
   if (linking?.comparePhone === undefined) return null;
   const compared = (token: Valid) => comparedPhone(linking, user_id, token.claims);
@@ -134,8 +171,11 @@ function comparedPhone(
   return claim === '' ? 'unknown' : (linking.comparePhone?.(user_id, claim) ?? 'unknown');
 }
 
-/** The e-mail of the person who made a code, from its token; null if the code has ended. */
-export function emailOf({ code_id, token }: LinkCode, { seal }: Pick<LinkServices, 'seal'>): string | null {
+/** The claims of the token with which a code was made; null if the code has ended. */
+export function claimsOfCode(
+  { code_id, token }: LinkCode,
+  { seal }: Pick<LinkServices, 'seal'>,
+): Claims | null {
   const opened = token === null ? null : seal.open(token, codeRecord(code_id));
-  return opened === null ? null : claimsOfStoredToken(opened).email;
+  return opened === null ? null : claimsOfStoredToken(opened);
 }

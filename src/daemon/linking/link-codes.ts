@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Store } from '../store/store.ts';
-import { generateCode } from './link-code-text.ts';
+import { codesIn, generateCode, maskCodes } from './link-code-text.ts';
 import { codeRecord } from './link-ids.ts';
 
 /** Keeps the hashes of codes apart from other keyed hashes. */
@@ -42,6 +42,27 @@ export async function createCode(
 /** The hashes under which a code may be stored, one for each key; new codes are stored under the first. */
 export function codeHashes(seal: Seal, code: string): readonly [string, ...string[]] {
   return seal.digests(code, PURPOSE);
+}
+
+type Lookup = { store: Pick<Store, 'linkCodes'>; seal: Seal };
+
+/**
+ * The codes in a text that are codes of a person, or were a short time ago, with the hash under which each is stored.
+ * The store is read only if a part of the text has the shape of a code.
+ */
+export async function knownCodesIn(text: string, { store, seal }: Lookup): Promise<Map<string, string>> {
+  const hashes = new Map(codesIn(text).map(({ code }) => [code, codeHashes(seal, code)]));
+  if (hashes.size === 0) return new Map();
+  const known = await store.linkCodes.known([...hashes.values()].flat());
+  const found = new Map<string, string>();
+  for (const [code, stored] of hashes) for (const hash of stored) if (known.has(hash)) found.set(code, hash);
+  return found;
+}
+
+/** A text in which every code of a person is masked. */
+export async function withoutCodes(text: string, services: Lookup): Promise<string> {
+  const known = await knownCodesIn(text, services);
+  return known.size === 0 ? text : maskCodes(text, (code) => known.has(code));
 }
 
 /** Maximum number of characters of an id that are shown. */

@@ -3,6 +3,7 @@ import type { PersonKey } from '../identity/identity.ts';
 import { withdrawActions } from './actions.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
+import { isSignedOut } from './sign-out-marks.ts';
 
 /**
  * Codes with which a signed-in person connects a chat. A code is stored only as a keyed
@@ -45,6 +46,11 @@ export interface LinkCodeStore {
     approve: boolean,
     message_id?: string | null,
   ): Promise<LinkCode | null>;
+  /**
+   * Records that the sender is asked again, because the answer in this message was not clear. Null if the code does not
+   * wait for an answer of this sender; then nothing changes.
+   */
+  askAgain(code_id: string, sender: Sender, message_id: string | null): Promise<LinkCode | null>;
   /**
    * Records that the person has agreed on the site, and the sealed token that came with it. Nothing changes unless the
    * code is claimed and belongs to this person; a later confirmation replaces the token.
@@ -102,6 +108,8 @@ export interface LinkCode {
   sender_agreed: boolean;
   /** The message with the claimant's last answer; null if there is none. */
   answered_by: string | null;
+  /** When the claimant was asked last; null if nobody has claimed the code. */
+  asked_at: number | null;
   created_at: number;
   /** When an open code ends. */
   expires_at: number;
@@ -142,7 +150,7 @@ export interface CodeBinding {
   standing: ReadonlyMap<string, string | null>;
 }
 
-/** `changed`: a link has changed since it was examined, so the caller must examine it again. */
+/** `changed`: a link has changed since it was examined, or the person has signed out, so the caller must examine it again. */
 export type CodeBound = 'bound' | 'gone' | 'changed';
 
 /** Codes that a person may make, and wrong codes that a sender may send, within `WINDOW_MS`. */
@@ -220,6 +228,12 @@ export function linkCodeStore(kernel: Kernel): LinkCodeStore {
           approve ? change(tx, answered, { sender_agreed: true }) : close(tx, answered, 'declined'),
         );
       }),
+    askAgain: (code_id, sender, answered_by) =>
+      kernel.step((tx) => {
+        const code = findCode(tx, code_id);
+        if (code?.state !== 'claimed' || code.sender_agreed || !isSender(code.claimant, sender)) return null;
+        return codeOf(change(tx, code, { answered_by, asked_at: tx.now }));
+      }),
     confirm: (code_id, person, token) =>
       kernel.step((tx): CodeConfirmed => {
         const code = findCode(tx, code_id);
@@ -242,7 +256,14 @@ function create(tx: Tx, { code_id, code_hash, person, token, ttl_ms }: NewLinkCo
   const expires_at = tx.now + ttl_ms;
   tx.put(LINK_CODE, code_id, {
     ...{ code_id, code_hash, person, token, expires_at, created_at: tx.now },
-    ...{ state: 'waiting', confirmed_token: null, claimant: null, sender_agreed: false, answered_by: null },
+    ...{
+      state: 'waiting',
+      confirmed_token: null,
+      claimant: null,
+      sender_agreed: false,
+      answered_by: null,
+      asked_at: null,
+    },
   });
   tx.put(CODE_HASH, code_hash, { code_id, expires_at: expires_at + KEPT_MS });
   tx.put(CODES_OF_PERSON, person, { code_id, times: [...times, tx.now] });
@@ -266,7 +287,7 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
     tx.put(CLAIM_OF_SENDER, key, { code_id: code.code_id, expires_at: code.expires_at + KEPT_MS });
     return {
       outcome: 'claimed',
-      code: codeOf(change(tx, code, { state: 'claimed', claimant })),
+      code: codeOf(change(tx, code, { state: 'claimed', claimant, asked_at: tx.now })),
       isNew: true,
     };
   }
@@ -291,6 +312,7 @@ function bind(tx: Tx, { code_id, seen, link, alias, standing }: CodeBinding): Co
   const code = findCode(tx, code_id);
   if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';
   if (code.person !== link.person || code.confirmed_token === null) return 'gone';
+  if (link.origin !== undefined && isSignedOut(tx, link.origin)) return 'changed';
   if (code.token !== seen.token || code.confirmed_token !== seen.confirmed_token) return 'changed';
   const links = [...new Map([[link.key, null], ...standing])].map(([key, expected]) => ({
     key,

@@ -227,6 +227,7 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('linkCodes.endSeen', () => linkCodes.endSeen('c2'));
     await made('c3');
     await call('linkCodes.claim', () => linkCodes.claim('c3', sender));
+    await call('linkCodes.askAgain', () => linkCodes.askAgain('c3', sender, 'm'));
     await call('linkCodes.answer', () => linkCodes.answer('c3', sender, true));
     await call('linkCodes.confirm', () => linkCodes.confirm('c3', ada, 'newer'));
     const link = { key: 'chat:jwt:u', token: 'newer', person: ada, ttl_ms: HOUR };
@@ -270,6 +271,13 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    const collects = { wait_ms: 0, max_ms: 0 };
+    const own = { collects, platform: 'telex' };
+    await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));
+    const [collecting] = await inbox.claim('run', ['telex'], 1);
+    if (!collecting) throw new Error('no message');
+    await call('inbox.collect', () => inbox.collect(collecting));
+    await call('inbox.endCollecting', () => inbox.endCollecting('telex', 'u1'));
     await call('inbox.reap', () => inbox.reap());
   }
 
