@@ -201,7 +201,7 @@ export function examplesText(examples: CommandExamples): string {
 const EXAMPLES: CommandExamples = {
   'agentd serve --dev': 'Runs the daemon here with nothing set up, to try it out.',
   'agentd chat': 'Talks to it, in a second terminal.',
-  "agentd simulate teamchat 'Who am I?'": 'Writes to it as a chat platform would, without an account.',
+  'agentd explain SESSION': 'Says why a conversation got its answers, and for whom the agent acted.',
 };
 
 /** What people want to do, and the commands for it, by their first words. */
