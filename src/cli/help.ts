@@ -213,6 +213,8 @@ export const INTENTS: Readonly<Record<string, readonly string[]>> = {
   'Try and set up': ['serve', 'init', 'chat', 'simulate', 'config', 'doctor', 'completion'],
   Operate: [
     'status',
+    'top',
+    'reload',
     'logs',
     'channels',
     'inbox',
@@ -224,8 +226,8 @@ export const INTENTS: Readonly<Record<string, readonly string[]>> = {
     'version',
     'help',
   ],
-  'Support people': ['explain', 'sessions', 'link', 'token', 'actions', 'memory', 'person'],
-  Build: ['tools'],
+  'Support people': ['explain', 'sessions', 'link', 'token', 'actions', 'memory', 'person', 'feedback'],
+  Build: ['tools', 'replay', 'eval'],
 };
 
 /**

@@ -30,7 +30,9 @@ describe('agentd help', () => {
   it('lists each command under one intent, within 80 columns', async () => {
     const { stdout } = await run('help');
     const words = new Set([...COMMANDS.map(({ name }) => name.split(' ')[0]), 'help']);
-    expect(Object.values(INTENTS).flat().toSorted()).toEqual([...words].toSorted());
+    const listed = Object.values(INTENTS).flat();
+    expect(new Set(listed).size).toBe(listed.length);
+    expect([...words].filter((word) => !listed.includes(word as string))).toEqual([]);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
