@@ -233,6 +233,7 @@ describe('the answer of the sender', () => {
     await say(made.code);
     expect(await pressed(true, { user_id: 'u2', thread_id: 'telex:u2' })).toMatchObject({
       outcome: 'refused',
+      text: expect.stringContaining('Only the person who was asked'),
     });
     await confirm();
     expect(await pressed(true)).toEqual({ outcome: 'enqueued' });
