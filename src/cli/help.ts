@@ -88,7 +88,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'Without AGENT_MODEL the runtime `builtin` answers by simple rules. Tools come from OpenAPI documents, MCP servers and modules, which the configuration file lists under `tools`.',
       'A tool that writes asks the person first, and the journal of actions records the outcome.',
     ],
-    commands: ['tools', 'actions', 'memory', 'explain', 'replay'],
+    commands: ['tools', 'actions', 'memory', 'explain', 'replay', 'eval'],
     pages: ['agentd-agent(7)', 'agentd-api(7)'],
   },
   {

@@ -32,6 +32,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['settings/configure'],
   ['dev', 'sealing'],
   ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
+  ['eval'],
   ['admin'],
 ];
 
