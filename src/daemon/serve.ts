@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
+import { agentDigest } from './agent/agent-digest.ts';
 import { loadAgent, runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
@@ -35,6 +36,7 @@ import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
 import { type AlarmClock, systemClock } from './time/clock.ts';
 import { settledWithin } from './time/time-limit.ts';
+import { digestRecord } from './tools/definition-digest.ts';
 import { builtInTools, createRegistry, createSource } from './tools/registry.ts';
 import { loadCompilers } from './tools/schema/compile-schema.ts';
 import { createToolAccess } from './tools/tool-access.ts';
@@ -111,7 +113,7 @@ export async function startDaemon(
     if (memory) readiness.useMemory(memory);
     life.started('long-term memory', () => memory?.close());
     readiness.starting('loading the agent runtime');
-    const agent = await loadAgent(settings, log);
+    const { runtime: agent, instructions } = await loadAgent(settings, log);
     life.started('agent', () => agent.stop?.());
 
     readiness.starting('starting the sources of tools');
@@ -125,6 +127,10 @@ export async function startDaemon(
     await tools.start();
     for (const warning of toolWarnings(tools.tools())) log.warn({}, warning);
 
+    const digest = onChange(
+      () => tools.tools(),
+      (all) => agentDigest({ settings, instructions, tools: all.map(digestRecord) }),
+    );
     const stopping = new AbortController();
     const services = createServices({
       settings,
@@ -136,6 +142,7 @@ export async function startDaemon(
       seal,
       agent,
       tools,
+      agentDigest: digest,
       texts,
       memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
@@ -148,7 +155,14 @@ export async function startDaemon(
     const digests = settingsDigests(settings);
     if (store.replicas) {
       const presence = await startPresence({
-        ...{ replicas: store.replicas, clock, log, version: version(), digests },
+        ...{
+          replicas: store.replicas,
+          clock,
+          log,
+          version: version(),
+          digests: () => digests,
+          agentDigest: digest,
+        },
         load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
       });
       life.started('presence', presence);
@@ -187,6 +201,7 @@ export async function startDaemon(
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: shop,
+      agentDigest: digest,
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(
@@ -341,4 +356,14 @@ export class Lifecycle {
       }
     }
   }
+}
+
+/** A function that computes a value again only after its input has changed. */
+function onChange<Input, Value>(read: () => Input, compute: (input: Input) => Value): () => Value {
+  let last: { input: Input; value: Value } | null = null;
+  return () => {
+    const input = read();
+    if (last?.input !== input) last = { input, value: compute(input) };
+    return last.value;
+  };
 }

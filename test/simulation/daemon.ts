@@ -85,6 +85,7 @@ export class SimulatedDaemon {
       },
       seal: world.seal,
       agent: simulatedAgent(world, this),
+      agentDigest: () => 'digest',
       tools: createRegistry(
         [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
         {

@@ -61,6 +61,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       access: createToolAccess(settings, { clock, log, seal }),
       log,
     }),
+    agentDigest: () => 'digest',
     texts: options.texts ?? configuration.texts,
     memory: store.memories && new LongTermMemory({ memories: store.memories, clock, log }),
     channelNames: channels.map(({ plugin }) => plugin.name),

@@ -26,6 +26,8 @@ export interface Services {
   seal: Seal;
   agent: AgentRuntime;
   tools: ToolRegistry;
+  /** The current digest of instructions, tools and model (agent-digest.ts). */
+  agentDigest: () => string;
   /** The texts that people read but that no agent wrote. */
   texts: Texts;
   /** Null if nothing is remembered. */

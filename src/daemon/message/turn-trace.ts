@@ -42,6 +42,7 @@ export function traceOf(
     platform: turn.message.platform,
     user_id: turn.message.user_id,
     ...(person === null ? {} : { person }),
+    agent_digest: turn.agent_digest,
     started_at: turn.started_at,
     finished_at,
     outcome,

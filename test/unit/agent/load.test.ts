@@ -23,10 +23,10 @@ async function moduleWith(name: string, source: string): Promise<string> {
   return path;
 }
 
-const load = (AGENT_RUNTIME: string) => loadAgent({ ...unset, AGENT_RUNTIME }, log);
+const load = async (AGENT_RUNTIME: string) => (await loadAgent({ ...unset, AGENT_RUNTIME }, log)).runtime;
 
 test('the builtin runtime is the default', async () => {
-  expect(await replyOf((await loadAgent(unset, log)).run(agentTurn()))).toContain(
+  expect(await replyOf((await loadAgent(unset, log)).runtime.run(agentTurn()))).toContain(
     'I work by a few plain rules',
   );
 });
