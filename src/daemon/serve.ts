@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
-import { agentDigest } from './agent/agent-digest.ts';
-import { loadAgent, runtimeName } from './agent/load.ts';
+import { runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
 import { createChannels, startChannel } from './channels/check-channel.ts';
@@ -13,13 +12,13 @@ import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
-import { importKeys } from './identity/keys.ts';
 import { openSeal } from './identity/seal.ts';
-import { createValidator, observedValidator } from './identity/token-checks.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
+import { Reloader } from './reload/reloader.ts';
+import { makeRevision, onChange } from './reload/revision.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
 import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
@@ -27,6 +26,7 @@ import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
 import type { Settings } from './settings/settings.ts';
+import type { Place } from './settings/sources.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -36,11 +36,7 @@ import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
 import { type AlarmClock, systemClock } from './time/clock.ts';
 import { settledWithin } from './time/time-limit.ts';
-import { digestRecord } from './tools/definition-digest.ts';
-import { builtInTools, createRegistry, createSource } from './tools/registry.ts';
 import { loadCompilers } from './tools/schema/compile-schema.ts';
-import { createToolAccess } from './tools/tool-access.ts';
-import { toolWarnings } from './tools/tool-size.ts';
 import { observers } from './trace/observer.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
@@ -64,13 +60,16 @@ export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
  * fails, the parts that were already started are stopped.
  */
 export async function startDaemon(
-  { settings, channels, environment, texts, tools: entries }: Configuration,
+  configuration: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
   /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
   socket: number | null = null,
+  /** Where a reload looks for the settings; null if there is no reload. */
+  place: Place | null = null,
 ) {
+  const { settings, channels, environment } = configuration;
   const life = new Lifecycle();
   try {
     const readiness = new Readiness();
@@ -100,9 +99,6 @@ export async function startDaemon(
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, clock, log));
 
-    readiness.starting('reading the token keys');
-    const keys = await importKeys(settings, log);
-    const tokens = observedValidator(createValidator(settings, keys, clock, log), observer);
     const seal = await openSeal(settings, store, log);
     if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
       readiness.starting('sealing stored tokens');
@@ -112,38 +108,23 @@ export async function startDaemon(
     const memory = await openMemory(settings, store, clock, log);
     if (memory) readiness.useMemory(memory);
     life.started('long-term memory', () => memory?.close());
-    readiness.starting('loading the agent runtime');
-    const { runtime: agent, instructions } = await loadAgent(settings, log);
-    life.started('agent', () => agent.stop?.());
+    const starting = (what: string) => readiness.starting(what);
+    const make = { store, seal, clock, log, observer };
+    const revision = await makeRevision(configuration, { ...make, starting });
+    for (const warning of revision.warnings) log.warn({}, warning);
+    // Until the reloader takes over.
+    let stopTools = () => revision.services.tools.stop();
+    life.started('agent', () => revision.services.agent.stop?.());
+    life.started('sources of tools', () => stopTools());
 
-    readiness.starting('starting the sources of tools');
-    const access = createToolAccess(settings, { clock, log, seal, observer });
-    const parts = { clock, log, digests: store.toolDigests, exchange: access.exchange };
-    const sources = await Promise.all(
-      entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
-    );
-    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
-    life.started('sources of tools', () => tools.stop());
-    await tools.start();
-    for (const warning of toolWarnings(tools.tools())) log.warn({}, warning);
-
-    const digest = onChange(
-      () => tools.tools(),
-      (all) => agentDigest({ settings, instructions, tools: all.map(digestRecord) }),
-    );
     const stopping = new AbortController();
     const services = createServices({
-      settings,
+      ...revision.services,
       clock,
       log,
       observer,
       store,
-      tokens,
       seal,
-      agent,
-      tools,
-      agentDigest: digest,
-      texts,
       memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
@@ -152,7 +133,10 @@ export async function startDaemon(
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 
-    const digests = settingsDigests(settings);
+    const reloader = place && new Reloader({ place, revision, services, make, log });
+    if (reloader) stopTools = () => reloader.stop();
+
+    const digests = onChange(() => services.settings, settingsDigests);
     if (store.replicas) {
       const presence = await startPresence({
         ...{
@@ -160,14 +144,14 @@ export async function startDaemon(
           clock,
           log,
           version: version(),
-          digests: () => digests,
-          agentDigest: digest,
+          digests,
+          agentDigest: () => services.agentDigest(),
         },
         load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
       });
       life.started('presence', presence);
     }
-    const agrees = async () => haveSameKeys(digests, (await store.replicas?.list()) ?? []);
+    const agrees = async () => haveSameKeys(digests(), (await store.replicas?.list()) ?? []);
     life.started('resealing of stored tokens', startResealing({ store, seal, clock, log, agrees }));
 
     const inbox = new InboxWorker(services);
@@ -192,16 +176,18 @@ export async function startDaemon(
 
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
-      settings,
+      get settings() {
+        return services.settings;
+      },
       store,
-      tokens,
+      tokens: { validate: (...token) => services.tokens.validate(...token) },
       log,
       clock,
       observer,
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: shop,
-      agentDigest: digest,
+      agentDigest: () => services.agentDigest(),
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(
@@ -237,6 +223,8 @@ export async function startDaemon(
       /** The page of the sample shop; null if there is none. */
       demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
+      /** Null if there is no reload. */
+      reloader,
       /**
        * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
        * elsewhere.
@@ -356,14 +344,4 @@ export class Lifecycle {
       }
     }
   }
-}
-
-/** A function that computes a value again only after its input has changed. */
-function onChange<Input, Value>(read: () => Input, compute: (input: Input) => Value): () => Value {
-  let last: { input: Input; value: Value } | null = null;
-  return () => {
-    const input = read();
-    if (last?.input !== input) last = { input, value: compute(input) };
-    return last.value;
-  };
 }

@@ -4,6 +4,7 @@ import { createPushScope, createResponseScope, createStreamScope } from '../../s
 import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
+import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
 import { Lifecycle } from '../../src/daemon/serve.ts';
 import { startReaper } from '../../src/daemon/stream/run-stream.ts';
@@ -86,6 +87,7 @@ export class SimulatedDaemon {
       seal: world.seal,
       agent: simulatedAgent(world, this),
       agentDigest: () => 'digest',
+      use: new UseCount(),
       tools: createRegistry(
         [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
         {

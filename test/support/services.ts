@@ -5,6 +5,7 @@ import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { createValidator } from '../../src/daemon/identity/token-checks.ts';
+import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import { type Configuration, configure } from '../../src/daemon/settings/configure/configure.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -62,6 +63,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       log,
     }),
     agentDigest: () => 'digest',
+    use: new UseCount(),
     texts: options.texts ?? configuration.texts,
     memory: store.memories && new LongTermMemory({ memories: store.memories, clock, log }),
     channelNames: channels.map(({ plugin }) => plugin.name),

@@ -35,10 +35,16 @@ export interface LoadedAgent {
 /**
  * Reads the instructions and loads the runtime that the settings name. Rejects with a configuration error that says
  * what to change.
+ * @param loaded the runtime, if it is loaded already
  */
-export async function loadAgent(settings: LoadSettings, log: Log): Promise<LoadedAgent> {
+export async function loadAgent(
+  settings: LoadSettings,
+  log: Log,
+  loaded?: AgentRuntime,
+): Promise<LoadedAgent> {
   const reading = loadInstructions(settings.AGENT_INSTRUCTIONS);
-  const [runtime, instructions] = await Promise.all([loadRuntime(settings, log, reading), reading]);
+  const loading = loaded ?? loadRuntime(settings, log, reading);
+  const [runtime, instructions] = await Promise.all([loading, reading]);
   return { runtime, instructions };
 }
 

@@ -38,7 +38,8 @@ const LAST_REQUESTS = 2500;
 const FAREWELL = 1000;
 
 interface ServerParts {
-  settings: Settings;
+  /** The limits are read at each request: they may change. */
+  readonly settings: Settings;
   store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
   tokens: TokenValidator;
   log: Log;
@@ -82,12 +83,12 @@ export function createServer(parts: ServerParts) {
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
   app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest }), clock));
-  const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES, clock);
+  const largeBodies = new LargeBodies(() => parts.settings.BODY_LIMIT_BYTES, clock);
   app.use(receive({ largeBodies, sequencer: parts.sequencer }));
   app.use(routeHeaders());
   app.use(expectRoom(store));
   app.use(validateToken(parts.tokens));
-  app.use(rateLimit({ settings, store }));
+  app.use(rateLimit(parts));
   app.use(answer({ stopping: streams.signal, log }));
   // Only the error of a broken connection gets past `problems`.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));

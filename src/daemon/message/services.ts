@@ -14,8 +14,12 @@ import type { HistorySummaries } from './run/summaries.ts';
 import type { RequestSequencer } from './waits/request-sequencer.ts';
 import type { RunSlots } from './waits/run-slots.ts';
 import type { SessionLock } from './waits/session-lock.ts';
+import type { UseCount } from './waits/use-count.ts';
 
-/** The services that the steps of a message use; made once, in serve.ts. */
+/**
+ * The services that the steps of a message use; made once, in serve.ts. A reload replaces some of them, so a caller reads
+ * them when it uses them, or works on a copy.
+ */
 export interface Services {
   settings: Settings;
   clock: AlarmClock;
@@ -28,6 +32,8 @@ export interface Services {
   tools: ToolRegistry;
   /** The current digest of instructions, tools and model (agent-digest.ts). */
   agentDigest: () => string;
+  /** The turns that use the replaceable services (`Replaceable`). */
+  use: UseCount;
   /** The texts that people read but that no agent wrote. */
   texts: Texts;
   /** Null if nothing is remembered. */
@@ -49,6 +55,12 @@ export interface Services {
   /** Aborts when the grace period of a stopping daemon has ended, which ends all runs. */
   stopping: AbortSignal;
 }
+
+/** The services that a reload replaces, all at the same time. */
+export type Replaceable = Pick<
+  Services,
+  'settings' | 'tokens' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
+>;
 
 /** The services that a run of the agent uses. */
 export type RunServices = Pick<

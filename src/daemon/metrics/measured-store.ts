@@ -17,15 +17,8 @@ type Counted = Pick<
 >;
 
 /** The gauges of a daemon with these services. */
-export function gaugesOf({
-  agentDigest,
-  runs,
-  streaming,
-  broadcaster,
-  store,
-  memory,
-  clock,
-}: Counted): Gauges {
+export function gaugesOf(services: Counted): Gauges {
+  const { runs, streaming, broadcaster, store, memory, clock } = services;
   const counts = async () => {
     const limit = new TimeLimit(clock, INBOX_MS);
     try {
@@ -39,7 +32,7 @@ export function gaugesOf({
   return {
     runs: () => ({ running: runs.running, waiting: runs.waiting }),
     streams: () => ({ running: streaming.size, read: broadcaster.size }),
-    agentDigest,
+    agentDigest: () => services.agentDigest(),
     memoryIsAvailable: () => memory?.isAvailable ?? null,
     lastBackupAt: () => store.maintenance?.lastBackupAt() ?? null,
     inbox: async () =>

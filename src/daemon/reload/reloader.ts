@@ -1,0 +1,163 @@
+import type { Services } from '../message/services.ts';
+import type { Log } from '../process/log.ts';
+import {
+  type Configuration,
+  ConfigurationError,
+  configure,
+  type SettingProblem,
+} from '../settings/configure/configure.ts';
+import type { Place } from '../settings/sources.ts';
+import { compareRevisions, isEmpty, type RevisionChanges } from './compare.ts';
+import { makeRevision, type Revision, type RevisionParts } from './revision.ts';
+
+/** The result of a reload. */
+export type ReloadOutcome =
+  /** `changed`: everything in `changes` is in use. `unchanged`: there was nothing to take over. */
+  | {
+      outcome: 'changed' | 'unchanged';
+      changes: RevisionChanges;
+      /** Settings with a new value for which the daemon must be restarted. They keep their values. */
+      restart: readonly string[];
+      warnings: readonly string[];
+      agent_digest: string;
+    }
+  /** Nothing was taken over. */
+  | { outcome: 'refused'; problems: readonly SettingProblem[]; agent_digest: string }
+  /** Nothing was taken over, for a reason that is not in the configuration. */
+  | { outcome: 'failed'; reason: string; agent_digest: string };
+
+interface ReloaderParts {
+  /** Where the settings are looked for. */
+  place: Place;
+  revision: Revision;
+  /** The services of the daemon, in which the new ones replace the old ones. */
+  services: Services;
+  make: RevisionParts;
+  log: Log;
+}
+
+/**
+ * Reads the configuration of a running daemon again. It is checked as a whole; then it is taken over between two turns,
+ * or not at all. Turns that have begun end with what they began with.
+ */
+export class Reloader {
+  readonly #parts: ReloaderParts;
+  readonly #log: Log;
+  #revision: Revision;
+  #last: Promise<unknown> = Promise.resolve();
+  /** Revisions whose last turns are still running. */
+  readonly #retiring = new Set<Promise<void>>();
+  #isStopped = false;
+
+  constructor(parts: ReloaderParts) {
+    this.#parts = parts;
+    this.#log = parts.log;
+    this.#revision = parts.revision;
+  }
+
+  /** The configuration that is in use. */
+  get configuration(): Configuration {
+    return this.#revision.configuration;
+  }
+
+  /**
+   * Reads the configuration, and takes it over if it is valid. One reload follows the other. Never rejects.
+   * @param cause what has asked for it, for the log
+   */
+  reload(cause: string): Promise<ReloadOutcome> {
+    const work = this.#last.then(() => this.#reload(cause));
+    this.#last = work;
+    return work;
+  }
+
+  /** Waits for a running reload, then stops the sources of tools of all revisions. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#last;
+    await Promise.allSettled([...this.#retiring, this.#revision.services.tools.stop()]);
+  }
+
+  async #reload(cause: string): Promise<ReloadOutcome> {
+    const agent_digest = this.#revision.services.agentDigest();
+    if (this.#isStopped) return { outcome: 'failed', reason: 'the daemon is stopping', agent_digest };
+    try {
+      const outcome = await this.#takeOver();
+      tell(outcome, cause, this.#log);
+      return outcome;
+    } catch (error) {
+      if (error instanceof ConfigurationError) {
+        const settings = error.problems.map(({ setting }) => setting);
+        this.#log.error(
+          { cause, settings, err: error },
+          'the new configuration is wrong; nothing was taken over',
+        );
+        return { outcome: 'refused', problems: error.problems, agent_digest };
+      }
+      this.#log.error(
+        { cause, err: error },
+        'the configuration could not be read again; nothing was taken over',
+      );
+      const reason = error instanceof Error ? error.message : String(error);
+      return { outcome: 'failed', reason, agent_digest };
+    }
+  }
+
+  async #takeOver(): Promise<Exclude<ReloadOutcome, { outcome: 'refused' | 'failed' }>> {
+    const { place, services, make } = this.#parts;
+    const before = this.#revision;
+    const configuration = await configure(place, before.configuration);
+    const after = await makeRevision(configuration, make, before);
+    const changes = compareRevisions(before, after);
+    const restart = needsRestart(before.configuration, configuration);
+    const warnings = [...configuration.warnings, ...after.warnings];
+    const { agentDigest } = after.services;
+    const isChanged = !isEmpty(changes);
+    // Without a change, the old revision stays, so that nothing is lost, such as tokens in memory.
+    if (isChanged) {
+      this.#revision = after;
+      // No turn begins within this tick, so each turn gets all of the old services or all of the new ones.
+      Object.assign(services, after.services);
+      this.#log.level = after.services.settings.LOG_LEVEL.toLowerCase();
+      services.runs.resized();
+    }
+    this.#retire(isChanged ? before : after, this.#revision);
+    return {
+      outcome: isChanged ? 'changed' : 'unchanged',
+      ...{ changes, restart, warnings },
+      agent_digest: (isChanged ? agentDigest : before.services.agentDigest)(),
+    };
+  }
+
+  /** Stops the sources that only the old revision has, after its last turn. */
+  #retire(old: Revision, current: Revision): void {
+    const kept = new Set<unknown>(current.services.tools.sources);
+    const dropped = old.services.tools.sources.filter((source) => !kept.has(source));
+    const work = old.services.use
+      .ended()
+      .then(() => Promise.allSettled(dropped.map((source) => source.stop())))
+      .then(() => void this.#retiring.delete(work));
+    this.#retiring.add(work);
+  }
+}
+
+/** The settings that have a new value but keep the old one. */
+function needsRestart(before: Configuration, after: Configuration): string[] {
+  const names = ({ channels }: Configuration) => channels.map(({ plugin }) => plugin.name).join();
+  const channels = names(before) === names(after) ? [] : ['MESSAGING_PLATFORMS'];
+  const plugins = before.available.join() === after.available.join() ? [] : ['plugins'];
+  return [...new Set([...after.compared.fixed, ...channels, ...plugins])];
+}
+
+function tell(
+  { outcome, ...about }: Exclude<ReloadOutcome, { outcome: 'refused' | 'failed' }>,
+  cause: string,
+  log: Log,
+) {
+  const { changes, restart, warnings, agent_digest } = about;
+  if (outcome === 'changed')
+    log.info({ cause, ...changes, agent_digest }, 'the new configuration was taken over');
+  else log.info({ cause, agent_digest }, 'the configuration was read again; nothing has changed');
+  if (restart.length > 0)
+    log.warn({ cause, settings: restart }, 'these settings cannot change while the daemon runs; restart it');
+  for (const warning of warnings) log.warn({}, warning);
+}
