@@ -84,6 +84,7 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      secrets: [],
       agent: simulatedAgent(world, this),
       agentDigest: () => 'digest',
       tools: createRegistry(

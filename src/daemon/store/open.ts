@@ -35,6 +35,7 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
   const bounds = {
     traceRetentionMs: settings.TRACE_RETENTION_DAYS * DAY_MS,
     actionsRetentionMs: settings.ACTIONS_RETENTION_DAYS * DAY_MS,
+    recordingsMaxBytes: settings.RECORDINGS_MAX_BYTES,
   };
   switch (sessionBackend(settings)) {
     case 'redis': {

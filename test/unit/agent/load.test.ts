@@ -27,7 +27,7 @@ const load = async (AGENT_RUNTIME: string) => (await loadAgent({ ...unset, AGENT
 
 test('the builtin runtime is the default', async () => {
   expect(await replyOf((await loadAgent(unset, log)).runtime.run(agentTurn()))).toContain(
-    'I follow a few simple rules',
+    'I work by a few plain rules',
   );
 });
 
