@@ -130,6 +130,7 @@ export async function startDaemon(
       stopping: stopping.signal,
     });
     life.started('renewal of claims', () => services.claims.stop());
+    life.started('recordings', async () => void (await Promise.allSettled(services.running)));
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 

@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
       .filter({ hasText: 'Ada Lovelace' });
     expect(await request.count()).toBe(0);
     await visitor.say('yes');
-    await visitor.answer.filter({ hasText: 'Done: Cancel order "1004"' }).waitFor();
+    await visitor.answer.filter({ hasText: 'Cancel order "1004" – done' }).waitFor();
     await request.waitFor();
     await page
       .locator('.actions tbody tr')

@@ -85,6 +85,7 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      secrets: [],
       agent: simulatedAgent(world, this),
       agentDigest: () => 'digest',
       use: new UseCount(),

@@ -3,6 +3,7 @@ import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
@@ -28,6 +29,8 @@ export interface Services {
   store: Store;
   tokens: TokenValidator;
   seal: Seal;
+  /** Every secret of the settings, for masks. */
+  secrets: readonly Secret[];
   agent: AgentRuntime;
   tools: ToolRegistry;
   /** The current digest of instructions, tools and model (agent-digest.ts). */
@@ -59,7 +62,7 @@ export interface Services {
 /** The services that a reload replaces, all at the same time. */
 export type Replaceable = Pick<
   Services,
-  'settings' | 'tokens' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
+  'settings' | 'tokens' | 'secrets' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
 >;
 
 /** The services that a run of the agent uses. */

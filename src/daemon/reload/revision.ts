@@ -9,6 +9,7 @@ import type { Replaceable } from '../message/services.ts';
 import { UseCount } from '../message/waits/use-count.ts';
 import type { Log } from '../process/log.ts';
 import type { Configuration } from '../settings/configure/configure.ts';
+import { knownSecrets } from '../settings/known-secrets.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import type { Store } from '../store/store.ts';
 import type { AlarmClock } from '../time/clock.ts';
@@ -86,7 +87,15 @@ export async function makeRevision(
     );
     return {
       configuration,
-      services: { settings, tokens, agent: runtime, agentDigest: digest, tools, texts, use: new UseCount() },
+      services: {
+        ...{ settings, tokens, agent: runtime, agentDigest: digest, tools, texts, use: new UseCount() },
+        // What was said before may contain a secret that has just been replaced.
+        secrets: knownSecrets(
+          [...configuration.effective, ...(previous?.configuration.effective ?? [])].map(
+            ({ value }) => value,
+          ),
+        ),
+      },
       instructions,
       connected,
       files: await hashes(configuration.files.named),

@@ -21,6 +21,7 @@ import {
   checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
+  checkRecordings,
   checkStoreSettings,
   checkTelemetrySettings,
 } from './cross-checks.ts';
@@ -166,6 +167,7 @@ export async function inspectConfiguration(
   checkApiSettings(look);
   checkAgentSettings(look);
   checkStoreSettings(look);
+  checkRecordings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
   checkGracePeriod(look);

@@ -41,6 +41,10 @@ export const AGENT_RECORDS = {
     'Tokens of the model that one person, or one address of anonymous clients, may use within 24 hours, on all channels together; 0 means no limit.',
   ),
   AGENT_INSTRUCTIONS: text({ reload: true }, 'Instructions for the agent: text, or the path of a text file.'),
+  RECEIPTS: flag(
+    { reload: true, default: true },
+    'Whether a reply ends with a line for each action that the message carried out, with its outcome. Without these lines, a reply only names actions whose outcome is unknown, and those that the agent could not report; web clients get all of them as data.',
+  ),
   AGENT_MAX_STEPS: integer(
     { reload: true, min: 1, max: 50, default: 8 },
     'Maximum number of model calls in one run.',
