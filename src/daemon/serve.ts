@@ -17,6 +17,7 @@ import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
+import { answerReloads } from './reload/mailbox.ts';
 import { Reloader } from './reload/reloader.ts';
 import { makeRevision, onChange } from './reload/revision.ts';
 import { startPresence } from './replica/presence.ts';
@@ -34,13 +35,18 @@ import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/run-stream.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
-import { type AlarmClock, systemClock } from './time/clock.ts';
+import { type AlarmClock, randomSuffix, systemClock } from './time/clock.ts';
 import { settledWithin } from './time/time-limit.ts';
 import { loadCompilers } from './tools/schema/compile-schema.ts';
 import { observers } from './trace/observer.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
+
+/** How often the daemon of an embedded store looks for requests of `agentd reload`, ms. */
+const LOOK_FOR_RELOADS_MS = 1000;
+/** The same for daemons that share a store. They usually hear of a request at once. */
+const LOOK_FOR_SHARED_RELOADS_MS = 5000;
 
 /** What `serve --dev` adds to a daemon. */
 export interface DevParts {
@@ -138,9 +144,11 @@ export async function startDaemon(
     if (reloader) stopTools = () => reloader.stop();
 
     const digests = onChange(() => services.settings, settingsDigests);
+    const replica_id = randomSuffix();
     if (store.replicas) {
       const presence = await startPresence({
         ...{
+          replica_id,
           replicas: store.replicas,
           clock,
           log,
@@ -203,6 +211,15 @@ export async function startDaemon(
     life.started('listener', () => server.close());
     platforms.begin(channels);
     life.started('connections to model servers', reachModels(settings, log));
+    if (reloader) {
+      const { reloads, replicas } = store;
+      const look_ms = replicas === null ? LOOK_FOR_RELOADS_MS : LOOK_FOR_SHARED_RELOADS_MS;
+      const reload = (cause: string) => reloader.reload(cause);
+      life.started(
+        'requests to reload',
+        await answerReloads({ reloads, replica_id, reload, clock, log, look_ms }),
+      );
+    }
     readiness.serving();
     setImmediate(loadCompilers);
 

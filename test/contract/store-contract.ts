@@ -17,6 +17,7 @@ import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
+import { describeReloads } from './reloads-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
@@ -100,6 +101,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinkCodes(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
+    describeReloads(() => test);
     describePersons(() => test);
     describeRecordings(() => test);
     describeStoredTokens(() => test);

@@ -1,18 +1,10 @@
+import type { ReloadChanges } from '../store/reloads.ts';
 import { digestRecord } from '../tools/definition-digest.ts';
 import { canonicalJson } from '../tools/schema/read-arguments.ts';
 import type { Revision } from './revision.ts';
 
-/** What differs between two revisions. All values are names; no value of a setting is in it. */
-export interface RevisionChanges {
-  /** Settings, and structured keys of the configuration file. */
-  settings: readonly string[];
-  /** Paths of files that settings name: instructions, public keys, documents and modules of tools. */
-  files: readonly string[];
-  /** Names of tools. A tool has changed if its description, its schema, its policy or its address has. */
-  tools: Readonly<Record<'added' | 'removed' | 'changed', readonly string[]>>;
-}
-
-export function compareRevisions(before: Revision, after: Revision): RevisionChanges {
+/** What differs between two revisions. */
+export function compareRevisions(before: Revision, after: Revision): ReloadChanges {
   const { compared, structured } = after.configuration;
   const keys = [...new Set([...before.configuration.structured.keys(), ...structured.keys()])];
   const isChanged = (key: string) =>
@@ -31,7 +23,7 @@ export function compareRevisions(before: Revision, after: Revision): RevisionCha
 
 type Digests = ReadonlyMap<string, string>;
 
-function compareTools(before: Digests, after: Digests): RevisionChanges['tools'] {
+function compareTools(before: Digests, after: Digests): ReloadChanges['tools'] {
   return {
     added: [...after.keys()].filter((name) => !before.has(name)),
     removed: [...before.keys()].filter((name) => !after.has(name)),
@@ -43,6 +35,12 @@ function toolsOf({ services: { tools } }: Revision): Digests {
   return new Map(tools.tools().map((tool) => [tool.name, digestRecord(tool)]));
 }
 
-export function isEmpty({ settings, files, tools }: RevisionChanges): boolean {
+export const NO_CHANGES: ReloadChanges = {
+  settings: [],
+  files: [],
+  tools: { added: [], removed: [], changed: [] },
+};
+
+export function isEmpty({ settings, files, tools }: ReloadChanges): boolean {
   return [settings, files, ...Object.values(tools)].every(({ length }) => length === 0);
 }

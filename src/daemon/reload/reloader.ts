@@ -1,30 +1,10 @@
 import type { Services } from '../message/services.ts';
 import type { Log } from '../process/log.ts';
-import {
-  type Configuration,
-  ConfigurationError,
-  configure,
-  type SettingProblem,
-} from '../settings/configure/configure.ts';
+import { type Configuration, ConfigurationError, configure } from '../settings/configure/configure.ts';
 import type { Place } from '../settings/sources.ts';
-import { compareRevisions, isEmpty, type RevisionChanges } from './compare.ts';
+import type { ReloadReport } from '../store/reloads.ts';
+import { compareRevisions, isEmpty, NO_CHANGES } from './compare.ts';
 import { makeRevision, type Revision, type RevisionParts } from './revision.ts';
-
-/** The result of a reload. */
-export type ReloadOutcome =
-  /** `changed`: everything in `changes` is in use. `unchanged`: there was nothing to take over. */
-  | {
-      outcome: 'changed' | 'unchanged';
-      changes: RevisionChanges;
-      /** Settings with a new value for which the daemon must be restarted. They keep their values. */
-      restart: readonly string[];
-      warnings: readonly string[];
-      agent_digest: string;
-    }
-  /** Nothing was taken over. */
-  | { outcome: 'refused'; problems: readonly SettingProblem[]; agent_digest: string }
-  /** Nothing was taken over, for a reason that is not in the configuration. */
-  | { outcome: 'failed'; reason: string; agent_digest: string };
 
 interface ReloaderParts {
   /** Where the settings are looked for. */
@@ -35,6 +15,8 @@ interface ReloaderParts {
   make: RevisionParts;
   log: Log;
 }
+
+const NOTHING = { changes: NO_CHANGES, restart: [], warnings: [], problems: [], reason: null };
 
 /**
  * Reads the configuration of a running daemon again. It is checked as a whole; then it is taken over between two turns,
@@ -64,7 +46,7 @@ export class Reloader {
    * Reads the configuration, and takes it over if it is valid. One reload follows the other. Never rejects.
    * @param cause what has asked for it, for the log
    */
-  reload(cause: string): Promise<ReloadOutcome> {
+  reload(cause: string): Promise<ReloadReport> {
     const work = this.#last.then(() => this.#reload(cause));
     this.#last = work;
     return work;
@@ -77,9 +59,10 @@ export class Reloader {
     await Promise.allSettled([...this.#retiring, this.#revision.services.tools.stop()]);
   }
 
-  async #reload(cause: string): Promise<ReloadOutcome> {
+  async #reload(cause: string): Promise<ReloadReport> {
     const agent_digest = this.#revision.services.agentDigest();
-    if (this.#isStopped) return { outcome: 'failed', reason: 'the daemon is stopping', agent_digest };
+    const nothing = { ...NOTHING, agent_digest };
+    if (this.#isStopped) return { ...nothing, outcome: 'failed', reason: 'the daemon is stopping' };
     try {
       const outcome = await this.#takeOver();
       tell(outcome, cause, this.#log);
@@ -91,18 +74,18 @@ export class Reloader {
           { cause, settings, err: error },
           'the new configuration is wrong; nothing was taken over',
         );
-        return { outcome: 'refused', problems: error.problems, agent_digest };
+        return { ...nothing, outcome: 'refused', problems: error.problems };
       }
       this.#log.error(
         { cause, err: error },
         'the configuration could not be read again; nothing was taken over',
       );
       const reason = error instanceof Error ? error.message : String(error);
-      return { outcome: 'failed', reason, agent_digest };
+      return { ...nothing, outcome: 'failed', reason };
     }
   }
 
-  async #takeOver(): Promise<Exclude<ReloadOutcome, { outcome: 'refused' | 'failed' }>> {
+  async #takeOver(): Promise<ReloadReport> {
     const { place, services, make } = this.#parts;
     const before = this.#revision;
     const configuration = await configure(place, before.configuration);
@@ -122,6 +105,7 @@ export class Reloader {
     }
     this.#retire(isChanged ? before : after, this.#revision);
     return {
+      ...NOTHING,
       outcome: isChanged ? 'changed' : 'unchanged',
       ...{ changes, restart, warnings },
       agent_digest: (isChanged ? agentDigest : before.services.agentDigest)(),
@@ -148,11 +132,7 @@ function needsRestart(before: Configuration, after: Configuration): string[] {
   return [...new Set([...after.compared.fixed, ...channels, ...plugins])];
 }
 
-function tell(
-  { outcome, ...about }: Exclude<ReloadOutcome, { outcome: 'refused' | 'failed' }>,
-  cause: string,
-  log: Log,
-) {
+function tell({ outcome, ...about }: ReloadReport, cause: string, log: Log) {
   const { changes, restart, warnings, agent_digest } = about;
   if (outcome === 'changed')
     log.info({ cause, ...changes, agent_digest }, 'the new configuration was taken over');

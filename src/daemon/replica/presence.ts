@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Log } from '../process/log.ts';
 import type { NewReplica, Replica, ReplicaStore } from '../store/replicas.ts';
-import { type AlarmClock, every, randomSuffix } from '../time/clock.ts';
+import { type AlarmClock, every } from '../time/clock.ts';
 import { differingSettings } from './settings-digests.ts';
 
 /** How often a daemon records that it runs, ms. */
@@ -12,6 +12,8 @@ const LISTED_MS = 3 * RECORD_MS;
 const DIFFER_MS = 60_000;
 
 interface PresenceOptions {
+  /** Random, and different after each start. */
+  replica_id: string;
   replicas: ReplicaStore;
   clock: AlarmClock;
   log: Pick<Log, 'warn'>;
@@ -29,8 +31,7 @@ interface PresenceOptions {
  * @returns a function that stops the recording.
  */
 export async function startPresence(options: PresenceOptions): Promise<() => Promise<void>> {
-  const { replicas, clock, log, version, load } = options;
-  const replica_id = randomSuffix();
+  const { replica_id, replicas, clock, log, version, load } = options;
   const began = performance.now();
   const differences = new Differences(log);
   const work = async () => {

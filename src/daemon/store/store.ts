@@ -15,6 +15,7 @@ import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
+import { type ReloadStore, reloadStore } from './reloads.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
@@ -51,6 +52,7 @@ export interface Store {
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
   readonly recordings: RecordingStore;
+  readonly reloads: ReloadStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -200,6 +202,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
     recordings: recordingStore(kernel, bounds),
+    reloads: reloadStore(kernel),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),

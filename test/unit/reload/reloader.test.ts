@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { runProgram } from '../../../src/cli/program.ts';
 import { createLog } from '../../../src/daemon/process/log.ts';
-import type { ReloadOutcome } from '../../../src/daemon/reload/reloader.ts';
 import { type Daemon, startDaemon } from '../../../src/daemon/serve.ts';
 import { configure } from '../../../src/daemon/settings/configure/configure.ts';
+import type { ReloadReport } from '../../../src/daemon/store/reloads.ts';
+import { capture } from '../cli/captured-output.ts';
 import { hs256 } from '../identity/make-token.ts';
 
 const [OLD, NEW] = ['old-secret-of-at-least-256-bits-of-text', 'new-secret-of-at-least-256-bits-of-text'];
@@ -59,7 +61,7 @@ beforeEach(async () => {
   };
 });
 
-async function reload(): Promise<ReloadOutcome> {
+async function reload(): Promise<ReloadReport> {
   if (daemon.reloader === null) throw new Error('there is no reload');
   return daemon.reloader.reload('test');
 }
@@ -195,4 +197,35 @@ it('under load, loses no message, and each turn has one configuration from its b
   await clients;
   const responses = new Set(answers.map(({ status, response }) => `${status} ${response}`));
   expect([...responses].sort()).toEqual(['200 A A A', '200 B B B']);
+});
+
+it('`agentd reload` prints what each daemon has taken over, or why it has not, and its exit code says which', async () => {
+  const agentd = async (...args: string[]) => {
+    const [stdout, stderr] = [capture(), capture()];
+    const configFile = join(directory, 'agentd.yaml');
+    const code = await runProgram([...args, '--config', configFile], { stdout, stderr });
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  };
+  write({ LOG_LEVEL: 'error' }, 'B');
+  const changed = await agentd('reload');
+  expect(changed).toMatchObject({ code: 0, stderr: '' });
+  expect(changed.stdout).toContain(`agent ${daemon.services.agentDigest()}`);
+  for (const line of ['changed: LOG_LEVEL', 'changed: APP_NAME', 'tool changed: mark'])
+    expect(changed.stdout).toContain(line);
+
+  write({ LOG_LEVEL: 'error', RATE_LIMIT_TOKEN_MAX: 0 }, 'B');
+  const refused = await agentd('reload', '--json');
+  expect(refused.code).toBe(78);
+  const [report] = (JSON.parse(refused.stdout) as { daemons: object[] }).daemons;
+  expect(report).toMatchObject({ outcome: 'refused', problems: [{ setting: 'RATE_LIMIT_TOKEN_MAX' }] });
+
+  write({ LOG_LEVEL: 'error', TRUST_PROXY: 2 }, 'B');
+  const restart = await agentd('reload');
+  expect(restart).toMatchObject({ code: 1 });
+  expect(restart.stdout).toContain('needs a restart: TRUST_PROXY');
+
+  write({ LOG_LEVEL: 'error' }, 'B');
+  expect(await agentd('reload')).toMatchObject({ code: 0 });
+  await daemon.stop();
+  expect(await agentd('reload')).toMatchObject({ code: 69, stdout: '' });
 });
