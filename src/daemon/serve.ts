@@ -20,6 +20,7 @@ import type { Log } from './process/log.ts';
 import { answerReloads } from './reload/mailbox.ts';
 import { Reloader } from './reload/reloader.ts';
 import { makeRevision, onChange } from './reload/revision.ts';
+import { watchFiles } from './reload/watch-files.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
 import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
@@ -219,6 +220,9 @@ export async function startDaemon(
         'requests to reload',
         await answerReloads({ reloads, replica_id, reload, clock, log, look_ms }),
       );
+      const files = () => watchedFiles(reloader.configuration);
+      const changed = () => reloader.reload('AGENT_WATCH');
+      life.started('watch of files', await watchFiles({ files, changed, clock }));
     }
     readiness.serving();
     setImmediate(loadCompilers);
@@ -273,6 +277,11 @@ export async function startDaemon(
     await life.stop(log);
     throw error;
   }
+}
+
+/** The files of a configuration; null unless AGENT_WATCH is set. */
+function watchedFiles({ settings, files }: Configuration): readonly string[] | null {
+  return settings.AGENT_WATCH ? [...files.read, ...files.named] : null;
 }
 
 /** Memory that cannot be reached does not prevent the daemon from starting. */

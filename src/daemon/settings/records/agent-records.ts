@@ -6,7 +6,7 @@ export const AGENT_RECORDS = {
     '`builtin`, `llm`, or the path of a module. If unset: `llm` if AGENT_MODEL is set, otherwise `builtin`.',
   ),
   AGENT_WATCH: flag(
-    { default: false },
+    { reload: true, default: false },
     'Reads the configuration again when one of its files changes, as `agentd reload` does.',
   ),
   AGENT_MODEL: text({ reload: true }, 'Model on the server at AGENT_BASE_URL, or `provider:model`.'),
