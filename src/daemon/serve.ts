@@ -10,8 +10,10 @@ import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { backChannelLogout } from './http/back-channel-logout.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
+import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
@@ -196,7 +198,27 @@ export async function startDaemon(
       observer,
       sequencer: services.sequencer,
       channels: active,
-      ownRoutes: shop,
+      ownRoutes: [
+        ...shop,
+        ...(acceptsLogout(settings)
+          ? [
+              backChannelLogout({
+                get settings() {
+                  return services.settings;
+                },
+                ...{ store, log },
+                logoutTokens: {
+                  validate: async (...token) =>
+                    services.logoutTokens?.validate(...token) ?? {
+                      valid: false,
+                      reason: 'logout tokens are not accepted',
+                    },
+                },
+                signOut: (signOut) => store.signOutMarks.add(signOut),
+              }),
+            ]
+          : []),
+      ],
       agentDigest: () => services.agentDigest(),
       outageOf: (platform) => inbox.health(platform),
     });

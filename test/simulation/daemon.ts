@@ -3,6 +3,7 @@ import type { PushScope, ResponseScope, StreamScope } from '../../src/channel/in
 import { createPushScope, createResponseScope, createStreamScope } from '../../src/daemon/channels/scope.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
+import { NO_MARKS } from '../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
@@ -88,11 +89,12 @@ export class SimulatedDaemon {
       secrets: [],
       agent: simulatedAgent(world, this),
       agentDigest: () => 'digest',
+      logoutTokens: null,
       use: new UseCount(),
       tools: createRegistry(
         [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
         {
-          access: createToolAccess(settings, { seal: world.seal, clock, log }),
+          access: createToolAccess(settings, { seal: world.seal, marks: NO_MARKS, clock, log }),
           log,
         },
       ),

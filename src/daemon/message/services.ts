@@ -1,6 +1,7 @@
 import type { AgentRuntime } from '../../agent/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import type { TokenValidator } from '../identity/identity.ts';
+import type { LogoutVerdict } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
@@ -28,6 +29,8 @@ export interface Services {
   observer: Observer;
   store: Store;
   tokens: TokenValidator;
+  /** Null if logout tokens are not accepted (`acceptsLogout`). */
+  logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> } | null;
   seal: Seal;
   /** Every secret of the settings, for masks. */
   secrets: readonly Secret[];
@@ -62,7 +65,7 @@ export interface Services {
 /** The services that a reload replaces, all at the same time. */
 export type Replaceable = Pick<
   Services,
-  'settings' | 'tokens' | 'secrets' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
+  'settings' | 'tokens' | 'logoutTokens' | 'secrets' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
 >;
 
 /** The services that a run of the agent uses. */

@@ -1,3 +1,4 @@
+import { acceptsLogout } from '../identity/logout-token.ts';
 import type { Services } from '../message/services.ts';
 import type { Log } from '../process/log.ts';
 import { type Configuration, ConfigurationError, configure } from '../settings/configure/configure.ts';
@@ -129,7 +130,10 @@ function needsRestart(before: Configuration, after: Configuration): string[] {
   const names = ({ channels }: Configuration) => channels.map(({ plugin }) => plugin.name).join();
   const channels = names(before) === names(after) ? [] : ['MESSAGING_PLATFORMS'];
   const plugins = before.available.join() === after.available.join() ? [] : ['plugins'];
-  return [...new Set([...after.compared.fixed, ...channels, ...plugins])];
+  // The path of sign-outs is made when the daemon starts.
+  const logout =
+    acceptsLogout(before.settings) === acceptsLogout(after.settings) ? [] : ['JWT_ISSUER', 'JWT_AUDIENCE'];
+  return [...new Set([...after.compared.fixed, ...channels, ...plugins, ...logout])];
 }
 
 function tell({ outcome, ...about }: ReloadReport, cause: string, log: Log) {

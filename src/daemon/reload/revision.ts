@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { agentDigest } from '../agent/agent-digest.ts';
 import { type LoadedAgent, loadAgent, runtimeName } from '../agent/load.ts';
 import { importKeys, UnusableKey } from '../identity/keys.ts';
+import { acceptsLogout, createLogoutValidator } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
-import { createValidator, observedValidator } from '../identity/token-checks.ts';
+import { createValidator, markedValidator, observedValidator } from '../identity/token-checks.ts';
 import type { Replaceable } from '../message/services.ts';
 import { UseCount } from '../message/waits/use-count.ts';
 import type { Log } from '../process/log.ts';
@@ -37,7 +38,7 @@ export interface Revision {
 }
 
 export interface RevisionParts {
-  store: Pick<Store, 'toolDigests'>;
+  store: Pick<Store, 'toolDigests' | 'signOutMarks'>;
   seal: Seal;
   clock: AlarmClock;
   log: Log;
@@ -60,12 +61,17 @@ export async function makeRevision(
   const { clock, log, seal, observer, starting = () => {} } = parts;
   starting('reading the token keys');
   const keys = await asConfigurationError(importKeys(settings, log));
-  const tokens = observedValidator(createValidator(settings, keys, clock, log), observer);
+  const marks = parts.store.signOutMarks;
+  const tokens = observedValidator(
+    markedValidator(createValidator(settings, keys, clock, log), marks, log),
+    observer,
+  );
+  const logoutTokens = acceptsLogout(settings) ? createLogoutValidator(settings, keys, clock, log) : null;
   starting('loading the agent runtime');
   const { runtime, instructions } = await loadWith(configuration, log, previous);
 
   starting('starting the sources of tools');
-  const access = createToolAccess(settings, { clock, log, seal, observer });
+  const access = createToolAccess(settings, { clock, log, seal, marks, observer });
   const sourceParts = { clock, log, digests: parts.store.toolDigests, exchange: access.exchange };
   const sources: ToolSource[] = [builtInTools(settings)];
   const fresh: ToolSource[] = [];
@@ -88,7 +94,16 @@ export async function makeRevision(
     return {
       configuration,
       services: {
-        ...{ settings, tokens, agent: runtime, agentDigest: digest, tools, texts, use: new UseCount() },
+        ...{
+          settings,
+          tokens,
+          logoutTokens,
+          agent: runtime,
+          agentDigest: digest,
+          tools,
+          texts,
+          use: new UseCount(),
+        },
         // What was said before may contain a secret that has just been replaced.
         secrets: knownSecrets(
           [...configuration.effective, ...(previous?.configuration.effective ?? [])].map(

@@ -42,7 +42,9 @@ async function appearanceOf(paths: readonly string[]): Promise<string> {
   const seen = paths.map(async (path) => {
     // Nanoseconds, because a file may be written twice within a millisecond.
     const found = await stat(path, { bigint: true }).catch(() => null);
-    return found === null ? `${path} absent` : `${path} ${found.mtimeNs} ${found.size} ${found.dev}:${found.ino}`;
+    return found === null
+      ? `${path} absent`
+      : `${path} ${found.mtimeNs} ${found.size} ${found.dev}:${found.ino}`;
   });
   return (await Promise.all(seen)).join('\n');
 }
