@@ -45,6 +45,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'config check',
       'doctor',
       'serve',
+      'reload',
       'status',
       'logs',
       'backup',

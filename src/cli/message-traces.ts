@@ -289,6 +289,7 @@ export function traceInWords(
       `request ${trace.request_id}`,
       trace.session_id && `session ${trace.session_id}`,
       trace.message_id && `message ${trace.message_id}`,
+      trace.agent_digest && `agent ${trace.agent_digest}`,
     ],
     ...collectedInWords(trace),
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),

@@ -18,6 +18,7 @@ import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
+import { describeReloads } from './reloads-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
@@ -104,6 +105,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinkCodes(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
+    describeReloads(() => test);
     describePersons(() => test);
     describeSignOutMarks(() => test);
     describeRecordings(() => test);

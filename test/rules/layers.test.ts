@@ -31,6 +31,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['channels'],
   ['settings/configure'],
   ['dev', 'sealing'],
+  ['reload'],
   ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
   ['eval'],
   ['admin'],

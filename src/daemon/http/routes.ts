@@ -18,10 +18,17 @@ export interface MountedRoute extends Route {
   channel: string | null;
 }
 
+interface HealthParts {
+  outageOf: OutageOf;
+  /** The digest of instructions, tools and model. */
+  agentDigest: () => string;
+  log: Log;
+}
+
 /** All routes that the daemon answers. */
-export function routes(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): MountedRoute[] {
+export function routes(channels: readonly ActiveChannel[], parts: HealthParts): MountedRoute[] {
   return [
-    { method: 'GET', path: '/', channel: null, handle: health(channels, outageOf, log) },
+    { method: 'GET', path: '/', channel: null, handle: health(channels, parts) },
     ...channels.flatMap(({ plugin, channel }) => channel.routes.map((route) => mount(route, plugin.name))),
   ];
 }
@@ -109,7 +116,10 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). `status` says only that the process is
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
-export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
+export function health(
+  channels: readonly ActiveChannel[],
+  { outageOf, agentDigest, log }: HealthParts,
+): Route['handle'] {
   return () => ({
     body: {
       status: 'ok',
@@ -121,6 +131,7 @@ export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, l
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
+      agent_digest: agentDigest(),
     },
   });
 }

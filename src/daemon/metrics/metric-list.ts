@@ -123,6 +123,10 @@ const RECORDS = {
     [],
     'Time of the last `agentd backup` of the embedded store, seconds since 1970; 0 if there was none. Absent with other stores.',
   ),
+  agentd_agent_info: gauge(
+    ['digest'],
+    'Always 1; the label is the digest of instructions, tools and model. Replicas with different digests answer differently.',
+  ),
   agentd_build_info: gauge(
     ['version', 'commit', 'node'],
     'Always 1; the labels name the version of agentd and of Node.js.',

@@ -252,6 +252,8 @@ export interface Arrival {
    * `{time}`.
    */
   notice: NewInboxMessage;
+  /** As in `TraceRecord`, for the trace of a blocked message. */
+  agent_digest?: string;
 }
 
 /** The result of `screen`. Lists are indexed like the arrivals. */

@@ -15,6 +15,7 @@ import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
+import { type ReloadStore, reloadStore } from './reloads.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
 import { type SignOutMarkStore, signOutMarkStore } from './sign-out-marks.ts';
@@ -55,6 +56,7 @@ export interface Store {
   readonly persons: PersonStore | null;
   readonly signOutMarks: SignOutMarkStore;
   readonly recordings: RecordingStore;
+  readonly reloads: ReloadStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -206,6 +208,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     persons: personStore(kernel, rings, scrub, forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
     recordings: recordingStore(kernel, bounds),
+    reloads: reloadStore(kernel),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),
