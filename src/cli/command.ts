@@ -122,6 +122,8 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'sessions end': 'End a session: delete it with its turns.',
   'actions list': 'List what the agent did: for whom, and with what outcome.',
   explain: 'Explain why a conversation went as it did.',
+  'feedback list': 'List what people thought of answers, newest first.',
+  'feedback show': 'Show one rating with its comment, the message and the answer.',
   'guard list': 'List the users and sessions that the loop guard blocks.',
   'guard reset': 'Unblock a user, a session or everyone.',
   'inbox list': 'List platform messages that are waiting or have failed, newest first.',
@@ -192,6 +194,13 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
   actions: {
     summary: 'List what the agent did.',
     example: { 'agentd actions list --since 2h': 'Shows what was done in the last two hours.' },
+  },
+  feedback: {
+    summary: 'List and show what people thought of answers.',
+    example: {
+      'agentd feedback list --rating bad --since 7d':
+        'Shows the answers of the last week that people disliked.',
+    },
   },
   inbox: {
     summary: 'List, show, retry and discard platform messages.',

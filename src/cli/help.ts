@@ -114,6 +114,10 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
         ],
       },
       {
+        words: '"The answer was wrong."',
+        commands: ['agentd feedback list --rating bad', 'agentd feedback show ID'],
+      },
+      {
         words: '"It did it twice."',
         commands: ['agentd actions list WHO', 'agentd actions list --session SESSION'],
       },
@@ -126,14 +130,17 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
         commands: ['agentd link list', 'agentd link phone NUMBER -'],
       },
     ],
-    commands: ['sessions', 'explain', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs', 'audit'],
+    commands: [
+      ...['sessions', 'explain', 'feedback', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs'],
+      'audit',
+    ],
     pages: ['agentd-explain(1)', 'agentd-inbox(1)', 'agentd-identity(7)', 'agentd-errors(7)'],
   },
   {
     name: 'people',
     summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
     paragraphs: [
-      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show`.',
+      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show` and `feedback show`.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],

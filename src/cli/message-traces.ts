@@ -1,6 +1,7 @@
-import type { Action, InboxMessage, Store, TraceLine, TraceRecord } from '../daemon/admin/store.ts';
+import type { Action, Feedback, InboxMessage, Store, TraceLine, TraceRecord } from '../daemon/admin/store.ts';
 import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
+import { FEEDBACK_COLUMNS, feedbackView, ratingInWords } from './feedback-view.ts';
 import { stateInWords } from './inbox-view.ts';
 import { type Column, jsonOf, type Output } from './output.ts';
 import { ACTION_COLUMNS, type ActionView } from './record-views.ts';
@@ -15,6 +16,8 @@ interface MessageTrace {
   waits: string | null;
   /** The actions that the message confirmed, declined or carried out. */
   actions: Action[];
+  /** What the person thought of the answer; null if it was not rated. */
+  feedback: Feedback | null;
 }
 
 /** Maximum number of messages of the inbox that are read to find the messages of a user, newest first. */
@@ -32,7 +35,13 @@ export type Subject = { id: string } | { users: readonly UserNamed[] };
  * @returns the timelines, and the number of messages that exist
  */
 export async function messageTraces(
-  { sessions, traces, inbox, actions }: Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions'>,
+  {
+    sessions,
+    traces,
+    inbox,
+    actions,
+    feedback,
+  }: Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions' | 'feedback'>,
   subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
@@ -46,11 +55,15 @@ export async function messageTraces(
   const waiting = (await inboxOf(subject, inbox)).reverse().filter(({ message }) => message !== null);
   for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
+  const ratings = await feedback.ofTurns([...byTurn.keys()].slice(-limit));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
     const trace = timeLineOf(records, message);
     const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
-    return trace === null ? [] : [{ trace, waits, actions: await actionsIn(trace, actions) }];
+    const rated = ratings.find((one) => one.turn_id === turn_id) ?? null;
+    return trace === null
+      ? []
+      : [{ trace, waits, actions: await actionsIn(trace, actions), feedback: rated }];
   });
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
@@ -192,7 +205,11 @@ export interface Finding {
 }
 
 /** A trace as `--json` prints it. */
-export function traceView(trace: TraceRecord, actions: readonly ActionView[] = []) {
+export function traceView(
+  trace: TraceRecord,
+  actions: readonly ActionView[] = [],
+  feedback: Feedback | null = null,
+) {
   return {
     ...trace,
     started_at: isoTime(trace.started_at),
@@ -201,6 +218,7 @@ export function traceView(trace: TraceRecord, actions: readonly ActionView[] = [
     acted_for: actedFor(trace) ?? null,
     lines: trace.lines.map((line) => ({ ...line, at: isoTime(line.at) })),
     actions: actions.map((action) => jsonOf(ACTION_COLUMNS, action)),
+    feedback: feedback && jsonOf(FEEDBACK_COLUMNS, feedbackView(feedback, null)),
     findings: findingsOf(trace),
   };
 }
@@ -234,12 +252,14 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
  * One trace for people: who sent the message and how it ended, the timeline, what happened and what to do.
  * @param waits what the message waits for; null if it has ended
  * @param actions the actions that the message confirmed, declined or carried out
+ * @param feedback what the person thought of the answer
  */
 export function traceInWords(
   trace: TraceRecord,
   out: Pick<Output, 'table' | 'width'>,
   waits: string | null = null,
   actions: readonly ActionView[] = [],
+  feedback: Feedback | null = null,
 ): string {
   const width = Math.min(WIDTH_MAX, out.width);
   const who = [trace.platform, trace.user_id && `user ${trace.user_id}`].filter(Boolean).join(', ');
@@ -253,7 +273,7 @@ export function traceInWords(
     ],
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
-  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
 }
 
 /** The `sub` of the person; null if nobody is signed in; undefined if the message ended before this was known. */
@@ -280,6 +300,11 @@ function actionsInWords(actions: readonly ActionView[], width: number): string {
     })
     .map((line) => `${line}\n`)
     .join('');
+}
+
+function feedbackInWords(feedback: Feedback | null): string {
+  if (feedback === null) return '';
+  return `The answer was rated ${ratingInWords(feedbackView(feedback, null))}: agentd feedback show ${feedback.turn_id}\n`;
 }
 
 function detailInWords({ detail = {} }: TraceLine): string {

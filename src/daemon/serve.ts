@@ -10,6 +10,7 @@ import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { feedbackRoute } from './http/feedback-route.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
@@ -176,6 +177,7 @@ export async function startDaemon(
     readiness.starting('starting the inbox');
     await inbox.start();
 
+    const secrets = [settings, ...channels.map((one) => one.settings)].flatMap(Object.values);
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
       settings,
@@ -186,7 +188,7 @@ export async function startDaemon(
       observer,
       sequencer: services.sequencer,
       channels: active,
-      ownRoutes: shop,
+      ownRoutes: [feedbackRoute({ ...services, secrets }, namespacesOf(active)), ...shop],
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(
@@ -304,6 +306,12 @@ async function listenForProbes(
   life.started('admin listener', () => admin.close());
   log.info({ address: url }, 'the admin listener answers /live, /ready and /metrics');
   return url;
+}
+
+/** The namespaces of the channels for web clients. */
+function namespacesOf(active: readonly { plugin: ChannelPlugin }[]): string[] {
+  const ofClients = active.filter(({ plugin }) => plugin.delivery !== 'push');
+  return [...new Set(ofClients.map(({ plugin: { name, capabilities } }) => capabilities.namespace ?? name))];
 }
 
 function usesDemoPath({ channel }: { channel: Channel }): boolean {

@@ -14,6 +14,7 @@ import { lazy } from './lazy.ts';
  */
 export type { Action } from '../store/actions.ts';
 export type { AuditLine } from '../store/audit.ts';
+export type { Feedback } from '../store/feedback.ts';
 export type { GuardList, GuardStore } from '../store/guard.ts';
 export type { InboxMessage, InboxState, InboxStore } from '../store/inbox.ts';
 export type { Link } from '../store/links.ts';

@@ -102,6 +102,10 @@ const RECORDS = {
     ['channel', 'outcome'],
     'Attempts to send a text to a platform: `sent`, `retried` (it will be sent again), `failed` for good.',
   ),
+  agentd_feedback_total: counter(
+    ['channel', 'rating'],
+    'Ratings of answers, `1` or `-1`. A rating that replaces another one counts, too, if it differs.',
+  ),
   agentd_streams: gauge(
     ['state'],
     'Event streams of this process: `running` (its message is being answered), `read` (somebody reads it).',

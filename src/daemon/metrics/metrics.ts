@@ -71,6 +71,7 @@ export class Metrics implements Observer {
    */
   addChannel(channel: string, hasInbox: boolean): void {
     for (const outcome of MESSAGE_OUTCOMES) this.#count('agentd_messages_total', { channel, outcome }, 0);
+    for (const rating of ['1', '-1']) this.#count('agentd_feedback_total', { channel, rating }, 0);
     if (!hasInbox) return;
     for (const outcome of DELIVERY_OUTCOMES) this.#count('agentd_deliveries_total', { channel, outcome }, 0);
     this.#withInbox.push(channel);
@@ -127,6 +128,10 @@ export class Metrics implements Observer {
 
   deliveryEnded(channel: string, outcome: DeliveryOutcome): void {
     this.#count('agentd_deliveries_total', { channel, outcome });
+  }
+
+  answerRated(channel: string, rating: 1 | -1): void {
+    this.#count('agentd_feedback_total', { channel, rating: String(rating) });
   }
 
   requestEnded({ route, method, status, code, seconds }: EndedRequest): void {

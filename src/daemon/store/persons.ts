@@ -6,6 +6,7 @@ import { ACTION, type Action, type StoredAction } from './actions.ts';
 import { BUDGET } from './budgets.ts';
 import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
 import { CLAIM_MS } from './claims.ts';
+import { FEEDBACK } from './feedback.ts';
 import { GUARD_TURNS, GUARD_USER } from './guard.ts';
 import { KEY, type StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
@@ -87,6 +88,7 @@ const OTHER_RECORDS = [
   'limits',
   'budgets',
   'link_codes',
+  'feedback',
 ] as const;
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
@@ -155,6 +157,7 @@ interface FoundOthers {
   codeHashes: Entry<unknown>[];
   codesOfPerson: Entry<unknown>[];
   wrongCodes: Entry<unknown>[];
+  feedback: Entry<unknown>[];
 }
 
 async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
@@ -168,14 +171,8 @@ async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSe
 
 /** Finds the records in the order in which they lead to each other. */
 async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch): Promise<FoundOthers> {
-  const find = async <T>(
-    kind: Kind<T, unknown>,
-    isTheirs: (doc: T, key: string) => boolean,
-  ): Promise<Entry<T>[]> => {
-    const found: Entry<T>[] = [];
-    for await (const entry of kernel.scan(kind)) if (isTheirs(entry.doc, entry.key)) found.push(entry);
-    return found;
-  };
+  const find = <T>(kind: Kind<T, unknown>, isTheirs: (doc: T, key: string) => boolean) =>
+    findEntries(kernel, kind, isTheirs);
   const countTraces = async (ring: Ring<KeptTrace>) =>
     (await kernel.found(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max })).length;
   return {
@@ -199,7 +196,22 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     codeHashes: await find(CODE_HASH, ({ code_id }) => match.hasCode(code_id)),
     codesOfPerson: await find(CODES_OF_PERSON, (_, key) => match.person(key as PersonKey)),
     wrongCodes: await find(WRONG_CODES, (_, key) => match.wrongCodes(key)),
+    feedback: await findFeedback(kernel, match),
   };
+}
+
+async function findEntries<T>(
+  kernel: Kernel,
+  kind: Kind<T, unknown>,
+  isTheirs: (doc: T, key: string) => boolean,
+): Promise<Entry<T>[]> {
+  const found: Entry<T>[] = [];
+  for await (const entry of kernel.scan(kind)) if (isTheirs(entry.doc, entry.key)) found.push(entry);
+  return found;
+}
+
+function findFeedback(kernel: Kernel, match: PersonMatch): Promise<Entry<unknown>[]> {
+  return findEntries(kernel, FEEDBACK, ({ feedback, session_tag }) => match.feedback(feedback, session_tag));
 }
 
 function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found: FoundOthers): PersonRecords {
@@ -226,6 +238,7 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       limits: found.limits.length,
       budgets: found.budgets.length,
       link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
+      feedback: found.feedback.length,
     },
   };
 }
@@ -266,6 +279,7 @@ async function erase(
     await drop(GUARD_USER, found.users);
     await drop(SEEN, found.seen);
     await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
+    await drop(FEEDBACK, found.feedback);
     await drop(ACTION, found.actions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));
@@ -276,6 +290,8 @@ async function erase(
     const erased: FoundSession[] = [];
     for (const session of sessions)
       if (await eraseSession(kernel, match, session, owner)) erased.push(session);
+    // Turns could be rated as long as their session was there.
+    await drop(FEEDBACK, await findFeedback(kernel, match));
     return recordsOf(match, erased, found);
   } finally {
     clearInterval(renewing);

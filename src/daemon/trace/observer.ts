@@ -23,6 +23,8 @@ export interface Observer {
   messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
   /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
+  /** Called when an answer got a rating that it did not have before. */
+  answerRated(platform: string, rating: 1 | -1): void;
   requestEnded(request: EndedRequest): void;
   /**
    * Called when a user token was checked.
@@ -59,6 +61,7 @@ export const NO_OBSERVER: Observer = {
   messageBlocked: ignore,
   messageEnded: ignore,
   deliveryEnded: ignore,
+  answerRated: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
   downstreamEnded: ignore,
@@ -75,6 +78,7 @@ export function observers(all: readonly Observer[]): Observer {
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
     messageEnded: (...of) => all.forEach((one) => void one.messageEnded(...of)),
     deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
+    answerRated: (...of) => all.forEach((one) => void one.answerRated(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
     downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),

@@ -48,6 +48,7 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
+  ...['feedback.list', 'feedback.ofTurns'],
   ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
@@ -116,12 +117,16 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('idempotency.renew', () => idempotency.renew(key.claim));
     await call('commitTurn', () =>
       store.commitTurn(claim, {
-        turn: { record: aTurn(), ttl_ms: HOUR },
+        turn: { record: aTurn({ turn_id: 'rated', finished_at: Date.now() }), ttl_ms: HOUR },
         trace: aTrace(session),
         answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
         pending: aPendingAction(session, { action_id: 'pending' }),
       }),
     );
+    await call('feedback.rate', () => {
+      const rater = { kind: 'client', person: null, namespaces: ['web'] } as const;
+      return store.feedback.rate({ session_id: 's', turn_id: 'rated', rating: 1, comment: null }, rater);
+    });
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },
