@@ -29,6 +29,7 @@ const EVERY_OTHER = {
   budgets: 1,
   link_codes: 2,
   feedback: 1,
+  recordings: 1,
 };
 
 /** The contract of the port `persons`, for backends that have it. */

@@ -9,7 +9,7 @@ import type { Observer } from '../trace/observer.ts';
 export const COMMENT_MAX = 1000;
 
 interface FeedbackServices {
-  store: Pick<Store, 'feedback'>;
+  store: Pick<Store, 'feedback' | 'recordings'>;
   seal: Pick<Seal, 'close'>;
   observer: Pick<Observer, 'answerRated'>;
   /** Values of settings. Those that are secrets are masked in comments. */
@@ -27,7 +27,8 @@ export interface GivenRating {
 }
 
 /**
- * Stores a rating, with its comment masked and sealed. A rating replaces the earlier one of the same answer.
+ * Stores a rating, with its comment masked and sealed. A rating replaces the earlier one of the same answer. It also
+ * marks the recording of the run, so that the recording is kept.
  * @returns false if the rater may not rate such an answer, or if there is none.
  */
 export async function rateAnswer(
@@ -38,6 +39,7 @@ export async function rateAnswer(
   const masked = maskTokens(maskSecrets(comment?.trim().toWellFormed() ?? '', secrets));
   const sealed = masked === '' ? null : seal.close(masked, commentRecord(turn_id));
   const rated = await store.feedback.rate({ session_id, turn_id, rating, comment: sealed }, rater);
+  if (rated) await store.recordings.mark(turn_id);
   if (rated?.isNew) observer.answerRated(rated.platform, rating);
   return rated !== null;
 }

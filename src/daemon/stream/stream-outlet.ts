@@ -1,20 +1,11 @@
 import { AgentdError } from '../errors.ts';
 import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { EventWriter } from './event-writer.ts';
-import {
-  completed,
-  completionMetadata,
-  INTERRUPTED,
-  replayed,
-  type StreamEventData,
-  started,
-} from './events.ts';
+import { completed, INTERRUPTED, replayed, type StreamEventData, started } from './events.ts';
 
 interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
-  /** The turn of the stream's message. */
-  turn_id: string;
   /** The id of the session when the message was stored. */
   session_id: string;
   /** Whether the first event, which names the session of the answer, is already stored. */
@@ -31,7 +22,7 @@ export class StreamOutlet implements Outlet {
   readonly leaves = 'on_stream';
   readonly #parts: StreamOutletParts;
   #session_id: string | null = null;
-  #hasText = false;
+  #hasBegun = false;
   /** Whether the turn is ending or has ended. */
   #isClosing = false;
   /**
@@ -52,11 +43,12 @@ export class StreamOutlet implements Outlet {
   }
 
   text(text: string): void {
-    this.#hasText = true;
+    this.#hasBegun = true;
     this.#parts.writer.write({ event: 'text_chunk', data: { text } });
   }
 
   tool(data: Extract<StreamEventData, { event: 'tool_call' }>['data']): void {
+    this.#hasBegun = true;
     this.#parts.writer.write({ event: 'tool_call', data });
   }
 
@@ -70,18 +62,18 @@ export class StreamOutlet implements Outlet {
   complete(): void {}
 
   /**
-   * Called when the person stops the answer. If the answer has no text yet, the stream ends now, and the turn is stored
-   * later with an empty reply.
+   * Called when the person stops the answer. If the answer has no text and no call of a tool yet, the stream ends now,
+   * and the turn is stored later with an empty reply. After a call, the reply may have to say what the call did.
    * @returns whether the stream has ended.
    */
   async stop(): Promise<boolean> {
-    if (this.#hasText || this.#isClosing) return false;
-    const { writer, session_id, turn_id } = this.#parts;
+    if (this.#hasBegun || this.#isClosing) return false;
+    const { writer, session_id } = this.#parts;
     const reply = {
-      turn_id,
       session_id: this.#session_id ?? session_id,
       response: '',
       question: null,
+      receipts: null,
       stopped: true,
       replayed: false,
     };
@@ -101,21 +93,17 @@ export class StreamOutlet implements Outlet {
   }
 
   #lastOf({
-    turn_id,
     session_id,
     response,
     question,
+    receipts,
     stopped,
     replayed: isReplayed,
   }: CompleteReply): StreamEventData[] {
     const { stream_id } = this.#parts;
-    const data = {
-      ...{ stream_id, session_id, response },
-      ...(stopped ? { stopped: true as const } : {}),
-      ...completionMetadata(turn_id),
-    };
+    const data = { stream_id, session_id, response, ...(stopped ? { stopped: true as const } : {}) };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
     const confirmation = question?.confirmation ?? null;
-    return [...first, ...(isReplayed ? replayed : completed)(data, confirmation)];
+    return [...first, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];
   }
 }

@@ -21,7 +21,6 @@ beforeEach(async () => {
   outlet = new StreamOutlet({
     writer: new EventWriter({ streams, claim, clock: world.clock, log: world.services.log }),
     stream_id: 'stream',
-    turn_id: 'turn',
     session_id: 'at first',
     stopping: world.stopping.signal,
   });
@@ -34,10 +33,10 @@ const events = async () =>
     return [id, event, text ?? response ?? code, stopped].filter((part) => part !== undefined).join(' ');
   });
 const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
-  turn_id: 'turn',
   session_id: 's',
   response: 'Hi.',
   question: null,
+  receipts: null,
   stopped: false,
   replayed: false,
   ...members,
@@ -62,7 +61,6 @@ describe('the outlet of a stream', () => {
         log: world.services.log,
       }),
       stream_id: 'begun',
-      turn_id: 'turn',
       session_id: 's',
       hasStarted: true,
       stopping: world.stopping.signal,
@@ -91,9 +89,6 @@ describe('the outlet of a stream', () => {
     expect(await events()).toHaveLength(3);
     await commit(changes);
     expect((await events()).slice(3)).toEqual(['4 text_chunk .', '5 complete Hi.', '6 stream_complete Hi.']);
-    const last = await world.peer.streams.read('stream', 4);
-    for (const { data } of last ?? [])
-      expect(JSON.parse(data)).toMatchObject({ metadata: { message_id: 'turn' } });
   });
 
   it('ends the stream of a failed turn with an error, without internal details', async () => {
@@ -198,5 +193,15 @@ describe('a request to stop', () => {
     world.clock.moveTo(world.clock.now() + 5000);
     await tick();
     expect(stop.signal.aborted).toBe(false);
+  });
+
+  it('does not end at once if it is stopped after a call of a tool, because its reply may have to report the call', async () => {
+    outlet.started('s');
+    outlet.tool({ tool_name: 'pay', status: 'started' });
+    expect(await outlet.stop()).toBe(false);
+    const receipts = { actions: [] };
+    await commit(await outlet.close({ answered: true, reply: reply({ stopped: true, receipts }) }));
+    const names = (await events()).map((event) => event.split(' ')[1]);
+    expect(names.slice(-3)).toEqual(['actions', 'complete', 'stream_complete']);
   });
 });
