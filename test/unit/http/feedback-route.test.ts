@@ -69,6 +69,18 @@ describe('POST /feedback', () => {
     expect(counted).toEqual(['chat 1', 'chat -1']);
   });
 
+  test('marks the recording of the run, unless the rating is refused', async () => {
+    const recording = {
+      ...{ turn_id: 'anas', request_id: 'r', message_id: null, platform: 'chat', session_id: 's-anas' },
+      ...{ session_tag: 's-anas', turns: ['anas'], users: [], persons: [], provisional: true, content: 'x' },
+    };
+    await store.recordings.keep(recording);
+    await rate('anas');
+    expect(await store.recordings.find('anas')).toMatchObject({ provisional: true });
+    await rate('anas', ANA);
+    expect(await store.recordings.find('anas')).toMatchObject({ provisional: false });
+  });
+
   test('answers 404 to everybody without the token of the person whose turn it is', async () => {
     const refused = [
       await rate('anas'),
