@@ -121,7 +121,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'sessions show': 'Show one session with its turns.',
   'sessions end': 'End a session: delete it with its turns.',
   'actions list': 'List what the agent did: for whom, and with what outcome.',
-  explain: 'Explain why a conversation went as it did.',
+  explain: 'Explain why a message got its answer, or got none.',
   'feedback list': 'List what people thought of answers, newest first.',
   'feedback show': 'Show one rating with its comment, the message and the answer.',
   'guard list': 'List the users and sessions that the loop guard blocks.',

@@ -21,6 +21,7 @@ export const STORE_PORTS = [
   'links',
   'memories',
   'outages',
+  'signOutMarks',
   'recordings',
   'streams',
 ] as const satisfies readonly (keyof Store)[];
