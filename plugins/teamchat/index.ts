@@ -109,6 +109,9 @@ function createTeamchat(scope: PushScope): PushChannel {
       case 'edit':
         await scope.edit(parsed.edited);
         break;
+      case 'reaction':
+        await scope.rate(parsed.reaction);
+        break;
       case 'trouble':
         scope.log.warn({ request_id: request.id }, parsed.words);
         break;

@@ -180,7 +180,6 @@ export async function startDaemon(
     readiness.starting('starting the inbox');
     await inbox.start();
 
-    const secrets = [settings, ...channels.map((one) => one.settings)].flatMap(Object.values);
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
       settings,
@@ -191,7 +190,7 @@ export async function startDaemon(
       observer,
       sequencer: services.sequencer,
       channels: active,
-      ownRoutes: [feedbackRoute({ ...services, secrets }, namespacesOf(active)), ...shop],
+      ownRoutes: [feedbackRoute(services, namespacesOf(active)), ...shop],
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(

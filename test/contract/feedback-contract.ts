@@ -3,9 +3,9 @@ import type { PersonKey } from '../../src/daemon/identity/identity.ts';
 import { clientTag } from '../../src/daemon/session/ids.ts';
 import type { Session, StoredTurn } from '../../src/daemon/session/session.ts';
 import type { FeedbackStore, NewRating, Rater } from '../../src/daemon/store/feedback.ts';
-import { ada, aSession, aTurn, bob } from './fixtures.ts';
+import { ada, anInboxMessage, aSession, aTurn, bob } from './fixtures.ts';
 import { type StoreUnderTest, WANTED } from './store-contract.ts';
-import { keepTurn, saveSession } from './store-writes.ts';
+import { keepTurn, saveSession, storeReply } from './store-writes.ts';
 
 /** The contract of the port `feedback`. */
 export function describeFeedback(current: () => StoreUnderTest): void {
@@ -121,6 +121,36 @@ export function describeFeedback(current: () => StoreUnderTest): void {
       expect(await feedback.list({ limit: 5 })).toEqual([]);
       expect(await rate(client())).toBeNull();
       expect(await test.store.sessions.turns('s')).toHaveLength(1);
+    });
+
+    it('finds an answer by the ids under which its platform has accepted it, for 7 days', async () => {
+      const { inbox } = test.store;
+      const message = anInboxMessage();
+      await inbox.enqueue([message]);
+      const [claim] = await inbox.claim('run', ['chat'], 1);
+      if (claim === undefined) throw new Error('the message was not claimed');
+      await storeReply(test.store, claim, 'answer');
+      await inbox.settle(claim, { kind: 'sent', sent_ids: ['c:1', 'c:2', 'x'.repeat(257)] });
+      const sent = { turn_id: message.id, session_id: message.session_id };
+      for (const sent_id of ['c:1', 'c:2']) expect(await feedback.findSent('chat', sent_id)).toEqual(sent);
+      expect(await feedback.findSent('other', 'c:1')).toBeNull();
+      expect(await feedback.findSent('chat', 'x'.repeat(257))).toBeNull();
+      test.advance(7 * 24 * 60 * 60 * 1000);
+      expect(await feedback.findSent('chat', 'c:1')).toBeNull();
+    });
+
+    it('loses the ids of an answer with the session of the answer', async () => {
+      const { inbox, persons } = test.store;
+      const session = aSession(test.now(), { session_id: 'chat:s', namespace: 'chat' });
+      await saveSession(test.store, session);
+      const message = anInboxMessage({ session_id: 'chat:s' });
+      await inbox.enqueue([message]);
+      const [claim] = await inbox.claim('run', ['chat'], 1);
+      if (claim === undefined) throw new Error('the message was not claimed');
+      await storeReply(test.store, claim, 'answer');
+      await inbox.settle(claim, { kind: 'sent', sent_ids: ['c:1'] });
+      await persons?.erase({ platform: 'chat', user_id: 'u1' });
+      expect(await feedback.findSent('chat', 'c:1')).toBeNull();
     });
 
     it('of an anonymous client counts for it, so that the oldest is deleted first', async ({ skip }) => {

@@ -1,5 +1,6 @@
+import type { AnswerReaction } from '../../channel/index.ts';
 import type { Seal } from '../identity/seal.ts';
-import { maskTokens } from '../settings/secret.ts';
+import { maskTokens, type Secret } from '../settings/secret.ts';
 import { maskSecrets } from '../settings/value.ts';
 import type { Feedback, Rater, Rating } from '../store/feedback.ts';
 import type { Store } from '../store/store.ts';
@@ -12,8 +13,8 @@ interface FeedbackServices {
   store: Pick<Store, 'feedback' | 'recordings'>;
   seal: Pick<Seal, 'close'>;
   observer: Pick<Observer, 'answerRated'>;
-  /** Values of settings. Those that are secrets are masked in comments. */
-  secrets: readonly unknown[];
+  /** They are masked in comments. */
+  secrets: readonly Secret[];
 }
 
 /** What somebody thinks of an answer. */
@@ -42,6 +43,22 @@ export async function rateAnswer(
   if (rated) await store.recordings.mark(turn_id);
   if (rated?.isNew) observer.answerRated(rated.platform, rating);
   return rated !== null;
+}
+
+/**
+ * Stores the reaction of a platform's user to a message of its channel.
+ * @returns false if the message is no answer that this user has asked for
+ */
+export async function rateSentAnswer(
+  services: FeedbackServices,
+  platform: string,
+  { sent_id, user_id, rating }: AnswerReaction,
+): Promise<boolean> {
+  const sent = await services.store.feedback.findSent(platform, sent_id);
+  if (sent === null) return false;
+  const { session_id, turn_id: message_id } = sent;
+  const given = { session_id, message_id, rating, comment: null };
+  return rateAnswer(services, given, { kind: 'user', platform, user_id });
 }
 
 /** The comment of a rating. Null if there is none, or if no encryption key opens it. */

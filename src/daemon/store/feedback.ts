@@ -1,5 +1,6 @@
 import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { findSession, SESSION } from './session-document.ts';
@@ -17,6 +18,8 @@ export interface FeedbackStore {
   rate(rating: NewRating, rater: Rater): Promise<Rated | null>;
   /** The ratings of these turns, in no particular order. */
   ofTurns(turn_ids: readonly string[]): Promise<Feedback[]>;
+  /** The answer that was sent as this message of a platform. Null if it is not known, or was sent over 7 days ago. */
+  findSent(platform: string, sent_id: string): Promise<SentAnswer | null>;
   /** Lists ratings, newest first. */
   list(filter: FeedbackFilter): Promise<Feedback[]>;
 }
@@ -69,6 +72,12 @@ export interface Feedback extends Pick<NewRating, 'turn_id' | 'rating' | 'commen
   rated_at: number;
 }
 
+/** The turn of an answer that a platform has accepted. */
+export interface SentAnswer {
+  turn_id: string;
+  session_id: string;
+}
+
 export interface FeedbackFilter {
   platform?: string;
   rating?: Rating;
@@ -92,6 +101,30 @@ export const FEEDBACK: Kind<StoredFeedback> = {
   client: ({ client }) => client,
 };
 
+/** Answers by `JSON.stringify([platform, sent_id])`. */
+export const SENT_ANSWER: Kind<SentAnswer & { expires_at: number }> = {
+  name: 'sent_answer',
+  expires: ({ expires_at }) => expires_at,
+};
+
+/** Longest id of a message on a platform, characters. */
+const SENT_ID_MAX = 256;
+
+function sentKey(platform: string, sent_id: string): string {
+  return JSON.stringify([platform, sent_id]);
+}
+
+/** Stores as which messages of its platform an answer was sent, for as long as the inbox keeps the message. */
+export function noteSentAnswer(
+  tx: Tx,
+  { platform, turn_id, session_id }: SentAnswer & { platform: string },
+  sent_ids: readonly string[],
+): void {
+  for (const sent_id of sent_ids)
+    if (sent_id.length <= SENT_ID_MAX)
+      tx.put(SENT_ANSWER, sentKey(platform, sent_id), { turn_id, session_id, expires_at: tx.now + DONE_MS });
+}
+
 export function feedbackStore(
   kernel: Kernel,
   { traceRetentionMs }: { traceRetentionMs: number },
@@ -100,6 +133,11 @@ export function feedbackStore(
     rate: (rating, rater) => kernel.step((tx) => rate(tx, rating, rater, traceRetentionMs)),
     ofTurns: (turn_ids) =>
       kernel.step((tx) => turn_ids.flatMap((turn_id) => tx.get(FEEDBACK, turn_id)?.feedback ?? [])),
+    findSent: (platform, sent_id) =>
+      kernel.step((tx) => {
+        const sent = tx.get(SENT_ANSWER, sentKey(platform, sent_id));
+        return sent && { turn_id: sent.turn_id, session_id: sent.session_id };
+      }),
     list: async ({ platform, rating, since = 0, limit }) =>
       (
         await listed(

@@ -5,7 +5,7 @@ import { clientTag } from '../session/ids.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';
-import type { Feedback } from './feedback.ts';
+import type { Feedback, SentAnswer } from './feedback.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { LinkCode } from './link-codes.ts';
@@ -262,6 +262,10 @@ export class PersonMatch {
       this.#isPerson(person) ||
       this.#isUser(platform, user_id)
     );
+  }
+
+  sentAnswer({ turn_id, session_id }: SentAnswer): boolean {
+    return this.#turns.has(turn_id) || this.#isSession(session_id);
   }
 
   /** A code belongs to its person, and to the user who has claimed it. */

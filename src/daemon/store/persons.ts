@@ -6,7 +6,7 @@ import { ACTION, type Action, type StoredAction } from './actions.ts';
 import { BUDGET } from './budgets.ts';
 import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
 import { CLAIM_MS } from './claims.ts';
-import { FEEDBACK } from './feedback.ts';
+import { FEEDBACK, SENT_ANSWER } from './feedback.ts';
 import { GUARD_TURNS, GUARD_USER } from './guard.ts';
 import { KEY, type StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
@@ -160,6 +160,7 @@ interface FoundOthers {
   codesOfPerson: Entry<unknown>[];
   wrongCodes: Entry<unknown>[];
   feedback: Entry<unknown>[];
+  sentAnswers: Entry<unknown>[];
   recordings: Entry<{ turn_id: string }>[];
 }
 
@@ -200,6 +201,7 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     codesOfPerson: await find(CODES_OF_PERSON, (_, key) => match.person(key as PersonKey)),
     wrongCodes: await find(WRONG_CODES, (_, key) => match.wrongCodes(key)),
     feedback: await findFeedback(kernel, match),
+    sentAnswers: await find(SENT_ANSWER, (sent) => match.sentAnswer(sent)),
     recordings: await find(RECORDING, (recording) => match.recording(recording)),
   };
 }
@@ -242,7 +244,7 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       limits: found.limits.length,
       budgets: found.budgets.length,
       link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
-      feedback: found.feedback.length,
+      feedback: found.feedback.length + found.sentAnswers.length,
       recordings: found.recordings.length,
     },
   };
@@ -286,6 +288,7 @@ async function erase(
     await drop(SEEN, found.seen);
     await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
     await drop(FEEDBACK, found.feedback);
+    await drop(SENT_ANSWER, found.sentAnswers);
     await drop(ACTION, found.actions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));

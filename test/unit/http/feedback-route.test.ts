@@ -31,9 +31,7 @@ describe('POST /feedback', () => {
       ...NO_OBSERVER,
       answerRated: (...of: unknown[]) => void counted.push(of.join(' ')),
     };
-    const route = feedbackRoute({ store, seal, observer, secrets: ['x', new Secret('the API key')] }, [
-      'web',
-    ]);
+    const route = feedbackRoute({ store, seal, observer, secrets: [new Secret('the API key')] }, ['web']);
     web = await serve({
       routes: [route],
       settings: { BODY_LIMIT_BYTES: 8192, RATE_LIMIT_TOKEN_MAX: 20, RATE_LIMIT_ANONYMOUS_MAX: 20 },
