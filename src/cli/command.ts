@@ -108,6 +108,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   serve: 'Run the daemon in the foreground.',
   init: 'Write a configuration and an env file with generated secrets.',
   status: 'Show the channels of the running daemon and their state.',
+  top: 'Watch what runs, waits and fails now, for each channel.',
   chat: 'Talk to the running daemon from the terminal.',
   'config check': 'Validate all settings.',
   'config show': 'Show the effective settings and where each comes from.',

@@ -46,6 +46,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'doctor',
       'serve',
       'status',
+      'top',
       'logs',
       'backup',
       'restore',

@@ -39,6 +39,8 @@ export async function runTurn<Turn extends Answering>(
       throw error;
     }
   };
+  const { name } = arrival.channel;
+  services.observer.turnBegan(name);
   try {
     const reply = await withTurn(arrival, services, work, { begun });
     if (ended) keepRecording(ended, null, services);
@@ -46,6 +48,8 @@ export async function runTurn<Turn extends Answering>(
   } catch (error) {
     if (ended) keepRecording(ended, error, services);
     return { answered: false, error, isStored };
+  } finally {
+    services.observer.turnEnded(name);
   }
 }
 

@@ -42,6 +42,10 @@ const RECORDS = {
     ['channel', 'outcome'],
     'Messages, each counted once when it ends: `answered`, `failed`, `blocked` by the loop guard, `refused`, `replayed` (answered before), `stopped` by the person.',
   ),
+  agentd_messages_running: gauge(
+    ['channel'],
+    'Messages that this process is answering now, also those that wait for their session or for a run.',
+  ),
   agentd_turn_duration_seconds: histogram(
     ['channel'],
     LONG,

@@ -12,6 +12,9 @@ export interface Observer {
    * Called when the processing of a message starts. @returns the span of the message; null if no spans are collected.
    */
   messageBegan(message: BegunMessage): MessageSpan | null;
+  /** Called when a run of a message begins, before it waits for anything. `turnEnded` follows in every case. */
+  turnBegan(platform: string): void;
+  turnEnded(platform: string): void;
   /**
    * Called when a message has ended, or when one of its runs has failed and will be repeated.
    * @param runs_again whether the run failed and will be repeated, so that the message has not ended yet.
@@ -57,6 +60,8 @@ const ignore = () => {};
 export const NO_OBSERVER: Observer = {
   parentOf: () => null,
   messageBegan: () => null,
+  turnBegan: ignore,
+  turnEnded: ignore,
   turnTraced: ignore,
   messageBlocked: ignore,
   messageEnded: ignore,
@@ -74,6 +79,8 @@ export function observers(all: readonly Observer[]): Observer {
   return {
     parentOf: (traceparent) => firstOf(all, (one) => one.parentOf(traceparent)),
     messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
+    turnBegan: (...of) => all.forEach((one) => void one.turnBegan(...of)),
+    turnEnded: (...of) => all.forEach((one) => void one.turnEnded(...of)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
     messageEnded: (...of) => all.forEach((one) => void one.messageEnded(...of)),

@@ -38,7 +38,16 @@ const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutM
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
-  ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
+  ...[
+    'traces.find',
+    'traces.findOf',
+    'traces.recent',
+    'streams.counts',
+    'toolDigests.find',
+    'toolDigests.list',
+    'summaries.find',
+    'guard.list',
+  ],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
   ...[
     'inbox.counts',
@@ -49,7 +58,7 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
-  ...['feedback.list', 'feedback.ofTurns'],
+  ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
   ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
   'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
