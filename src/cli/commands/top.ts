@@ -20,7 +20,7 @@ import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description: [
-    'For each channel: messages that are being answered, that wait for a run, whose reply is not sent yet, and that have failed for good; the age of the oldest; how many messages of the last five minutes were answered, failed or were refused, of the newest 1000; and the time within which 95 % of the answers were ready. Below: the newest failures, users and sessions that the loop guard blocks, and runs of the agent.',
+    'For each channel: messages that are being answered (RUN), that wait for a run (WAIT), whose reply is not sent yet (SEND), and that have failed for good (FAIL); the age of the oldest that waits or is not sent (AGE); how many messages of the last five minutes were answered (OK), failed (ERR) or were refused (NO), of the newest 1000; and the time within which 95 % of the answers were ready (P95). Below: why a channel has the state `warn` (degraded) or `away` (its platform cannot be reached), and the newest failures.',
     'On a terminal the screen is drawn again every two seconds, until you press q or Ctrl-C. Otherwise, and with --once or --json, it is printed once. It is read from the store. If the daemon can be reached, it says which channels are degraded. With ADMIN_LISTEN, it also says how many messages it answers now; without it, messages that are answered in the response of their request are not among those that run.',
   ].join('\n\n'),
   options: {
@@ -93,29 +93,31 @@ async function loadOfDaemon(options: OptionValues) {
   return loadOf(admin, ADMIN_TOKEN);
 }
 
+/** The table has at most 80 characters in a line. */
 const CHANNEL_COLUMNS: readonly Column<TopChannel>[] = [
-  { title: 'CHANNEL', json: 'channel' },
-  { title: 'STATE', json: 'state', text: ({ state }) => state ?? '?' },
-  { title: 'RUNS', json: 'running', align: 'right' },
-  { title: 'WAITS', json: 'waiting', align: 'right' },
-  { title: 'UNSENT', json: 'unsent', align: 'right' },
-  { title: 'FAILED', json: 'failed', align: 'right' },
-  {
-    title: 'OLDEST',
-    json: 'oldest_seconds',
-    text: ({ oldest_seconds }) => (oldest_seconds === null ? '' : durationInWords(oldest_seconds)),
-    align: 'right',
-  },
-  { title: '5 MIN: OK', text: ({ recent }) => String(recent.answered), align: 'right' },
-  { title: 'FAIL', text: ({ recent }) => String(recent.failed), align: 'right' },
+  { title: 'CHANNEL', text: ({ channel }) => channel },
+  { title: 'STATE', text: ({ state }) => (state === 'degraded' ? 'warn' : (state ?? '?')) },
+  { title: 'RUN', text: ({ running }) => String(running), align: 'right' },
+  { title: 'WAIT', text: ({ waiting }) => String(waiting), align: 'right' },
+  { title: 'SEND', text: ({ unsent }) => String(unsent), align: 'right' },
+  { title: 'FAIL', text: ({ failed }) => String(failed), align: 'right' },
+  { title: 'AGE', text: ({ oldest_seconds }) => ageInWords(oldest_seconds), align: 'right' },
+  { title: 'OK', text: ({ recent }) => String(recent.answered), align: 'right' },
+  { title: 'ERR', text: ({ recent }) => String(recent.failed), align: 'right' },
   { title: 'NO', text: ({ recent }) => String(recent.refused), align: 'right' },
-  {
-    title: 'P95',
-    json: 'p95_ms',
-    text: ({ p95_ms }) => (p95_ms === null ? '' : `${(p95_ms / 1000).toFixed(1)} s`),
-    align: 'right',
-  },
+  { title: 'P95', text: ({ p95_ms }) => (p95_ms === null ? '' : inSeconds(p95_ms)), align: 'right' },
 ];
+
+/** The larger unit of an age: `40 s`, `3 min`, `2 h`, `9 d`. */
+function ageInWords(seconds: number | null): string {
+  if (seconds === null) return '';
+  const [first = '', unit = ''] = durationInWords(seconds).split(' ');
+  return `${first} ${unit.startsWith('d') ? 'd' : unit}`;
+}
+
+function inSeconds(ms: number): string {
+  return ms < 9950 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;
+}
 
 const FAILURE_COLUMNS: readonly Column<TopFailure>[] = [
   { title: 'FAILED', text: ({ at }) => isoTime(at).slice(11, 19) },
@@ -135,10 +137,9 @@ function viewOf({ at, failures, ...snapshot }: Snapshot) {
 /** The lines of the screen. Values may come from anybody, so they have no control characters. */
 function linesOf(snapshot: Snapshot, out: Pick<Output, 'table' | 'width'>): string[] {
   const { at, daemon, channels, blocked, runs, failures } = snapshot;
-  const parts = [
-    `agentd ${isoTime(at).slice(0, 19)}Z`,
-    daemon === null ? 'the daemon does not answer' : `the daemon is ${printable(daemon)}`,
-    ...(runs ? [`${runs.running} runs, ${runs.waiting} wait for one`] : []),
+  const state = daemon === null ? 'the daemon does not answer' : `the daemon is ${printable(daemon)}`;
+  const about = [
+    ...(runs ? [`agent: ${runs.running} runs, ${runs.waiting} wait`] : []),
     `blocked: ${blocked.users} users, ${blocked.sessions} sessions`,
   ];
   const troubles = channels.flatMap(({ channel, state, detail }) =>
@@ -147,7 +148,10 @@ function linesOf(snapshot: Snapshot, out: Pick<Output, 'table' | 'width'>): stri
   const table = channels.length === 0 ? 'No channel is active.\n' : out.table(CHANNEL_COLUMNS, channels);
   const failed = failures.length === 0 ? '' : `\n${out.table(FAILURE_COLUMNS, failures)}`;
   const body = [table, ...troubles.map((line) => `${line}\n`), failed].join('\n');
-  return [parts.join('   '), '', ...printableLines(body).trimEnd().split('\n')].map((line) =>
-    [...line].slice(0, out.width).join(''),
-  );
+  return [
+    `${isoTime(at).slice(0, 19)}Z  ${state}`,
+    about.join('   '),
+    '',
+    ...printableLines(body).trimEnd().split('\n'),
+  ].map((line) => [...line].slice(0, out.width).join(''));
 }
