@@ -28,6 +28,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 /** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
 const teamchat: PushPlugin = {
   name: 'teamchat',
+  title: 'Slack',
   apiVersion: 1,
   summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,

@@ -8,7 +8,7 @@ export interface CommandRecord {
   /** Paragraphs for help and manual page. */
   description?: string;
   /** By form: `<id>` is required, `[id]` is not, `[words...]` takes the rest. */
-  args?: Terms<Pick<CommandOption, 'values'>>;
+  args?: Terms<Pick<CommandOption, 'values' | 'isChannel'>>;
   /** By flags, in the syntax of commander: `--limit <n>`. */
   options?: Terms<Omit<CommandOption, 'flags' | 'sentence'>>;
   examples: CommandExamples;
@@ -46,6 +46,7 @@ export interface CommandArgument {
   required: boolean;
   variadic: boolean;
   values?: Values;
+  isChannel?: true;
 }
 
 /** The values that a shell offers for completion. The command itself decides whether a value is valid. */
@@ -58,6 +59,8 @@ export interface CommandOption {
   /** The option may be given several times; its value is an array. */
   repeatable?: boolean;
   values?: Values;
+  /** The value names a channel. The command gets the channel's own name, however the person wrote it. */
+  isChannel?: true;
 }
 
 export interface CommandCall {

@@ -1,6 +1,7 @@
 import { openComment } from '../daemon/admin/records.ts';
 import type { Seal } from '../daemon/admin/sealing.ts';
 import type { Feedback } from '../daemon/admin/store.ts';
+import { channelInWords } from './channel-titles.ts';
 import type { Column } from './output.ts';
 import { personView } from './record-views.ts';
 
@@ -38,7 +39,7 @@ const COMMON: readonly Column<FeedbackView>[] = [
 /** Ratings in a list, without their comments. */
 export const FEEDBACK_COLUMNS: readonly Column<FeedbackView>[] = [
   { title: 'TIME', json: 'rated_at', isTime: true },
-  { title: 'CHANNEL', json: 'platform' },
+  { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   { title: 'USER', json: 'user_id', narrow: 'cut' },
   { title: 'RATING', json: 'rating', text: ratingInWords },
   { title: 'MESSAGE', json: 'message_id' },
@@ -50,7 +51,7 @@ export const FEEDBACK_DETAILS: readonly Column<FeedbackView>[] = [
   { title: 'message', json: 'message_id' },
   { title: 'rating', json: 'rating', text: ratingInWords },
   { title: 'rated', json: 'rated_at', isTime: true },
-  { title: 'channel', json: 'platform' },
+  { title: 'channel', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   { title: 'user', json: 'user_id' },
   { title: 'session', text: ({ session_id }) => session_id },
   { title: 'request', text: ({ request_id }) => request_id },

@@ -9,6 +9,7 @@ import type {
 } from '../daemon/admin/store.ts';
 import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
+import { channelInWords } from './channel-titles.ts';
 import { FEEDBACK_COLUMNS, feedbackView, ratingInWords } from './feedback-view.ts';
 import { stateInWords } from './inbox-view.ts';
 import { type Column, jsonOf, type Output } from './output.ts';
@@ -291,7 +292,9 @@ export function traceInWords(
   feedback: Feedback | null = null,
 ): string {
   const width = Math.min(WIDTH_MAX, out.width);
-  const who = [trace.platform, trace.user_id && `user ${trace.user_id}`].filter(Boolean).join(', ');
+  const who = [channelInWords(trace.platform), trace.user_id && `user ${trace.user_id}`]
+    .filter(Boolean)
+    .join(', ');
   const end = waits ?? `${trace.outcome} in ${trace.finished_at - trace.started_at} ms`;
   const head = [
     [isoTime(trace.started_at), who, end],

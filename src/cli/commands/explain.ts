@@ -17,7 +17,11 @@ export const command: CommandRecord = {
   args: { '[id]': 'id of a session, a request or a message; not with --user' },
   options: {
     '--user <id>': 'the last messages of this channel user',
-    '--platform <name>': { sentence: 'with --user: only messages on this channel', values: channelNames },
+    '--platform <name>': {
+      sentence: 'with --user: only messages on this channel',
+      values: channelNames,
+      isChannel: true,
+    },
     '--limit <n>': { sentence: 'maximum number of messages, 1 to 200; the last ones are shown', default: 5 },
   },
   examples: {

@@ -14,7 +14,7 @@ export const command: CommandRecord = {
     'Lists ratings of answers, newest first. People rate in the widget, with a reaction on their platform, or through `POST /feedback`. An answer has one rating, the newest. A rating is kept as long as the trace of its message (TRACE_RETENTION_DAYS). The list says whether there is a comment; `agentd feedback show` prints it. Works whether the daemon is running or not.',
   options: {
     '--rating <rating>': { sentence: 'only these ratings: good or bad', values: ['good', 'bad'] },
-    '--platform <name>': { sentence: 'only answers on this channel', values: channelNames },
+    '--platform <name>': { sentence: 'only answers on this channel', values: channelNames, isChannel: true },
     '--since <time>': 'only newer ratings: 30s, 10m, 2h, 7d, or an ISO 8601 time',
     '--limit <n>': { sentence: 'maximum number of ratings, 1 to 10000', default: 100 },
   },

@@ -1,6 +1,7 @@
 import type { Settings } from '../../daemon/admin/settings.ts';
 import { type Store, StoreUnavailable } from '../../daemon/admin/store.ts';
 import { printable, printableLines } from '../../daemon/admin/texts.ts';
+import { channelInWords } from '../channel-titles.ts';
 import { CliError, EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -95,7 +96,7 @@ async function loadOfDaemon(options: OptionValues) {
 
 /** The table has at most 80 characters in a line. */
 const CHANNEL_COLUMNS: readonly Column<TopChannel>[] = [
-  { title: 'CHANNEL', text: ({ channel }) => channel },
+  { title: 'CHANNEL', text: ({ channel }) => channelInWords(channel) },
   { title: 'STATE', text: ({ state }) => (state === 'degraded' ? 'warn' : (state ?? '?')) },
   { title: 'RUN', text: ({ running }) => String(running), align: 'right' },
   { title: 'WAIT', text: ({ waiting }) => String(waiting), align: 'right' },
@@ -121,7 +122,7 @@ function inSeconds(ms: number): string {
 
 const FAILURE_COLUMNS: readonly Column<TopFailure>[] = [
   { title: 'FAILED', text: ({ at }) => isoTime(at).slice(11, 19) },
-  { title: 'CHANNEL', json: 'channel' },
+  { title: 'CHANNEL', text: ({ channel }) => channelInWords(channel) },
   { title: 'WHY', json: 'outcome' },
   { title: 'REQUEST', json: 'request_id', narrow: 'cut' },
 ];
