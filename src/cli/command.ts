@@ -128,6 +128,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   explain: 'Explain why a message got its answer, or got none.',
   'feedback list': 'List what people thought of answers, newest first.',
   'feedback show': 'Show one rating with its comment, the message and the answer.',
+  replay: 'Run the agent again on a recorded message, and compare.',
   'guard list': 'List the users and sessions that the loop guard blocks.',
   'guard reset': 'Unblock a user, a session or everyone.',
   'inbox list': 'List platform messages that are waiting or have failed, newest first.',

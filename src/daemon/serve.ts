@@ -12,6 +12,7 @@ import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
 import { backChannelLogout } from './http/back-channel-logout.ts';
 import { feedbackRoute } from './http/feedback-route.ts';
+import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
@@ -198,6 +199,7 @@ export async function startDaemon(
       channels: active,
       ownRoutes: [
         feedbackRoute(services, namespacesOf(active)),
+        ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
           ? [

@@ -113,6 +113,7 @@ export function recordingScope(
     rate: async (reaction) => rated.push(reaction) > 0,
     links: {
       link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),
+      takeCode: async () => false,
       unlink: async () => false,
       unlinkPerson: async () => ({ outcome: 'invalid', reason: NO_TOKEN }),
     },

@@ -152,7 +152,7 @@ export function idleScope(
     translations: () => ({ languages: {}, default_locale: 'en' }),
     sendParts: refuse,
     rate: refuse,
-    links: { link: refuse, unlink: refuse, unlinkPerson: refuse },
+    links: { link: refuse, takeCode: refuse, unlink: refuse, unlinkPerson: refuse },
     tokens: { validate: refuse },
     problem,
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
