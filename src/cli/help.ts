@@ -47,6 +47,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'serve',
       'reload',
       'status',
+      'top',
       'logs',
       'backup',
       'restore',
@@ -116,7 +117,12 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       },
       {
         words: '"The answer was wrong."',
-        commands: ['agentd explain SESSION', 'agentd replay ID --times 5'],
+        commands: [
+          'agentd feedback list --rating bad',
+          'agentd feedback show ID',
+          'agentd explain SESSION',
+          'agentd replay ID --times 5',
+        ],
       },
       {
         words: '"It happened twice."',
@@ -131,14 +137,17 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
         commands: ['agentd link list', 'agentd link phone NUMBER -'],
       },
     ],
-    commands: ['sessions', 'explain', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs', 'audit'],
+    commands: [
+      ...['sessions', 'explain', 'feedback', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs'],
+      'audit',
+    ],
     pages: ['agentd-explain(1)', 'agentd-inbox(1)', 'agentd-identity(7)', 'agentd-errors(7)'],
   },
   {
     name: 'people',
     summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
     paragraphs: [
-      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show`.',
+      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show` and `feedback show`.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],

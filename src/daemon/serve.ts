@@ -11,6 +11,7 @@ import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
 import { backChannelLogout } from './http/back-channel-logout.ts';
+import { feedbackRoute } from './http/feedback-route.ts';
 import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
@@ -200,6 +201,7 @@ export async function startDaemon(
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: [
+        feedbackRoute(services, namespacesOf(active)),
         ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
@@ -358,6 +360,12 @@ async function listenForProbes(
   life.started('admin listener', () => admin.close());
   log.info({ address: url }, 'the admin listener answers /live, /ready and /metrics');
   return url;
+}
+
+/** The namespaces of the channels for web clients. */
+function namespacesOf(active: readonly { plugin: ChannelPlugin }[]): string[] {
+  const ofClients = active.filter(({ plugin }) => plugin.delivery !== 'push');
+  return [...new Set(ofClients.map(({ plugin: { name, capabilities } }) => capabilities.namespace ?? name))];
 }
 
 function usesDemoPath({ channel }: { channel: Channel }): boolean {

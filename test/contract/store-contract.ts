@@ -7,6 +7,7 @@ import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { describeCollecting } from './collecting-contract.ts';
+import { describeFeedback } from './feedback-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
@@ -98,6 +99,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLimits(() => test);
     describeBudgets(() => test);
     describeSummaries(() => test);
+    describeFeedback(() => test);
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);

@@ -17,7 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['session'],
   ['guard'],
   ['store'],
-  ['linking', 'replica'],
+  ['feedback', 'linking', 'replica'],
 
   ['agent'],
   ['tools/downstream'],

@@ -43,6 +43,8 @@ export async function runTurn<Turn extends Answering>(
       throw error;
     }
   };
+  const { name } = arrival.channel;
+  services.observer.turnBegan(name);
   try {
     const reply = await withTurn(arrival, services, work, { begun });
     if (ended) keepRecording(ended, null, services);
@@ -51,6 +53,7 @@ export async function runTurn<Turn extends Answering>(
     if (ended) keepRecording(ended, error, services);
     return { answered: false, error, isStored };
   } finally {
+    services.observer.turnEnded(name);
     endUse();
   }
 }

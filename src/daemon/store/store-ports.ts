@@ -13,6 +13,7 @@ export const STORE_PORTS = [
   'limits',
   'budgets',
   'summaries',
+  'feedback',
   'guard',
   'idempotency',
   'inbox',

@@ -3,6 +3,7 @@ import { type AuditStore, auditStore, LINES } from './audit.ts';
 import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from './bounds.ts';
 import { type BudgetStore, budgetStore } from './budgets.ts';
 import type { SessionClaim } from './claims.ts';
+import { type FeedbackStore, feedbackStore } from './feedback.ts';
 import { type GuardStore, guardStore } from './guard.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
@@ -43,6 +44,7 @@ export interface Store {
   readonly limits: LimitStore;
   readonly budgets: BudgetStore;
   readonly summaries: SummaryStore;
+  readonly feedback: FeedbackStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
@@ -94,16 +96,16 @@ export interface Store {
   check(): Promise<void>;
   /**
    * The number of live tokens (of links, codes, sessions and streams) and of actions that begin with this prefix as they are
-   * stored. For an action, only the arguments are compared.
+   * stored. For an action, only the arguments are compared. Comments are not counted.
    */
   countTokens(prefix: string): Promise<number>;
   /**
-   * How many live tokens and texts of actions each key has sealed, by the mark at their beginning (seal.ts). Unsealed
+   * How many live tokens, texts of actions and comments each key has sealed, by the mark at their beginning (seal.ts). Unsealed
    * tokens and texts are counted under ''. Reads every token and text.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
-   * The live tokens of links, codes, sessions and streams, and the texts of actions, that do not begin with this prefix, in
+   * The live tokens of links, codes, sessions and streams, the texts of actions, and comments, that do not begin with this prefix, in
    * batches of limited size.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
@@ -198,6 +200,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     limits: limitStore(kernel),
     budgets: budgetStore(kernel),
     summaries: summaryStore(kernel),
+    feedback: feedbackStore(kernel, bounds),
     guard: guardStore(kernel),
     idempotency: idempotencyStore(kernel),
     inbox: inboxStore(kernel, bounds, rings),

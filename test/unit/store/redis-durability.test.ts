@@ -40,7 +40,16 @@ const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutM
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
-  ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
+  ...[
+    'traces.find',
+    'traces.findOf',
+    'traces.recent',
+    'streams.counts',
+    'toolDigests.find',
+    'toolDigests.list',
+    'summaries.find',
+    'guard.list',
+  ],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
   ...[
     'inbox.counts',
@@ -52,6 +61,7 @@ const READS = [
     'links.ofPerson',
     'links.list',
   ],
+  ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
   ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
   'waitingQuestions.ofTurn',
   ...['persons.show', 'replicas.list'],
@@ -123,12 +133,16 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('idempotency.renew', () => idempotency.renew(key.claim));
     await call('commitTurn', () =>
       store.commitTurn(claim, {
-        turn: { record: aTurn(), ttl_ms: HOUR },
+        turn: { record: aTurn({ turn_id: 'rated', finished_at: Date.now() }), ttl_ms: HOUR },
         trace: aTrace(session),
         answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
         pending: aPendingAction(session, { action_id: 'pending' }),
       }),
     );
+    await call('feedback.rate', () => {
+      const rater = { kind: 'client', person: null, namespaces: ['web'] } as const;
+      return store.feedback.rate({ session_id: 's', turn_id: 'rated', rating: 1, comment: null }, rater);
+    });
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },
