@@ -23,6 +23,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
+import { signOutAtSite } from './sealing/sign-out.ts';
 import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
 import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
@@ -199,7 +200,7 @@ export async function startDaemon(
               backChannelLogout({
                 ...{ settings, store, log },
                 logoutTokens: createLogoutValidator(settings, keys, clock, log),
-                signOut: (signOut) => marks.add(signOut),
+                signOut: (signOut) => signOutAtSite({ store, seal }, signOut),
               }),
             ]
           : []),

@@ -2,7 +2,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts';
 import { decodeToken } from '../identity/decode-token.ts';
 import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
-import { type LinkedChannel, userOfKey } from '../linking/link-ids.ts';
+import type { LinkedChannel } from '../linking/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/links.ts';
 import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
@@ -10,7 +10,7 @@ import { type ExpirySettings, type SessionState, sessionState } from '../session
 import { openTurnText, type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Action } from '../store/actions.ts';
-import type { Link } from '../store/links.ts';
+import { type Link, userOfKey } from '../store/links.ts';
 import type { Memory, MemoryStore } from '../store/memories.ts';
 import {
   countRecords,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PersonKey, TokenOrigin } from '../identity/identity.ts';
+import { byPersonOf } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { isSignedOut } from './sign-out-marks.ts';
@@ -90,6 +91,12 @@ type BesideLink = Pick<StoredLink, 'alias' | 'person'> & {
 export const LINK: Kind<StoredLink> = {
   name: 'link',
   expires: ({ expires_at }) => expires_at,
+  // Of a link that another program has written, the person is not known.
+  indexes: ({ person }) => {
+    const index = byPersonOf(person);
+    return index === null ? [] : [[index, 0]];
+  },
+  isWide: () => true,
   shared: {
     keys: { glob: '*:jwt:*', exactly: /^[^:{]+:jwt:/ },
     text: ({ token }) => token,
@@ -107,6 +114,12 @@ export const LINK: Kind<StoredLink> = {
 };
 
 const NOTHING_BESIDE = { alias: null, person: '', notified: null };
+
+/** The channel and the user in a documented key. The name of a channel contains no colon. */
+export function userOfKey(key: string): { platform: string; user_id: string } {
+  const [platform = '', , ...rest] = key.split(':');
+  return { platform, user_id: rest.join(':') };
+}
 
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');

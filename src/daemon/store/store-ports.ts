@@ -21,5 +21,6 @@ export const STORE_PORTS = [
   'memories',
   'outages',
   'signOutMarks',
+  'signOutEnds',
   'streams',
 ] as const satisfies readonly (keyof Store)[];

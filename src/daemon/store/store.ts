@@ -16,6 +16,7 @@ import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
+import { type SignOutEndStore, signOutEndStore } from './sign-out-ends.ts';
 import { type SignOutMarkStore, signOutMarkStore } from './sign-out-marks.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
 import { type StreamHints, type StreamStore, streamStore } from './streams.ts';
@@ -51,6 +52,7 @@ export interface Store {
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
   readonly signOutMarks: SignOutMarkStore;
+  readonly signOutEnds: SignOutEndStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -197,6 +199,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
+    signOutEnds: signOutEndStore(kernel),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),

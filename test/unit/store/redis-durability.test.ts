@@ -16,6 +16,7 @@ import {
   aTurn,
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
@@ -48,7 +49,8 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
-  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list', 'signOutMarks.covers'],
+  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...['signOutMarks.covers', 'signOutEnds.tokensOf'],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -219,6 +221,16 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('linkCodes.bind', () => linkCodes.bind(binding));
     const signOut = { iss: 'i', jti: 'j', iat: 1, sub: 'ada', tenant_id: null, sid: null, expires_at: 1 };
     await call('signOutMarks.add', () => store.signOutMarks.add(signOut));
+    await call('signOutMarks.finish', () => store.signOutMarks.finish(signOut));
+    const ended = { key: 'chat:jwt:u', token: 'newer', kind: 'link' } as const;
+    await call('signOutEnds.end', () => store.signOutEnds.end(ended));
+    const session = aSession(Date.now(), { session_id: 'signs out' });
+    await saveSession(store, session);
+    const pending = aPendingAction(session, { person: ada });
+    await commitUnderClaim(store, session.session_id, { trace: aTrace(session), pending });
+    await call('signOutEnds.withdraw', () =>
+      store.signOutEnds.withdraw({ iss: '', sub: 'ada', tenant_id: null }),
+    );
   }
 
   async function messages(): Promise<void> {
