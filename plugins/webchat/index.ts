@@ -1,5 +1,6 @@
 import type {
   ChannelRequest,
+  Receipts,
   ResponsePlugin,
   ResponseScope,
   TokenSource,
@@ -69,7 +70,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           for await (const event of scope.converse(message, request)) {
             if (event.type !== 'complete') continue;
-            const { response, session_id, replayed, message_id, confirmation } = event;
+            const { response, session_id, replayed, message_id, confirmation, receipts } = event;
             const named = message_id === undefined ? {} : { message_id };
             const asks = confirmation === undefined ? {} : { confirmation };
             return {
@@ -77,7 +78,12 @@ function createWebchat(scope: ResponseScope): WebChannel {
               body: {
                 response,
                 session_id,
-                metadata: { platform: 'webchat', user_id: message.user_id, ...named, ...asks },
+                metadata: {
+                  ...{ platform: 'webchat', user_id: message.user_id },
+                  ...named,
+                  ...asks,
+                  ...didOf(receipts),
+                },
               },
             };
           }
@@ -89,6 +95,13 @@ function createWebchat(scope: ResponseScope): WebChannel {
       ...(scope.settings.WEBCHAT_PAGE === true ? chatPage() : []),
     ],
   };
+}
+
+/** The members of `metadata` that say what the message did. */
+function didOf(receipts: Receipts | undefined): Record<string, unknown> {
+  if (receipts === undefined) return {};
+  const { actions, begins_at } = receipts;
+  return { actions, ...(begins_at === undefined ? {} : { receipts_begin_at: begins_at }) };
 }
 
 /** The session that the request names, valid or not. */

@@ -6,6 +6,7 @@ import { describeAudit } from './audit-contract.ts';
 import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
+import { describeCollecting } from './collecting-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
@@ -16,6 +17,7 @@ import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
+import { describeRecordings } from './recordings-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
@@ -48,6 +50,7 @@ export interface StoreUnderTest {
 export interface StoreWanted {
   traceRetentionMs: number;
   actionsRetentionMs: number;
+  recordingsMaxBytes: number;
   tracesMax: number;
   refusedMax: number;
   anonymousMax: number;
@@ -60,6 +63,7 @@ const HOUR = 60 * 60 * 1000;
 export const WANTED: StoreWanted = {
   traceRetentionMs: 7 * 24 * HOUR,
   actionsRetentionMs: 90 * 24 * HOUR,
+  recordingsMaxBytes: 50_000,
   tracesMax: 300,
   refusedMax: 100,
   anonymousMax: 200_000,
@@ -95,11 +99,13 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);
+    describeCollecting(() => test);
     describeLinkCodes(() => test);
     describeLinks(() => test);
     describeOutages(() => test);
     describePersons(() => test);
     describeSignOutMarks(() => test);
+    describeRecordings(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);

@@ -90,14 +90,14 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await page.getByRole('button', { name: 'Nobody' }).click();
     await page.getByText('Nobody is signed in: the API').waitFor();
     await visitor.chat.getByRole('button', { name: 'Who is ada@example.com?' }).click();
-    await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();
+    await visitor.answer.filter({ hasText: 'only after you sign in' }).waitFor();
     await rows
       .filter({ hasText: 'GET /users?userEmail=ada@example.com' })
       .filter({ hasText: 'default credentials' })
       .waitFor();
     const before = await rows.count();
     await visitor.say('Who am I?');
-    await visitor.answer.filter({ hasText: 'you are not signed in' }).waitFor();
+    await visitor.answer.filter({ hasText: 'you’re not signed in' }).waitFor();
 
     await page.getByRole('button', { name: 'Ada Lovelace' }).click();
     await page.getByText('sends a token of Ada Lovelace').waitFor();
@@ -112,7 +112,7 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     await page.getByRole('button', { name: 'Nobody' }).click();
     await visitor.chat.getByText('You are no longer signed in').first().waitFor();
     await visitor.say('Look up ada@example.com');
-    await visitor.answer.filter({ hasText: 'only to those who are signed in' }).waitFor();
+    await visitor.answer.filter({ hasText: 'only after you sign in' }).waitFor();
     expect(await rows.filter({ hasText: 'no credentials' }).count()).toBe(0);
     expect(visitor.complaints).toEqual([]);
   });

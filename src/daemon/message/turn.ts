@@ -1,5 +1,6 @@
-import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type { ChannelCapabilities, ChannelLinking, IncomingMessage, Receipts } from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
+import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
@@ -9,6 +10,7 @@ import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
+import type { CollectedMessage } from '../trace/trace-record.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { RunHistory } from './run/history.ts';
 import type { RunRecord } from './run/record.ts';
@@ -36,6 +38,8 @@ export interface Arrived {
   address: string | null;
   /** Whether the sender has changed the text since the message was accepted. Absent if the channel has no edits. */
   edited?: boolean;
+  /** The further messages that this turn answers, in order. Absent if it answers one message. */
+  collected?: readonly CollectedMessage[];
   /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
@@ -83,8 +87,17 @@ export interface Answering extends Arrived {
   patient: boolean;
   /** The only person who may get the answer again. Null: anybody with the idempotency key may get it. */
   reader: PersonKey | null;
+  /** What the run of the message is noted in. Absent if runs are not recorded, and before the run. */
+  recording?: RunRecording;
   /** Changes that steps have made. The single commit of the turn stores them. */
   changes: Pick<TurnChanges, 'session'>;
+}
+
+/** Notes a run (RECORD_RUNS). */
+export interface RunRecording {
+  recorder: RunRecorder;
+  /** The earlier turns whose words the run was given. */
+  history: readonly StoredTurn[];
 }
 
 /** Added by identify-by-token or identify-by-link: who sent the message, according to a token. */
@@ -192,6 +205,8 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
+  /** What the writes of the message did; null if there are none. */
+  receipts: Receipts | null;
 }
 
 /** A call that waits for confirmation, and the question about it. */

@@ -22,5 +22,6 @@ export const STORE_PORTS = [
   'outages',
   'signOutMarks',
   'signOutEnds',
+  'recordings',
   'streams',
 ] as const satisfies readonly (keyof Store)[];

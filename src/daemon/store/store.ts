@@ -14,6 +14,7 @@ import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
+import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
 import { type SignOutEndStore, signOutEndStore } from './sign-out-ends.ts';
@@ -53,6 +54,7 @@ export interface Store {
   readonly persons: PersonStore | null;
   readonly signOutMarks: SignOutMarkStore;
   readonly signOutEnds: SignOutEndStore;
+  readonly recordings: RecordingStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -151,6 +153,8 @@ export interface Bounds {
   traceRetentionMs: number;
   /** ACTIONS_RETENTION_DAYS, in ms. */
   actionsRetentionMs: number;
+  /** RECORDINGS_MAX_BYTES */
+  recordingsMaxBytes: number;
   tracesMax: number;
   refusedMax: number;
   inboxMax: number;
@@ -174,6 +178,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
   const bounds: Bounds = {
     traceRetentionMs: WEEK_MS,
     actionsRetentionMs: ACTIONS_RETENTION_MS,
+    recordingsMaxBytes: RECORDINGS_MAX_BYTES,
     tracesMax: TRACES_MAX,
     refusedMax: REFUSED_MAX,
     inboxMax: INBOX_MAX,
@@ -200,6 +205,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     persons: personStore(kernel, rings, scrub, forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
     signOutEnds: signOutEndStore(kernel),
+    recordings: recordingStore(kernel, bounds),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),

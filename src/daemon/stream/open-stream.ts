@@ -146,14 +146,14 @@ async function replay(
   { name }: ChannelPlugin,
   { store: { streams }, clock, log, observer }: StreamServices,
   claim: StreamClaim,
-  { turn_id, session_id, response, confirmation = null }: StoredAnswer,
+  { turn_id, session_id, response, confirmation = null, receipts }: StoredAnswer,
 ): Promise<void> {
   const { stream_id } = claim;
   observer.messageEnded(name, 'replayed');
   try {
     const answer = replayed(
       { stream_id, session_id, response, ...completionMetadata(turn_id ?? null) },
-      confirmation,
+      { confirmation, receipts: receipts ?? null },
     );
     const events = [started({ stream_id, session_id }), ...answer];
     try {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { agentTurn, fakeTool, piecesOf, replyOf } from '../../support/agent-turn.ts';
@@ -71,7 +71,7 @@ describe('a signed-in person', () => {
 
   test('is greeted by name', async () => {
     expect(await say({ text: 'Hello!', person })).toMatch(
-      /^Hello Alice Example! You are signed in as alice@example\.com\. I am the assistant\./,
+      /^Hello Alice Example! You are signed in as alice@example\.com\. I’m the assistant\./,
     );
   });
 
@@ -85,13 +85,13 @@ describe('a signed-in person', () => {
 describe('a visitor', () => {
   test('is asked to sign in before the agent can say who they are', async () => {
     expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
-      'I do not know who you are, because you are not signed in. Sign in, and I can tell you about your account.',
+      'I don’t know who you are, because you’re not signed in. Sign in, and I can tell you about your account.',
     );
   });
 
   test('learns nothing about an address', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
-      'I show details of people only to those who are signed in, so I can say nothing about that address. Sign in, and ask me again.',
+      'I can show details about a person only after you sign in. Sign in, and ask me again.',
     );
   });
 
@@ -103,29 +103,33 @@ describe('a visitor', () => {
 
   test('is greeted, and learns that answers are personal after sign-in', async () => {
     const reply = await say({ text: 'hi there' });
-    expect(reply).toMatch(/^Hello! I am the assistant\. I work by a few plain rules\./);
+    expect(reply).toMatch(
+      /^Hello! I’m the assistant\. I have no language model, so I follow a few simple rules\./,
+    );
     expect(reply).toContain(
-      'You are not signed in, so my answers are general. Sign in to get answers about you.',
+      'You’re not signed in, so my answers are general. Sign in to get answers about you.',
     );
   });
 
   test('learns which service the assistant belongs to, if the service has a name', async () => {
     const reply = await say({ text: 'hi there', app_name: 'Shop *24*' });
-    expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
+    expect(reply).toMatch(/^Hello! I’m the assistant of Shop \\\*24\\\*\./);
   });
 
-  test('is first told which writes an interrupted run of the same message did, and which failed', async () => {
-    const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
-      ...{ tool: 'cancel', summary, outcome, status: null },
-    });
-    const already_done = [
-      write('Cancel 1', 'done'),
-      write('Cancel 2', 'failed'),
-      write('Cancel 3', 'unknown'),
-    ];
-    const reply = await say({ text: 'Hello', already_done });
-    expect(reply).toMatch(/^Done: Cancel 1\.\nNot done: Cancel 2\.\n\n/);
-    expect(reply).not.toContain('Cancel 3');
+  test.each([
+    [
+      'that the person has confirmed',
+      { confirmed: { tool: 'cancel', summary: 'Cancel 1', answer: { ok: true, result: {} } } },
+    ],
+    [
+      'of an interrupted run',
+      { already_done: [{ tool: 'cancel', summary: 'Cancel 1', outcome: 'done', status: 200 }] },
+    ],
+  ] as const)('leaves it to the daemon to report a write %s', async (_, members) => {
+    const reportWrites = vi.fn();
+    const reply = await say({ text: 'Hello', reportWrites, ...members });
+    expect(reply).not.toContain('Cancel 1');
+    expect(reportWrites).toHaveBeenCalled();
   });
 
   test('learns how to renew a sign-in that has expired', async () => {
@@ -138,7 +142,9 @@ describe('a visitor', () => {
 test('the builtin agent says that it cannot answer any other message, and calls no tool', async () => {
   const tool = found(ALICE);
   const reply = await say({ text: 'What is the weather like?', person, tools: [tool] });
-  expect(reply).toMatch(/^I cannot answer that: I work by a few plain rules, without a language model\./);
+  expect(reply).toMatch(
+    /^I can’t answer that, because I have no language model: I follow a few simple rules\./,
+  );
   expect(tool.calls).toEqual([]);
 });
 

@@ -10,6 +10,7 @@ import {
   anAction,
   anInboxMessage,
   aPendingAction,
+  aRecording,
   aSession,
   aStream,
   aTrace,
@@ -49,7 +50,7 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
-  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
   ...['signOutMarks.covers', 'signOutEnds.tokensOf'],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
@@ -165,6 +166,10 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
 
     await codes();
 
+    await call('recordings.keep', () =>
+      store.recordings.keep(aRecording({ turn_id: 'r', provisional: true })),
+    );
+    await call('recordings.mark', () => store.recordings.mark('r'));
     await call('outages.note', () => outages.note('chat', 'unreachable', 'x', 0));
     await call('outages.takeProbe', () => outages.takeProbe('chat', HOUR));
     await call('outages.hurry', () => outages.hurry('chat'));
@@ -266,6 +271,13 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    const collects = { wait_ms: 0, max_ms: 0 };
+    const own = { collects, platform: 'telex' };
+    await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));
+    const [collecting] = await inbox.claim('run', ['telex'], 1);
+    if (!collecting) throw new Error('no message');
+    await call('inbox.collect', () => inbox.collect(collecting));
+    await call('inbox.endCollecting', () => inbox.endCollecting('telex', 'u1'));
     await call('inbox.reap', () => inbox.reap());
   }
 

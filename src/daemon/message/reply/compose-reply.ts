@@ -1,3 +1,4 @@
+import type { Receipts } from '../../../channel/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
@@ -12,7 +13,7 @@ import type { RunServices } from '../services.ts';
 import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
 import { type CarriedOut, carryOut } from './carry-out.ts';
 import { ReplyText } from './reply-text.ts';
-import { pagesInWords, WriteReports } from './reports.ts';
+import { pagesInWords, receiptsOf, WriteReports } from './reports.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -26,9 +27,8 @@ interface Parts {
 
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
- * which knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could
- * not report them; the pages that servers ask the person to open; and the question about a call that waits for
- * confirmation.
+ * which knows the outcome of a confirmed action; the pages that servers ask the person to open; a line for each write;
+ * and the question about a call that waits for confirmation.
  */
 export async function composeReply(
   turn: Runnable,
@@ -43,7 +43,12 @@ export async function composeReply(
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
 
   const reply = new ReplyText(turn.outlet, done !== null || services.tools.tools().some(mayNeedReport));
-  const reports = new WriteReports(run.journal, texts);
+  const reports = new WriteReports(run.journal, {
+    texts,
+    tools: services.tools,
+    shared: turn.message.shared ?? false,
+    all: services.settings.RECEIPTS,
+  });
   if (settlement.kind === 'declined') reply.begin(settlement.text);
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
@@ -51,16 +56,25 @@ export async function composeReply(
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(run, turn, services);
-  for (const paragraph of [reports.others(), pagesInWords(run, texts)])
-    if (paragraph !== '') reply.add(paragraph);
+  if (done) await run.journal.include(done.action_id);
+  const pages = pagesInWords(run, texts);
+  if (pages !== '') reply.add(pages);
+  const receipts = addReceipts(reply, reports);
   const asked = stopped ? null : askAtEnd(reply, run, turn);
   reply.finish();
-  return { reply: reply.text, stopped, asked };
+  return { reply: reply.text, stopped, asked, receipts };
+}
+
+/** Adds the lines about the writes. @returns the receipts; null if nothing was written */
+function addReceipts(reply: ReplyText, reports: WriteReports): Receipts | null {
+  const lines = reports.lines();
+  if (lines !== '') reply.add(lines);
+  return receiptsOf(reports.receipts, lines === '' ? null : reply.text.length - lines.length);
 }
 
 /**
- * Adds the text of the agent to the reply. If the agent could not report a confirmed action, or fails after it was
- * carried out, the outcome of the action follows: the person must not read that the message failed.
+ * Adds the text of the agent to the reply. If the agent says nothing about its writes, or fails after a confirmed action
+ * was carried out, the lines about the writes are the reply: the person must not read that the message failed.
  */
 async function addAnswer(
   parts: Parts,
@@ -70,19 +84,18 @@ async function addAnswer(
   line: StepLine,
 ): Promise<void> {
   const { reply, reports, done } = parts;
-  const report = async (action: CarriedOut) =>
-    reply.add(await reports.ofAction(action, services.store.actions));
   try {
     if (!isStopped(turn)) await speak(parts, turn, services, run);
-    if (!reply.hasWords && !isStopped(turn) && run.desk.kept === null)
+    if (reply.hasWords || isStopped(turn) || run.desk.kept !== null) return;
+    if (done === null && run.journal.written.length === 0)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
-    if (done && reports.isAll) await report(done);
+    reports.reportAll();
   } catch (error) {
     if (done === null || wouldBeLost(turn, services)) throw error;
     line.reason = runFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
-    await report(done);
+    reports.reportAll();
   }
 }
 
@@ -97,6 +110,7 @@ async function speak(
     confirmed: done?.told ?? null,
     reportWrites: () => reports.reportAll(),
   });
+  run.recorder?.begin(given);
   let pieces: AsyncIterator<string> | null = null;
   let hasEnded = false;
   try {
@@ -109,6 +123,7 @@ async function speak(
         reply.end();
         break;
       }
+      run.recorder?.said(next.value);
       reply.push(next.value);
     }
   } catch (error) {
@@ -145,7 +160,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
-  return { reply, stopped: false, asked: null };
+  return { reply, stopped: false, asked: null, receipts: null };
 }
 
 /**
@@ -157,7 +172,7 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
   const asked = askAtEnd(reply, run, turn);
-  return { reply: reply.text, stopped: false, asked };
+  return { reply: reply.text, stopped: false, asked, receipts: null };
 }
 
 /** Adds the question to the end of the reply, if a call of the run waits for confirmation. */

@@ -31,6 +31,17 @@ export const STORE_RECORDS = {
     { min: 1, max: 3650, default: 90, unit: 'days', shared: true, needed_for: ['store'] },
     'How long the journal of actions is kept for `agentd actions list` and `my_actions`. `my_actions` shows at most the last 90 days.',
   ),
+  RECORD_RUNS: choice(
+    { choices: ['off', 'all', 'flagged'], default: 'off' },
+    'Records what runs of the agent see and say, sealed. flagged: a recording is deleted after 24 hours unless the run failed, had a warning, or its answer was marked. Needs a key that seals tokens.',
+  ),
+  RECORDINGS_MAX_BYTES: integer(
+    {
+      ...{ min: 1_048_576, max: 1_099_511_627_776, default: 1_073_741_824, unit: 'bytes' },
+      ...{ shared: true, needed_for: ['store'] },
+    },
+    'Space for the recordings of runs. Beyond it, the oldest are deleted. Recordings are kept for TRACE_RETENTION_DAYS.',
+  ),
   ANONYMOUS_STORE_BYTES: integer(
     { min: 1_048_576, max: 1_099_511_627_776, default: 1_073_741_824, unit: 'bytes' },
     'Space in the embedded store for what anonymous web clients have stored: sessions, answers under an Idempotency-Key, streams and traces. Beyond it, the longest idle are deleted, beginning with those of the client address that stores the most.',
@@ -54,6 +65,14 @@ export const STORE_RECORDS = {
   INBOX_SEND_SECONDS: integer(
     { min: 1, max: 604_800, default: 86_400, unit: 'seconds', shared: true },
     'How long the daemon keeps trying to send a reply that the platform has not accepted, counted from the time when the reply was stored.',
+  ),
+  COLLECT_MS: integer(
+    { min: 0, max: 10_000, default: 0, unit: 'ms', shared: true },
+    'How long a message of a platform waits for further messages, counted from the newest message of its session. The messages that one person sends meanwhile are answered together. 0 answers each message by itself.',
+  ),
+  COLLECT_MAX_MS: integer(
+    { min: 0, max: 60_000, default: 4000, unit: 'ms', shared: true },
+    'How long a message of a platform waits for further messages at most. Only with COLLECT_MS.',
   ),
 };
 

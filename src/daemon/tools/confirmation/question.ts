@@ -104,8 +104,8 @@ export function markdownQuestion({ title, details }: Question): { action: string
   };
 }
 
-/** `shop_cancelOrder` is `shop cancel order`. */
-function wordsOf(name: string): string {
+/** The name of a tool as words: `shop_cancelOrder` is `shop cancel order`. */
+export function wordsOf(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]+/g, ' ')
