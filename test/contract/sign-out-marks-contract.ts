@@ -148,7 +148,12 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
           { id: 'mine', user_id: name, principal: person },
           { id: 'of another', user_id: 'x', principal: 'x' },
         ]) {
-          const is = { action_id: `${id} ${name}`, person: id === 'mine' ? person : null, principal, user_id };
+          const is = {
+            action_id: `${id} ${name}`,
+            person: id === 'mine' ? person : null,
+            principal,
+            user_id,
+          };
           const pending = aPendingAction(session, is);
           await commitUnderClaim(test.store, name, { trace: aTrace(session), pending });
         }
