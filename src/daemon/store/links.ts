@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PersonKey, TokenOrigin } from '../identity/identity.ts';
 import { byPersonOf } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { LINK_RENEWAL } from './link-renewal-document.ts';
 import { listed } from './listed.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 
@@ -192,6 +193,7 @@ export function putLink(tx: Tx, { key, token, person, ttl_ms }: NewLink, alias: 
   const found = tx.get(LINK, key);
   const expires_at = tx.now + ttl_ms;
   const kept = found?.alias?.person === person ? found.alias : null;
+  tx.delete(LINK_RENEWAL, key);
   tx.put(LINK, key, {
     ...{ key, token, person, expires_at, expiry_notified: false },
     alias: alias ?? kept,
@@ -203,6 +205,7 @@ export function putLink(tx: Tx, { key, token, person, ttl_ms }: NewLink, alias: 
 /** Deletes a link, and the alias that leads to it. */
 export function removeLink(tx: Tx, { key, alias }: Pick<StoredLink, 'key' | 'alias'>): void {
   tx.delete(LINK, key);
+  tx.delete(LINK_RENEWAL, key);
   if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
 }
 

@@ -18,6 +18,7 @@ export const STORE_PORTS = [
   'inbox',
   'linkCodes',
   'links',
+  'linkRenewals',
   'memories',
   'outages',
   'signOutMarks',

@@ -10,6 +10,7 @@ import { inboxStore } from './inbox-steps.ts';
 import type { Kernel, Ring } from './kernels/kernel.ts';
 import { type LimitStore, limitStore } from './limits.ts';
 import { type LinkCodeStore, linkCodeStore } from './link-codes.ts';
+import { type LinkRenewalStore, linkRenewalStore } from './link-renewals.ts';
 import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
@@ -47,6 +48,7 @@ export interface Store {
   readonly inbox: InboxStore;
   readonly linkCodes: LinkCodeStore;
   readonly links: LinkStore;
+  readonly linkRenewals: LinkRenewalStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
@@ -201,6 +203,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     inbox: inboxStore(kernel, bounds, rings),
     linkCodes: linkCodeStore(kernel),
     links: linkStore(kernel),
+    linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
