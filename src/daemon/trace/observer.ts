@@ -30,6 +30,8 @@ export interface Observer {
    * @param key the position of the key that a valid token is signed with, if there are several keys.
    */
   tokenChecked(outcome: string, key?: number): void;
+  /** Called when the issuer was asked to renew the token of a link. */
+  tokenRenewed(outcome: string): void;
   /**
    * Called when a request to an API has ended; log-ins are requests, too.
    * @param status the status of the answer, or the reason why there is no answer.
@@ -61,6 +63,7 @@ export const NO_OBSERVER: Observer = {
   deliveryEnded: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
+  tokenRenewed: ignore,
   downstreamEnded: ignore,
 };
 
@@ -77,6 +80,7 @@ export function observers(all: readonly Observer[]): Observer {
     deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
+    tokenRenewed: (...of) => all.forEach((one) => void one.tokenRenewed(...of)),
     downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),
   };
 }

@@ -48,6 +48,20 @@ export const IDENTITY_RECORDS = {
     'Key that seals stored tokens: 32 bytes in base64. To change the key, set several, comma-separated: the first one seals tokens, and each of them can unseal tokens (see `agentd keys`). If unset, the first start makes a key in STATE_DIR/encryption-key. `off` stores tokens unsealed, with a warning. When the daemon starts with a key, it seals the tokens that are stored unsealed.',
   ),
 
+  TOKEN_RENEWAL_URL: url(
+    { shared: true, query: true },
+    'Token endpoint of the site that renews the tokens of links which were made with a code, by token exchange (RFC 8693): https, or a loopback address. If unset, tokens are not renewed (see agentd-identity(7), "Links that last").',
+  ),
+  TOKEN_RENEWAL_CLIENT_ID: text({ shared: true }, 'Id of agentd as a client of TOKEN_RENEWAL_URL.'),
+  TOKEN_RENEWAL_CLIENT_SECRET: text(
+    { secret: true, shared: true },
+    'Secret of agentd as a client of TOKEN_RENEWAL_URL.',
+  ),
+  TOKEN_RENEWAL_IDLE_DAYS: integer(
+    { min: 1, max: 30, default: 7, unit: 'days', shared: true },
+    'The tokens of links that were not used for this long are renewed only when the next message meets them.',
+  ),
+
   // The company's API
   API_BASE_URL: url({ shared: true }, 'Address of the business API.'),
   API_EMAIL: text('E-mail of the default credentials.'),
