@@ -9,18 +9,21 @@ import { createChannel } from './channels/scope.ts';
 import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
-import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { createAdminServer, metricsRoute, Readiness, renewalCheck } from './http/admin-server.ts';
 import { backChannelLogout } from './http/back-channel-logout.ts';
+import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
 import { acceptsLogout, createLogoutValidator } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
 import { createValidator, markedValidator, observedValidator } from './identity/token-checks.ts';
+import { type Notices, noticeEnded } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
+import { LinkRenewer } from './renewal/link-renewer.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
 import { signOutAtSite } from './sealing/sign-out.ts';
@@ -134,6 +137,13 @@ export async function startDaemon(
     for (const warning of toolWarnings(tools.tools())) log.warn({}, warning);
 
     const stopping = new AbortController();
+    let notices: Notices | null = null;
+    const renewer = LinkRenewer.of({
+      ...{ settings, store, seal, tokens, clock, log, observer },
+      tellEnded: async (link, claims) =>
+        notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over'),
+    });
+    if (renewer) readiness.useRenewer(renewer);
     const services = createServices({
       settings,
       clock,
@@ -142,6 +152,7 @@ export async function startDaemon(
       store,
       tokens,
       seal,
+      renewer,
       secrets: knownSecrets(effective.map(({ value }) => value)),
       agent,
       tools,
@@ -167,6 +178,7 @@ export async function startDaemon(
     life.started('resealing of stored tokens', startResealing({ store, seal, clock, log, agrees }));
 
     const inbox = new InboxWorker(services);
+    notices = { services, worker: inbox };
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
@@ -185,6 +197,8 @@ export async function startDaemon(
     life.started('inbox', () => inbox.stop());
     readiness.starting('starting the inbox');
     await inbox.start();
+    renewer?.start();
+    life.started('renewal of tokens', () => renewer?.stop());
 
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
@@ -197,6 +211,7 @@ export async function startDaemon(
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: [
+        ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
           ? [
@@ -209,6 +224,7 @@ export async function startDaemon(
           : []),
       ],
       outageOf: (platform) => inbox.health(platform),
+      ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
     });
     const address = await server.listen(
       socket === null ? { host: settings.HOST, port: settings.PORT } : { fd: socket },

@@ -85,6 +85,7 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      renewer: null,
       secrets: [],
       agent: simulatedAgent(world, this),
       tools: createRegistry(

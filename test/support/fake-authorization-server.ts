@@ -102,16 +102,18 @@ export class FakeAuthorizationServer {
       ),
       parameters: [
         [...body.keys()].sort().join(),
-        ['grant_type', 'subject_token', ...Object.keys(this.#expected)]
-          .filter((name) => (this.#expected as Partial<Record<string, string | null>>)[name] !== null)
-          .sort()
-          .join(),
+        ['grant_type', 'subject_token', ...namesOf(this.#expected)].sort().join(),
       ],
     };
     const wrong = Object.entries(expected).filter(([, [came, right]]) => came !== right);
     if (subject === '') return 'subject_token is missing';
     return wrong.length === 0 ? null : wrong.map(([name, [came]]) => `${name}: ${String(came)}`).join('; ');
   }
+}
+
+/** The parameters that must be present. */
+function namesOf(expected: Expected): string[] {
+  return Object.entries(expected).flatMap(([name, value]) => (value === null ? [] : [name]));
 }
 
 /** The text, encoded as in a form (RFC 6749, appendix B). */

@@ -150,7 +150,7 @@ function meet(tx: Tx, { key, token, life }: { key: string; token: string; life: 
   const [link, found] = [tx.get(LINK, key), tx.get(LINK_RENEWAL, key)];
   if (link?.token !== token) return null;
   if (!isAbout(found, link)) {
-    const made = newRenewal(tx, link, token, life);
+    const made = newRenewal(tx, link, token, life, link.made_at ?? tx.now);
     tx.put(LINK_RENEWAL, key, made);
     return shown(made, tx.now);
   }
@@ -193,7 +193,7 @@ function renew(tx: Tx, claim: RenewalClaim, { token, sent, origin, life }: Renew
   const { link, renewal } = held;
   tx.put(LINK, claim.key, { ...link, token, expiry_notified: false });
   tx.put(LINK_RENEWAL, claim.key, {
-    ...newRenewal(tx, link, token, life),
+    ...newRenewal(tx, link, token, life, tx.now),
     ...{ used_at: renewal.used_at, isIdle: renewal.isIdle, renewed_at: tx.now },
   });
   if (tx.get(REFUSAL, CLIENT) !== null) tx.delete(REFUSAL, CLIENT);
@@ -215,10 +215,11 @@ function newRenewal(
   link: StoredLink,
   token: string,
   { issued_at, expires_at }: TokenLife,
+  stored_at: number,
 ): StoredRenewal {
-  const begins = issued_at ?? tx.now;
+  const begins = issued_at ?? stored_at;
   return {
-    ...{ key: link.key, about: hashOfToken(token), stored_at: tx.now, used_at: tx.now },
+    ...{ key: link.key, about: hashOfToken(token), stored_at, used_at: tx.now },
     ...{ due_at: Math.ceil(begins + (expires_at - begins) * RENEW_AT), ends_at: expires_at },
     ...{ renewed_at: null, failures: 0, failed: null, isOver: false, isIdle: false, claim: null },
     expires_at: link.expires_at,
