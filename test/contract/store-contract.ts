@@ -14,6 +14,7 @@ import { describeIdempotency } from './idempotency-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLimits } from './limits-contract.ts';
 import { describeLinkCodes } from './link-codes-contract.ts';
+import { describeLinkRenewals } from './link-renewals-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
@@ -106,6 +107,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeCollecting(() => test);
     describeLinkCodes(() => test);
     describeLinks(() => test);
+    describeLinkRenewals(() => test);
     describeOutages(() => test);
     describeReloads(() => test);
     describePersons(() => test);

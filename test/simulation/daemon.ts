@@ -86,6 +86,7 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      renewer: null,
       secrets: [],
       agent: simulatedAgent(world, this),
       agentDigest: () => 'digest',

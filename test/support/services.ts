@@ -62,6 +62,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       log,
     ),
     seal,
+    renewer: null,
     secrets: knownSecrets(configuration.effective.map(({ value }) => value)),
     agent,
     tools: createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {

@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
-import { LINK_COLUMNS, linkView } from '../record-views.ts';
+import { LINK_LIST_COLUMNS, linkListView } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
 import { printStored, withStore } from '../with-store.ts';
@@ -30,11 +30,11 @@ export const command: CommandRecord = {
           const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
           const found = await store.links.list({ ...platform, limit: limit + 1 });
           const now = Date.now();
-          return found.map((link) => linkView(link, now, seal, settings));
+          return Promise.all(found.map((link) => linkListView(store, link, now, seal, settings)));
         },
         'links',
       );
     const expect = () => expectChannel(options, 'platform');
-    await printStored(out, LINK_COLUMNS, { none: 'No link found.', limit, expect, read });
+    await printStored(out, LINK_LIST_COLUMNS, { none: 'No link found.', limit, expect, read });
   },
 };

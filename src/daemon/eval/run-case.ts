@@ -121,6 +121,7 @@ async function evalServices(
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
     logoutTokens: null,
+    renewer: null,
     agentDigest: () =>
       agentDigest({ settings: own, instructions, tools: registry.tools().map(digestRecord) }),
     use: new UseCount(),

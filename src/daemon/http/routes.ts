@@ -13,23 +13,28 @@ export interface ActiveChannel {
 /** The state of a platform that cannot be reached; null if no outage is known. */
 export type OutageOf = (platform: string) => ChannelHealth | null;
 
+/** What `GET /` tells. */
+export interface HealthParts {
+  channels: readonly ActiveChannel[];
+  outageOf?: OutageOf;
+  /** The digest of instructions, tools and model. */
+  agentDigest: () => string;
+  /** The state of the renewal of tokens. Absent if they are not renewed. */
+  renewal?: () => ChannelHealth;
+}
+
 export interface MountedRoute extends Route {
   /** The channel that the route belongs to; null if it is the daemon's own. */
   channel: string | null;
 }
 
-interface HealthParts {
-  outageOf: OutageOf;
-  /** The digest of instructions, tools and model. */
-  agentDigest: () => string;
-  log: Log;
-}
-
 /** All routes that the daemon answers. */
-export function routes(channels: readonly ActiveChannel[], parts: HealthParts): MountedRoute[] {
+export function routes(parts: HealthParts, log: Log): MountedRoute[] {
   return [
-    { method: 'GET', path: '/', channel: null, handle: health(channels, parts) },
-    ...channels.flatMap(({ plugin, channel }) => channel.routes.map((route) => mount(route, plugin.name))),
+    { method: 'GET', path: '/', channel: null, handle: health(parts, log) },
+    ...parts.channels.flatMap(({ plugin, channel }) =>
+      channel.routes.map((route) => mount(route, plugin.name)),
+    ),
   ];
 }
 
@@ -117,8 +122,8 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
 export function health(
-  channels: readonly ActiveChannel[],
-  { outageOf, agentDigest, log }: HealthParts,
+  { channels, outageOf = () => null, renewal, agentDigest }: HealthParts,
+  log: Log,
 ): Route['handle'] {
   return () => ({
     body: {
@@ -132,6 +137,7 @@ export function health(
         }),
       ),
       agent_digest: agentDigest(),
+      ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
     },
   });
 }

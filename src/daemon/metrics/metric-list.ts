@@ -60,6 +60,10 @@ const RECORDS = {
     ['outcome'],
     'User tokens that were validated: `valid`, or the reason why a token is not valid.',
   ),
+  agentd_token_renewals_total: counter(
+    ['outcome'],
+    'Requests to TOKEN_RENEWAL_URL for a new token of a link: `issued`, `ended` (the person is no longer signed in), `stopped` (the token cannot be renewed), `refused` (this service is not accepted as a client), or `failed`.',
+  ),
   agentd_token_keys_total: counter(
     ['key'],
     'Valid user tokens, by the position of the key in JWT_SECRET_KEY or JWT_PUBLIC_KEY that they are signed with. Only while there are several keys. Remove a key that was not counted for as long as tokens last.',

@@ -159,6 +159,10 @@ export class Metrics implements Observer {
     if (key !== undefined) this.#count('agentd_token_keys_total', { key: String(key) });
   }
 
+  tokenRenewed(outcome: string): void {
+    this.#count('agentd_token_renewals_total', { outcome });
+  }
+
   downstreamEnded(source: string, status: number | string, seconds: number): void {
     this.#count('agentd_downstream_requests_total', { source, status: String(status) });
     this.#observe('agentd_downstream_duration_seconds', { source }, seconds);

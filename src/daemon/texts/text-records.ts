@@ -162,6 +162,11 @@ export const TEXTS = {
     'This chat is no longer connected with {email}: the connection was ended elsewhere.',
     'email',
   ),
+  link_sign_in_over: prose(
+    'Says that the link of a chat has ended, because the person is no longer signed in on the website. {email} is shown in quotes, as text.',
+    'You are no longer signed in as {email}, so this chat is not connected any more. To go on, sign in on the website and connect this chat again.',
+    'email',
+  ),
   link_replaced: prose(
     'Says that the link of a chat was replaced from elsewhere by the link of another person. {email} is shown in quotes, as text.',
     'This chat is no longer connected with {email}: it was connected with another account elsewhere. If that was not you, ask for help.',

@@ -75,6 +75,20 @@ export const IDENTITY_RECORDS = {
     'How long a question on a platform that needs sign-in waits for it. If its sender signs in within this time, the question is answered without being asked again. 0 means that questions do not wait.',
   ),
 
+  TOKEN_RENEWAL_URL: url(
+    { shared: true, query: true },
+    'Token endpoint of the site that renews the tokens of links which were made with a code, by token exchange (RFC 8693): https, or a loopback address. If unset, tokens are not renewed (see agentd-identity(7), "Links that last").',
+  ),
+  TOKEN_RENEWAL_CLIENT_ID: text({ shared: true }, 'Id of agentd as a client of TOKEN_RENEWAL_URL.'),
+  TOKEN_RENEWAL_CLIENT_SECRET: text(
+    { secret: true, shared: true },
+    'Secret of agentd as a client of TOKEN_RENEWAL_URL.',
+  ),
+  TOKEN_RENEWAL_IDLE_DAYS: integer(
+    { min: 1, max: 30, default: 7, unit: 'days', shared: true },
+    'The tokens of links that were not used for this long are renewed only when the next message meets them.',
+  ),
+
   // The company's API
   API_BASE_URL: url({ reload: true, shared: true }, 'Address of the business API.'),
   API_EMAIL: text({ reload: true }, 'E-mail of the default credentials.'),
