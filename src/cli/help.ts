@@ -115,7 +115,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       },
       {
         words: '"The answer was wrong."',
-        commands: ['agentd explain SESSION', 'agentd replay ID --times 5'],
+        commands: ['agentd explain SESSION', 'agentd replay ID --times 5', 'agentd eval add ID FILE'],
       },
       {
         words: '"It happened twice."',
