@@ -102,6 +102,10 @@ const RECORDS = {
     ['channel', 'outcome'],
     'Attempts to send a text to a platform: `sent`, `retried` (it will be sent again), `failed` for good.',
   ),
+  agentd_unbacked_claims_total: counter(
+    [],
+    'Replies that say that something was changed, although no tool has changed anything. The daemon adds that nothing was changed.',
+  ),
   agentd_streams: gauge(
     ['state'],
     'Event streams of this process: `running` (its message is being answered), `read` (somebody reads it).',

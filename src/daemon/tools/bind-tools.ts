@@ -159,6 +159,11 @@ export function mayNeedReport(tool: Tool): boolean {
   return tool.confirm === 'always' || isJournaled(tool);
 }
 
+/** Whether a run is offered a tool whose calls the journal records. */
+export function offersWrites(tools: readonly Tool[], run: ToolRun): boolean {
+  return tools.some((tool) => isJournaled(tool) && isOffered(tool, run));
+}
+
 /**
  * Whether the journal records the calls of a tool. A change to the daemon's own data, such as memory, is not an action
  * in the person's name.
