@@ -105,6 +105,21 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await sent()).toEqual([]);
       });
 
+      it('knows whether a tool wrote lately in a session, which a failed write did not', async () => {
+        const { session_id: session_tag } = session;
+        const wrote = (tool = 'pay') => store.actions.wroteSince(session_tag, tool, HOUR);
+        const { action_id } = await started({ session_tag, tool: 'pay' });
+        expect([await wrote(), await wrote('another')]).toEqual([true, false]);
+        expect(await store.actions.wroteSince('another', 'pay', HOUR)).toBe(false);
+        await store.actions.finish(action_id, 1, FAILED);
+        expect(await wrote()).toBe(false);
+        await store.actions.finish(action_id, 1, DONE);
+        test.advance(HOUR - 1);
+        expect(await wrote()).toBe(true);
+        test.advance(1);
+        expect(await wrote()).toBe(false);
+      });
+
       it('stores nothing without the claim of the session', async () => {
         const { session: claim, key } = await claimsOf();
         await store.sessions.release(claim);

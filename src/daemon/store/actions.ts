@@ -70,6 +70,11 @@ export interface ActionStore {
   ofTurn(turn_key: string): Promise<Action[]>;
   /** The newest writes that were sent or are about to be sent in a session, newest first; at most `SENT_MAX`. */
   sentIn(session_tag: string): Promise<Action[]>;
+  /**
+   * Whether a tool wrote in a session within the last `within_ms`, or may have written. Also true if there were too many
+   * writes to know.
+   */
+  wroteSince(session_tag: string, tool: string, within_ms: number): Promise<boolean>;
   /** Writes that were sent or are about to be sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
 }
@@ -291,10 +296,17 @@ export function actionStore(
           change(tx, stored, { ...outcome, finished_at: tx.now });
       }),
     ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
-    sentIn: (session_tag) =>
-      kernel.step((tx) =>
-        newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []),
-      ),
+    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
+    wroteSince: (session_tag, tool, within_ms) =>
+      kernel.step((tx) => {
+        const sent = sentIn(tx, session_tag);
+        const late = sent.filter(({ started_at, finished_at }) => {
+          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
+        });
+        return (
+          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
+        );
+      }),
     list: async (filter) =>
       (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
         .sort((a, b) => b.serial - a.serial)
@@ -366,6 +378,10 @@ export async function withdrawAll(kernel: Kernel): Promise<void> {
 export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
   const found = pendingIn(tx, session_tag).map(({ action }) => action);
   return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
+}
+
+function sentIn(tx: Tx, session_tag: string): Action[] {
+  return newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []);
 }
 
 /** `ActionStore.ofTurn`. */
