@@ -12,11 +12,12 @@ import { guardUser } from '../guard/user.ts';
 import { type GuardedMessage, type GuardVerdict, guardLimits } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { maskMessage, requireMessages } from '../message/arrival.ts';
-import { guardedText } from '../message/guard.ts';
+import { answersQuestion, guardedText } from '../message/guard.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { Arrival } from '../store/inbox.ts';
+import type { Arrival, Collects } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
+import { endCodesIn, takeLinkCodes } from './link-codes.ts';
 import { noticeTo, tooMany } from './notify.ts';
 import { sealReplyTo } from './outgoing.ts';
 import type { InboxWorker } from './work.ts';
@@ -28,7 +29,8 @@ const DELIVERY_MAX = 1000;
  * Stores messages that are answered later. Resolves to the outcome for each message when each is durably stored,
  * recognized as a repeat, or blocked by the loop guard. The platform does not learn that a message was blocked. No token is stored:
  * `metadata.jwt_token` is left out, and text that has the form of a token is masked. The sender's token is looked up
- * when the message runs.
+ * when the message runs. A message that is a link code, or that answers the question about one, is not stored; its sender
+ * gets a notice (`takeLinkCodes`).
  *
  * Rejects with `invalid_request` if a message does not follow the contract, and with `unavailable` if the store is
  * unreachable or too many messages wait. In these cases no message is stored, and the platform delivers the messages
@@ -50,11 +52,20 @@ export async function enqueue(
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
   const parent_span = services.observer.parentOf(request?.headers.traceparent);
-  const entries = messages.map((message) => entryOf(message, { request_id, parent_span }, services));
-  const outcomes = await screen(plugin, services, entries);
+  const left = await takeLinkCodes({ services, worker }, plugin, messages, request_id);
+  const entries = await Promise.all(
+    left
+      .filter((message) => message !== null)
+      .map(async (message) => {
+        const entry = entryOf(message, { request_id, parent_span }, services);
+        const collects = await collectsOf(entry, services);
+        return collects === null ? entry : { ...entry, collects };
+      }),
+  );
+  const outcomes = entries.length === 0 ? [] : await screen(plugin, services, entries);
   entries.forEach((entry, index) => {
     if (outcomes[index] === 'repeated') logRepeat(entry, services);
-    else if (outcomes[index] === 'kept') worker.showTyping(entry.platform, entry.reply_to);
+    else if (outcomes[index] === 'kept') worker.accepted(entry);
   });
   const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length;
   services.log.info(
@@ -68,7 +79,8 @@ export async function enqueue(
     'messages accepted',
   );
   worker.wake();
-  return outcomes;
+  let place = 0;
+  return left.map((message) => (message === null ? 'kept' : (outcomes[place++] as EnqueueOutcome)));
 }
 
 /**
@@ -89,7 +101,7 @@ export async function edit(
     message_id,
     user_id,
     session_id: thread_id,
-    text: maskTokens(text.trim()),
+    text: maskTokens((await endCodesIn(text, { services })).trim()),
   });
   services.log.info(
     { channel: plugin.name, message_id },
@@ -125,6 +137,16 @@ function entryOf(
     sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),
     request_id,
   };
+}
+
+/** How long the run of a message waits for further messages; null if it does not (agentd-message(7), "Collected messages"). */
+async function collectsOf(
+  { message, session_id }: ArrivedMessage,
+  services: Services,
+): Promise<Collects | null> {
+  const { COLLECT_MS: wait_ms, COLLECT_MAX_MS: max_ms } = services.settings;
+  if (wait_ms === 0 || (await answersQuestion(message, session_id, services))) return null;
+  return { wait_ms, max_ms };
 }
 
 function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage, services: Services): void {

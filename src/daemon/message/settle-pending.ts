@@ -33,7 +33,8 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  * Checks whether the message answers the question of a pending action (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the action. Any other message of the same
- * principal declines the action, except for an edited message: nobody knows which of its texts the person meant. An action is withdrawn if its person has signed out, or if somebody else has signed
+ * principal declines the action, except for an edited message: nobody knows which of its texts the person meant. Messages
+ * that were collected are never an answer. An action is withdrawn if its person has signed out, or if somebody else has signed
  * in.
  *
  * Adds `settlement`; if the action is confirmed, run-agent makes the call. Throws `confirmation_gone` if a web client
@@ -47,7 +48,8 @@ export const settlePending: Step<Turn, Settled> = {
       principal.person === null ? null : principal.claims.locale,
       message.locale,
     );
-    const says = turn.edited ? 'other' : answerIn(message, texts);
+    const isAnswer = !turn.edited && turn.collected === undefined;
+    const says = isAnswer ? answerIn(message, texts) : 'other';
     const labelled = message.text === '' ? { ...message, text: labelOf(says, texts) } : message;
     const added = { message: labelled, texts };
     const earlier = says === 'other' ? undefined : settledBefore(turn);

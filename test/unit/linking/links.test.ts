@@ -341,6 +341,7 @@ describe('a link whose token is sealed again with another key at the same time',
       findByAlias: (alias) => links.findByAlias(alias),
       put: (link, expected) => links.put(link, expected),
       bindAlias: (...args) => links.bindAlias(...args),
+      ofPerson: (person) => links.ofPerson(person),
       list: (filter) => links.list(filter),
       noteExpiryNotified: (...args) => links.noteExpiryNotified(...args),
       async remove(key, expected) {
@@ -352,7 +353,7 @@ describe('a link whose token is sealed again with another key at the same time',
   async function linked(): Promise<LinkServices> {
     await link({ ...services, seal: old }, TELEX, 'u1', await token({ sub: 'ada' }));
     const port = resealing(store.links);
-    return { ...services, seal: both, store: { links: port, actions: store.actions } };
+    return { ...services, seal: both, store: { ...store, links: port } };
   }
 
   it('can still be removed for its person', async () => {

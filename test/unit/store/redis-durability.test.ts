@@ -38,6 +38,7 @@ const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutM
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
+  ...['actions.sentIn'],
   ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
   ...[
@@ -47,9 +48,11 @@ const READS = [
     'links.get',
     'links.find',
     'links.findByAlias',
+    'links.ofPerson',
     'links.list',
   ],
-  ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
+  ...['persons.show', 'replicas.list'],
   'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
@@ -209,7 +212,15 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
 
   async function codes(): Promise<void> {
     const { linkCodes } = store;
-    const sender = { platform: 'chat', user_id: 'u', alias_id: null, name: null, locale: null, reply_to: {} };
+    const sender = {
+      platform: 'chat',
+      user_id: 'u',
+      alias_id: null,
+      name: null,
+      locale: null,
+      reply_to: {},
+      message_id: null,
+    };
     const made = (n: string) => linkCodes.create({ ...CODE, code_id: n, code_hash: n });
     await call('linkCodes.create', () => made('c1'));
     await call('linkCodes.end', () => linkCodes.end('c1', ada));
@@ -217,6 +228,7 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('linkCodes.endSeen', () => linkCodes.endSeen('c2'));
     await made('c3');
     await call('linkCodes.claim', () => linkCodes.claim('c3', sender));
+    await call('linkCodes.askAgain', () => linkCodes.askAgain('c3', sender, 'm'));
     await call('linkCodes.answer', () => linkCodes.answer('c3', sender, true));
     await call('linkCodes.confirm', () => linkCodes.confirm('c3', ada, 'newer'));
     const link = { key: 'chat:jwt:u', token: 'newer', person: ada, ttl_ms: HOUR };
@@ -260,6 +272,13 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    const collects = { wait_ms: 0, max_ms: 0 };
+    const own = { collects, platform: 'telex' };
+    await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));
+    const [collecting] = await inbox.claim('run', ['telex'], 1);
+    if (!collecting) throw new Error('no message');
+    await call('inbox.collect', () => inbox.collect(collecting));
+    await call('inbox.endCollecting', () => inbox.endCollecting('telex', 'u1'));
     await call('inbox.reap', () => inbox.reap());
   }
 

@@ -33,7 +33,7 @@ export const IDENTITY_RECORDS = {
   ),
   JWT_AUDIENCE: text(
     { shared: true, needed_for: ['tokens'] },
-    'Expected `aud`. If unset or `*`, any audience passes. JWT_JWKS_URL needs this setting, unless its address is a loopback address.',
+    'Expected `aud`. If unset or `*`, any audience passes. JWT_JWKS_URL needs this setting, unless its address is a loopback address. With JWT_ISSUER, it makes `POST /backchannel-logout` available (agentd-service(7)).',
   ),
   JWT_CLOCK_SKEW_SECONDS: integer(
     { min: 0, max: 300, default: 0, unit: 'seconds', shared: true, needed_for: ['store', 'tokens'] },
@@ -46,6 +46,10 @@ export const IDENTITY_RECORDS = {
   TOKEN_ENCRYPTION_KEY: text(
     { secret: true, shared: true, needed_for: ['seals'] },
     'Key that seals stored tokens: 32 bytes in base64. To change the key, set several, comma-separated: the first one seals tokens, and each of them can unseal tokens (see `agentd keys`). If unset, the first start makes a key in STATE_DIR/encryption-key. `off` stores tokens unsealed, with a warning. When the daemon starts with a key, it seals the tokens that are stored unsealed.',
+  ),
+  LINK_CODE_SECONDS: integer(
+    { min: 1, max: 3600, default: 600, unit: 'seconds', shared: true },
+    'How long a link code is valid, with which a person who is signed in on the website connects a chat.',
   ),
 
   // The company's API
