@@ -45,7 +45,9 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'config check',
       'doctor',
       'serve',
+      'reload',
       'status',
+      'top',
       'logs',
       'backup',
       'restore',
@@ -88,7 +90,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'Without AGENT_MODEL the runtime `builtin` answers by simple rules. Tools come from OpenAPI documents, MCP servers and modules, which the configuration file lists under `tools`.',
       'A tool that writes asks the person first, and the journal of actions records the outcome.',
     ],
-    commands: ['tools', 'actions', 'memory', 'explain', 'replay'],
+    commands: ['tools', 'actions', 'memory', 'explain', 'replay', 'eval'],
     pages: ['agentd-agent(7)', 'agentd-api(7)'],
   },
   {
@@ -115,7 +117,13 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       },
       {
         words: '"The answer was wrong."',
-        commands: ['agentd explain SESSION', 'agentd replay ID --times 5'],
+        commands: [
+          'agentd feedback list --rating bad',
+          'agentd feedback show ID',
+          'agentd explain SESSION',
+          'agentd replay ID --times 5',
+          'agentd eval add ID FILE',
+        ],
       },
       {
         words: '"It happened twice."',
@@ -130,14 +138,17 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
         commands: ['agentd link list', 'agentd link phone NUMBER -'],
       },
     ],
-    commands: ['sessions', 'explain', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs', 'audit'],
+    commands: [
+      ...['sessions', 'explain', 'feedback', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs'],
+      'audit',
+    ],
     pages: ['agentd-explain(1)', 'agentd-inbox(1)', 'agentd-identity(7)', 'agentd-errors(7)'],
   },
   {
     name: 'people',
     summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
     paragraphs: [
-      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show`.',
+      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show` and `feedback show`.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],

@@ -58,9 +58,35 @@ export function createLog(options: LogOptions): ProcessLog {
     },
     { write },
   );
+  followLevel(log);
   return Object.assign(log, {
     reopen: () => file?.reopen() ?? false,
     beginLastLines: () => output.beginLastLines(),
+  });
+}
+
+/**
+ * Makes a change of the level reach the children of the log, each of which has a level of its own: a child that is made
+ * for a request is short-lived and keeps its level; the others, such as those of channels, get the new one.
+ */
+function followLevel(log: Log): void {
+  const children = new Set<WeakRef<Log>>();
+  type MakeChild = (bindings: pino.Bindings, options?: pino.ChildLoggerOptions) => Log;
+  const makeChild = log.child as unknown as MakeChild;
+  // Children inherit this function.
+  const child = function (this: Log, ...[bindings, options]: Parameters<MakeChild>): Log {
+    const made = makeChild.call(this, bindings, options);
+    if (!('request_id' in bindings)) children.add(new WeakRef(made));
+    return made;
+  };
+  log.child = child as unknown as Log['child'];
+  log.on('level-change', (level, _value, _before, _beforeValue, of) => {
+    if (of !== log) return;
+    for (const child of children) {
+      const made = child.deref();
+      if (made) made.level = level;
+      else children.delete(child);
+    }
   });
 }
 

@@ -13,7 +13,7 @@ export const SERVER_RECORDS = {
     'Number of proxies in front; this many entries of X-Forwarded-For are trusted, counted from the right.',
   ),
   BODY_LIMIT_BYTES: integer(
-    { min: 1, max: 16_777_216, default: 262_144, unit: 'bytes' },
+    { reload: true, min: 1, max: 16_777_216, default: 262_144, unit: 'bytes' },
     'Maximum size of a request body. A signed webhook may have up to 4 MiB, whatever this setting is.',
   ),
   KEEP_ALIVE_SECONDS: integer(
@@ -39,11 +39,11 @@ export const SERVER_RECORDS = {
 
   // The daemon's name, its files and its log
   APP_NAME: text(
-    { default: 'agentd' },
+    { reload: true, default: 'agentd' },
     'Name of the service that the agent speaks for. If it is the default, the agent mentions no name.',
   ),
   DEFAULT_LOCALE: text(
-    { default: 'en', pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/ },
+    { reload: true, default: 'en', pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/ },
     'Language of the texts that people see, if there are no texts in the language of their token or their platform.',
   ),
   STATE_DIR: text(
@@ -56,6 +56,7 @@ export const SERVER_RECORDS = {
   ),
   LOG_LEVEL: choice(
     {
+      reload: true,
       choices: ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'],
       default: 'INFO',
       synonyms: { WARNING: 'WARN', CRITICAL: 'FATAL' },
