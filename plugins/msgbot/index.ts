@@ -16,6 +16,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 /** Telegram bots. The platform posts updates to a webhook, and replies are sent with methods of the Bot API. */
 const msgbot: PushPlugin = {
   name: 'msgbot',
+  title: 'Telegram',
   apiVersion: 1,
   summary: 'People who write to a Telegram bot, in private chats and groups.',
   settings: [

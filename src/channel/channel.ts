@@ -59,6 +59,11 @@ export interface PushPlugin extends PluginBase {
 interface PluginBase {
   /** Lower-case letters, digits and hyphens; every message of the channel has this name as its `platform`. */
   name: string;
+  /**
+   * The name of the platform, for people: `Acme Chat`. Commands show it beside the channel's name, and also accept it in
+   * lower case, with hyphens for spaces, wherever a channel is named.
+   */
+  title?: string;
   apiVersion: 1;
   /** One sentence: who can talk to the agent through the channel. */
   summary: string;

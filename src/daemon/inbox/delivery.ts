@@ -24,6 +24,7 @@ import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
 import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
+import type { SentIds } from './sent-ids.ts';
 import { hintAtSignIn } from './sign-in-hint.ts';
 import type { Typing } from './typing.ts';
 
@@ -39,6 +40,7 @@ interface DeliveryServices {
   reach: PlatformReach;
   typing: Typing;
   questions: QuestionsBeingSent;
+  sentIds: SentIds;
 }
 
 /**
@@ -58,6 +60,7 @@ export class Delivery {
   readonly #reach: PlatformReach;
   readonly #typing: Typing;
   readonly #questions: QuestionsBeingSent;
+  readonly #sentIds: SentIds;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
   /** The message as it was claimed; after its run, the message with the stored reply. */
@@ -67,7 +70,7 @@ export class Delivery {
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
-    { services, reach, typing, questions }: DeliveryServices,
+    { services, reach, typing, questions, sentIds }: DeliveryServices,
     later: LaterChannel,
     claim: InboxClaim,
     admitted: Admittance | null,
@@ -76,6 +79,7 @@ export class Delivery {
     this.#reach = reach;
     this.#typing = typing;
     this.#questions = questions;
+    this.#sentIds = sentIds;
     this.#later = later;
     this.#claim = claim;
     this.#message = claim.message;
@@ -207,7 +211,7 @@ export class Delivery {
     this.#observe('sent');
     await this.#noteReach(() => this.#reach.answered(this.#message.platform));
     if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
-    await this.#end({ kind: 'sent' });
+    await this.#end({ kind: 'sent', sent_ids: this.#sentIds.take(reply.id) });
   }
 
   /** The reply with what it still needs about sign-in. Null if the claim is lost. */

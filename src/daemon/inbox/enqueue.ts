@@ -180,6 +180,7 @@ export async function screen(
     arrived.map(async (message, index) => ({
       message: stored[index] as ArrivedMessage,
       guarded: await guardedOf(message, services),
+      agent_digest: services.agentDigest(),
       notice: noticeTo(
         plugin,
         services,

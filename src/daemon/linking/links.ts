@@ -12,10 +12,10 @@ import {
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
-import type { Link, LinkHow } from '../store/links.ts';
+import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
-import { aliasKey, type LinkedChannel, linkKeys, userOfKey, writingsOf } from './link-ids.ts';
+import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
 
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 export const LINK_TTL_MS = 2_592_000 * 1000;
@@ -43,6 +43,7 @@ export interface FoundLink {
   /** When the link ends. Its token may expire earlier (`effectiveExpiry`). */
   expires_at: number;
   expiry_notified: boolean;
+  how: LinkHow;
   /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has contained one yet. */
   alias: string | null;
 }
@@ -335,7 +336,7 @@ export async function standingUnder(
 
 /** The link with its token unsealed. Null, with a warning in the log, if no key opens the token. */
 function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
-  const { key, expires_at, expiry_notified, alias } = link;
+  const { key, expires_at, expiry_notified, how, alias } = link;
   const token = seal.open(link.token, key);
   if (token === null) {
     log.warn({ channel: channel.name }, 'no encryption key can unseal the linked token');
@@ -349,6 +350,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
     person,
     expires_at,
     expiry_notified,
+    how,
     alias: alias?.person === person ? alias.alias : null,
   };
 }

@@ -45,6 +45,7 @@ export function traceOf(
     ...(turn.collected === undefined ? {} : { collected: turn.collected }),
     ...(turn.rerun === undefined ? {} : { rerun_of: rerunOf(turn.rerun) }),
     ...(person === null ? {} : { person }),
+    agent_digest: turn.agent_digest,
     started_at: turn.started_at,
     finished_at,
     outcome,

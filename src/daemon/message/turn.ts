@@ -47,6 +47,8 @@ export interface Arrived {
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
   ticket: Ticket | null;
+  /** The digest of instructions, tools and model that answer the message. */
+  agent_digest: string;
   /** The parent of the message's span, from `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;
   trace: Trace;

@@ -4,6 +4,7 @@ import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
 import { collectTurn } from './collect-turn.ts';
 import { dueAt } from './due-at.ts';
+import { noteSentAnswer } from './feedback.ts';
 import { checkMessage } from './guard.ts';
 import type {
   AttemptKind,
@@ -269,6 +270,9 @@ export function settleStored(
     noteAsked(tx, message.id);
     if (message.follow_up !== undefined) storeMessage(tx, message.follow_up);
   }
+  const { id: turn_id, platform, session_id } = message;
+  if (outcome.kind === 'sent' && message.state === 'done' && session_id !== null)
+    noteSentAnswer(tx, { platform, turn_id, session_id }, outcome.sent_ids ?? []);
   if (message.state !== 'failed') return;
   if (message.is_hint) {
     dropMessage(tx, stored);

@@ -138,8 +138,11 @@ export type AttemptOutcome =
    * allowed number of runs.
    */
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
-  /** The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. */
-  | { kind: 'sent' }
+  /**
+   * The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. `sent_ids`: the
+   * platform's ids of an answer (`FeedbackStore.findSent`), at most 50.
+   */
+  | { kind: 'sent'; sent_ids?: readonly string[] }
   | FinalFailure;
 
 /** `begun: false`: earlier attempts decided the outcome, so this attempt was not carried out and is not counted. */
@@ -295,6 +298,8 @@ export interface Arrival {
    * `{time}`.
    */
   notice: NewInboxMessage;
+  /** As in `TraceRecord`, for the trace of a blocked message. */
+  agent_digest?: string;
 }
 
 /** The result of `screen`. Lists are indexed like the arrivals. */

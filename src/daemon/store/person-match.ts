@@ -5,6 +5,7 @@ import { clientTag } from '../session/ids.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';
+import type { Feedback, SentAnswer } from './feedback.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { LinkCode } from './link-codes.ts';
@@ -266,6 +267,20 @@ export class PersonMatch {
   limit(key: string): boolean {
     if (key.startsWith(ADDRESS)) return this.#clients.has(clientTag(key.slice(ADDRESS.length)));
     return this.#person !== null && key === `http:person:${this.#person}`;
+  }
+
+  /** A rating belongs to the person or user whose turn it is about. */
+  feedback({ turn_id, platform, user_id, person }: Feedback, session_tag: string): boolean {
+    return (
+      this.#turns.has(turn_id) ||
+      this.#isSession(session_tag) ||
+      this.#isPerson(person) ||
+      this.#isUser(platform, user_id)
+    );
+  }
+
+  sentAnswer({ turn_id, session_id }: SentAnswer): boolean {
+    return this.#turns.has(turn_id) || this.#isSession(session_id);
   }
 
   /** A code belongs to its person, and to the user who has claimed it. */

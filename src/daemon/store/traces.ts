@@ -24,6 +24,8 @@ export interface TraceStore {
    * newest 200.
    */
   find(id: string): Promise<TraceRecord[]>;
+  /** The newest traces, at most `limit` of messages and `limit` of refused requests, in the order of storing. */
+  recent(limit: number): Promise<TraceRecord[]>;
   /** The traces of this channel user's messages, oldest first. If there are more than 200, only the newest 200. */
   findOf(user: TraceUser): Promise<TraceRecord[]>;
 }
@@ -113,6 +115,15 @@ export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
     keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
     keepRefused: (trace, client = null) =>
       kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
+    async recent(limit) {
+      const found = await Promise.all(
+        [rings.answered, rings.refused].map((ring) => kernel.found(ring, { limit })),
+      );
+      return found
+        .flat()
+        .sort((a, b) => a.kept_at - b.kept_at)
+        .map(({ trace }) => trace);
+    },
     find: (id) => newest(id),
     findOf: ({ platform, user_id }) =>
       newest(userId(user_id), ({ trace }) => platform === undefined || trace.platform === platform),

@@ -130,6 +130,10 @@ export const TEXTS = {
     '{action} – unknown: it is not known whether this happened',
     'action',
   ),
+  nothing_changed: prose(
+    'The end of a reply in which the agent says that it has changed something, although no tool has changed anything in this conversation.',
+    'This message changed nothing.',
+  ),
   open_page: prose(
     'The end of a reply if an MCP server needs the person to open a page. {service} is the `name` of its entry, {host} the host of the page, and {url} its address.',
     'The service {service} asks you to open this page, at {host}: {url}',
@@ -181,6 +185,11 @@ export const TEXTS = {
   link_ended: prose(
     'Says that the link of a chat was ended from elsewhere, for example on the website. {email} is shown in quotes, as text.',
     'This chat is no longer connected with {email}: the connection was ended elsewhere.',
+    'email',
+  ),
+  link_sign_in_over: prose(
+    'Says that the link of a chat has ended, because the person is no longer signed in on the website. {email} is shown in quotes, as text.',
+    'You are no longer signed in as {email}, so this chat is not connected any more. To go on, sign in on the website and connect this chat again.',
     'email',
   ),
   link_replaced: prose(

@@ -36,6 +36,8 @@ export interface TraceRecord {
    * data. Absent if no valid token came.
    */
   person?: string;
+  /** The digest of instructions, tools and model that the daemon had. Absent in traces of older versions. */
+  agent_digest?: string;
   started_at: number;
   finished_at: number;
   /** `answered`, `replayed`, `summarized`, or the error code that ended the message. */
