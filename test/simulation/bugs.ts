@@ -97,7 +97,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/inbox/enqueue.ts',
-        from: 'const outcomes = await screen(plugin, services, entries);',
+        from: 'const outcomes = entries.length === 0 ? [] : await screen(plugin, services, entries);',
         to: "screen(plugin, services, entries).then(() => worker.wake(), () => undefined);\n  const outcomes = entries.map(() => 'kept');",
       },
     ],
@@ -218,8 +218,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/inbox/delivery.ts',
-        from: 'await this.#sendInTime({ ...reply, reply_to });',
-        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n      await this.#sendInTime({ ...reply, reply_to });",
+        from: 'await this.#sendInTime({ ...completed, reply_to });',
+        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n      await this.#sendInTime({ ...completed, reply_to });",
       },
     ],
   },
@@ -368,8 +368,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/keys.ts',
-        from: 'return key === null ? turn_id :',
-        to: 'return true ? turn_id :',
+        from: 'return key === null\n    ?',
+        to: 'return true\n    ?',
       },
     ],
   },
@@ -392,8 +392,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/reply/reports.ts',
-        from: '(this.#isAll ? written : unknown)',
-        to: '(this.#isAll ? written : [])',
+        from: "this.#isAll || outcome === 'unknown'",
+        to: "outcome !== 'unknown'",
       },
     ],
   },
