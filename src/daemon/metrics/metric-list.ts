@@ -110,13 +110,13 @@ const RECORDS = {
     ['channel', 'outcome'],
     'Attempts to send a text to a platform: `sent`, `retried` (it will be sent again), `failed` for good.',
   ),
-  agentd_unbacked_claims_total: counter(
-    [],
-    'Replies that say that something was changed, although no tool has changed anything. The daemon adds that nothing was changed.',
-  ),
   agentd_feedback_total: counter(
     ['channel', 'rating'],
     'Ratings of answers, `1` or `-1`. A rating that replaces another one counts, too, if it differs.',
+  ),
+  agentd_unbacked_claims_total: counter(
+    [],
+    'Replies that say that something was changed, although no tool has changed anything. The daemon adds that nothing was changed.',
   ),
   agentd_streams: gauge(
     ['state'],
