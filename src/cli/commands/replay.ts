@@ -24,6 +24,7 @@ import { messageTraces } from '../message-traces.ts';
 import { replayInWords, replayView } from '../replay-view.ts';
 import { confirm } from '../terminal.ts';
 import { wholeNumber } from '../typed-values.ts';
+import { wholeId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -54,7 +55,7 @@ export const command: CommandRecord = {
     const settings = replaySettings(configuration.settings, changes);
     const { recording, recorded } = await withStore(
       options,
-      (store) => readRecording(id, store, configuration.settings),
+      (store) => readRecording(id, store, configuration.settings, options),
       'links',
     );
     await askAboutProvider(newProvider(settings, configuration.settings, recorded), options.yes === true);
@@ -97,10 +98,13 @@ function expectModel({ AGENT_RUNTIME }: Settings, { model }: ReplayChanges): voi
  * Finds and opens a recording, and writes the line of the audit log. @throws CliError (1) that says what is missing
  */
 async function readRecording(
-  id: string,
+  given: string,
   store: Store,
   settings: Settings,
+  options: OptionValues,
 ): Promise<{ recording: Recording; recorded: RecordedRun }> {
+  const isKnown = async (one: string) => (await store.recordings.find(one)) !== null;
+  const id = await wholeId(store, { kinds: ['recording'], given, options, isKnown });
   const recording = await store.recordings.find(id);
   if (recording === null) throw await nothingRecorded(id, store, settings);
   const { seal } = await openAdministratorSeal(settings);
