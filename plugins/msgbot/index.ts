@@ -54,6 +54,7 @@ const msgbot: PushPlugin = {
   },
   linking: {
     argument: 'ID',
+    how: TEXTS.how_to_sign_in,
     idsOf: (given) => (/^[1-9]\d{0,15}$/.test(given.trim()) ? [given.trim()] : []),
   },
   simulator: async () => (await import('./simulator.ts')).simulator,

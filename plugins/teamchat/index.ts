@@ -42,6 +42,7 @@ const teamchat: PushPlugin = {
   },
   linking: {
     argument: 'ID',
+    how: TEXTS.how_to_sign_in,
     idsOf(given) {
       const id = given.trim();
       return USER.test(id) ? [id] : [];

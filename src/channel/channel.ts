@@ -109,6 +109,8 @@ export interface ChannelLinking {
    * is not an id of the platform.
    */
   idsOf(given: string): readonly string[];
+  /** How a user signs in on the platform: one or two sentences in CommonMark. Absent if it is done elsewhere only. */
+  how?: ChannelText;
   /**
    * Compares the claim `phone` of a token, which is never empty, with a user id. For platforms whose user ids are phone
    * numbers. `other`: the claim names another number, so the user is not linked to the person of the token. `same`: the

@@ -63,6 +63,7 @@ export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
     value: ({ collected = [] }) => [...collected],
     text: furtherInWords,
   },
+  { title: 'second run of', json: 'rerun_of', value: ({ rerun }) => rerun?.turn_id ?? null },
   { title: 'written', json: 'sent_at', isTime: true },
   { title: 'received', json: 'received_at', isTime: true },
   { json: 'attempts' },

@@ -29,6 +29,8 @@ interface MessageTrace {
   feedback: Feedback | null;
 }
 
+type Read = Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions' | 'waitingQuestions' | 'feedback'>;
+
 /** Maximum number of messages of the inbox that are read to find the messages of a user, newest first. */
 const INBOX_READ_MAX = 10_000;
 
@@ -44,13 +46,7 @@ export type Subject = { id: string } | { users: readonly UserNamed[] };
  * @returns the timelines, and the number of messages that exist
  */
 export async function messageTraces(
-  {
-    sessions,
-    traces,
-    inbox,
-    actions,
-    feedback,
-  }: Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions' | 'feedback'>,
+  { sessions, traces, inbox, actions, waitingQuestions, feedback }: Read,
   subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
@@ -68,6 +64,10 @@ export async function messageTraces(
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
     const trace = timeLineOf(records, message, await collectedIn(message, inbox));
+    const question = trace?.lines.some(({ reason }) => reason === 'question_waits')
+      ? await waitingQuestions.ofTurn(turn_id)
+      : null;
+    if (trace && question) trace.lines.push(waitLine(question));
     const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
     const rated = ratings.find((one) => one.turn_id === turn_id) ?? null;
     return trace === null
@@ -217,6 +217,11 @@ function endLine(message: InboxMessage): TraceLine {
   };
 }
 
+function waitLine({ expires_at }: { expires_at: number }): TraceLine {
+  const detail = { until: isoTime(expires_at) };
+  return { at: expires_at, step: 'next', verdict: 'ok', reason: 'waits_for_sign_in', detail };
+}
+
 function outcomeOf({ state, failure }: InboxMessage): string {
   if (state === 'done') return 'answered';
   return state === 'failed' ? (failure?.split(':')[0] ?? 'failed') : state;
@@ -302,8 +307,10 @@ export function traceInWords(
       `request ${trace.request_id}`,
       trace.session_id && `session ${trace.session_id}`,
       trace.message_id && `message ${trace.message_id}`,
+      trace.agent_digest && `agent ${trace.agent_digest}`,
     ],
     ...collectedInWords(trace),
+    ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
   return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;

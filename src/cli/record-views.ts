@@ -1,6 +1,7 @@
 import {
   type ExpirySettings,
   type LinkState,
+  linkCondition,
   openAction,
   openLink,
   type Session,
@@ -139,8 +140,26 @@ export function sessionNotFound(id: string): CliError {
 /** A link without its token. */
 type LinkView = ReturnType<typeof linkView>;
 
+/** A link with what became of its renewal. */
+export async function linkListView(
+  store: Parameters<typeof linkCondition>[1],
+  ...[link, now, seal, settings]: Parameters<typeof openLink>
+) {
+  const { renewal, isSignedOut } = await linkCondition(link, store, seal);
+  const view = linkView(link, now, seal, settings);
+  return {
+    ...view,
+    state: isSignedOut ? ('signed_out' as LinkState) : view.state,
+    renewed_at: renewal?.renewed_at ?? null,
+    renewal_failed: renewal?.failed?.reason ?? null,
+    renewal_failed_at: renewal?.failed?.at ?? null,
+  };
+}
+
 export function linkView(...args: Parameters<typeof openLink>) {
-  const { holder, ...link } = openLink(...args);
+  const { holder, state: found, ...opened } = openLink(...args);
+  const state = found as LinkState;
+  const link = { ...opened, state };
   if (holder === null)
     return { ...link, email: null, person: null, token_expires_at: null, expires_at: null };
   const { claims, person, token_expires_at } = holder;
@@ -157,6 +176,7 @@ export function linkView(...args: Parameters<typeof openLink>) {
 const STATES: Readonly<Record<LinkState, string>> = {
   live: 'live',
   token_expired: 'token expired',
+  signed_out: 'signed out',
   unreadable: 'cannot decrypt',
   malformed: 'not a token',
 };
@@ -172,6 +192,14 @@ export const LINK_COLUMNS: readonly Column<LinkView>[] = [
   { title: 'MADE WITH', json: 'how' },
   { json: 'made_at', isTime: true },
   { json: 'expires_at', isTime: true },
+];
+
+/** The columns of `link list`. */
+export const LINK_LIST_COLUMNS: readonly Column<Awaited<ReturnType<typeof linkListView>>>[] = [
+  ...LINK_COLUMNS,
+  { title: 'RENEWED', json: 'renewed_at', isTime: true },
+  { title: 'NOT RENEWED', json: 'renewal_failed' },
+  { json: 'renewal_failed_at', isTime: true },
 ];
 
 /** Memories in a list. */

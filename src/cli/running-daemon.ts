@@ -107,6 +107,8 @@ export interface Health {
   status: string;
   platforms: string[];
   adapters: Record<string, { status: string; detail?: string }>;
+  /** The digest of instructions, tools and model. Absent if the daemon is older. */
+  agent_digest?: string;
 }
 
 /** How long to wait for the answer, ms: a daemon answers this request quickly. */

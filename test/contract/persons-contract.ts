@@ -30,6 +30,7 @@ const EVERY_OTHER = {
   link_codes: 2,
   feedback: 1,
   recordings: 1,
+  waiting_questions: 1,
 };
 
 /** The contract of the port `persons`, for backends that have it. */

@@ -22,6 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['tools/downstream'],
   ['tools'],
+  ['renewal'],
   ['message'],
   ['replay'],
   ['inbox'],
@@ -31,7 +32,9 @@ const LAYERS: readonly (readonly string[])[] = [
   ['channels'],
   ['settings/configure'],
   ['dev', 'sealing'],
+  ['reload'],
   ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
+  ['eval'],
   ['admin'],
 ];
 

@@ -12,6 +12,7 @@ import {
   aStream,
   aTrace,
   aTurn,
+  aWaitingQuestion,
   GUARD_LIMITS,
 } from '../contract/fixtures.ts';
 import { commitUnderClaim, keepTurn, saveSession } from '../contract/store-writes.ts';
@@ -138,6 +139,10 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   await store.links.bindAlias(`${PLATFORM}:jwt:${user_id}`, `token-${canary}`, {
     alias: `${PLATFORM}:alias-${canary}`,
     person,
+  });
+  await commitUnderClaim(store, tagOf(session), {
+    trace,
+    waits: aWaitingQuestion(session, { user_id, text: `${canary} wants to know` }),
   });
   const linked = `link:${JSON.stringify([PLATFORM, user_id, `m-${canary}`])}`;
   const claim = await store.idempotency.claim(linked, '');

@@ -139,15 +139,21 @@ async function nothingRecorded(id: string, store: Store, settings: Settings): Pr
   );
 }
 
-async function askAboutProvider(provider: string | null, yes: boolean): Promise<void> {
+/**
+ * Asks before texts go to another provider. @throws CliError (2) if there is nobody to ask, (1) if the answer is no
+ * @param unlike why the provider is another one, after its name
+ */
+export async function askAboutProvider(
+  provider: string | null,
+  yes: boolean,
+  { what, unlike } = { what: 'the recorded conversation', unlike: 'which the recorded run did not use' },
+): Promise<void> {
   if (provider === null || yes) return;
-  const answer = await confirm(
-    `Send the recorded conversation to ${printable(provider)}, which the recorded run did not use?`,
-  );
+  const answer = await confirm(`Send ${what} to ${printable(provider)}, ${unlike}?`);
   if (answer === true) return;
   if (answer === null)
     throw usageError(
-      `the recorded conversation would be sent to ${printable(provider)}, which the recorded run did not use, and there is no terminal to ask on`,
+      `${what} would be sent to ${printable(provider)}, ${unlike}, and there is no terminal to ask on`,
       'Pass --yes.',
     );
   throw failed('not run');

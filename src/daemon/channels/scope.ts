@@ -163,6 +163,8 @@ function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScop
         // A message of the user replaced the link in the chat itself, so the user knows.
         if (replaced !== null && message_id === undefined)
           await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
+        // A question of the user may have waited for this.
+        if (outcome.linked) inbox.wake();
         return { answer: linkAnswerOf(outcome), person };
       }),
     async takeCode(message, request) {

@@ -215,7 +215,7 @@ export class Delivery {
     outlet: PushOutlet,
     collected: readonly InboxMessage[],
   ): Arrival<Answering & Deduplicated & Guarded> {
-    const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
+    const { id, request_id, session_id, message: queued, message_id, reply_to, rerun } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
     const { parent_span, edited = false, ...message } = queued;
     const text = textOfTurn([this.#message, ...collected]);
@@ -230,6 +230,7 @@ export class Delivery {
       request_id,
       message: { ...message, text, ...(message_id === null ? {} : { message_id }), reply_to },
       ...(further.length === 0 ? {} : { collected: further }),
+      ...(rerun === undefined ? {} : { rerun }),
       session_id,
       session_is_generated: false,
       channel: arrivedChannel(this.#later.plugin),
@@ -240,7 +241,8 @@ export class Delivery {
       edited: isEdited,
       outlet,
       stopped: null,
-      accepted_at: received_at,
+      // The person wrote it before the first run.
+      accepted_at: rerun?.received_at ?? this.#message.received_at,
       lost,
       patient: true,
       reader: null,

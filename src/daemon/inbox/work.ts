@@ -27,7 +27,8 @@ const BROKE_OFF_MS = 60_000;
  */
 interface Lane {
   readonly kind: AttemptKind;
-  readonly room: number;
+  /** How many attempts of this kind may run now. */
+  readonly room: () => number;
   active: number;
 }
 
@@ -71,7 +72,7 @@ export class InboxWorker {
     this.#typing = new Typing(services.clock, services.log);
     this.#reach = new PlatformReach(services);
     this.#questions = new QuestionsBeingSent(services.clock);
-    this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
+    this.#lanes = [lane('run', () => services.settings.AGENT_CONCURRENCY), lane('send', () => SENDS_AT_ONCE)];
   }
 
   /** Starts to process the messages of this channel. Messages of inactive channels stay in the inbox. */
@@ -196,8 +197,8 @@ export class InboxWorker {
   }
 
   #roomOf(kind: AttemptKind): number {
-    const { room = 0, active = 0 } = this.#lanes.find((one) => one.kind === kind) ?? {};
-    return Math.max(0, room - active);
+    const lane = this.#lanes.find((one) => one.kind === kind);
+    return lane === undefined ? 0 : Math.max(0, lane.room() - lane.active);
   }
 
   /**
@@ -341,7 +342,7 @@ export class InboxWorker {
   }
 }
 
-function lane(kind: AttemptKind, room: number): Lane {
+function lane(kind: AttemptKind, room: () => number): Lane {
   return { kind, room, active: 0 };
 }
 

@@ -60,6 +60,10 @@ const RECORDS = {
     ['outcome'],
     'User tokens that were validated: `valid`, or the reason why a token is not valid.',
   ),
+  agentd_token_renewals_total: counter(
+    ['outcome'],
+    'Requests to TOKEN_RENEWAL_URL for a new token of a link: `issued`, `ended` (the person is no longer signed in), `stopped` (the token cannot be renewed), `refused` (this service is not accepted as a client), or `failed`.',
+  ),
   agentd_token_keys_total: counter(
     ['key'],
     'Valid user tokens, by the position of the key in JWT_SECRET_KEY or JWT_PUBLIC_KEY that they are signed with. Only while there are several keys. Remove a key that was not counted for as long as tokens last.',
@@ -130,6 +134,10 @@ const RECORDS = {
   agentd_last_backup_timestamp_seconds: gauge(
     [],
     'Time of the last `agentd backup` of the embedded store, seconds since 1970; 0 if there was none. Absent with other stores.',
+  ),
+  agentd_agent_info: gauge(
+    ['digest'],
+    'Always 1; the label is the digest of instructions, tools and model. Replicas with different digests answer differently.',
   ),
   agentd_build_info: gauge(
     ['version', 'commit', 'node'],

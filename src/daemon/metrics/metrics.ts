@@ -14,6 +14,8 @@ export interface Gauges {
   runs(): Readonly<Record<'running' | 'waiting', number>>;
   streams(): Readonly<Record<'running' | 'read', number>>;
   inbox(): Promise<readonly InboxGauge[]>;
+  /** The digest of instructions, tools and model. */
+  agentDigest(): string;
   /** Null if nothing is remembered. */
   memoryIsAvailable(): boolean | null;
   /** ms since the epoch, 0 if there was no backup; null if the store cannot be backed up. */
@@ -157,6 +159,10 @@ export class Metrics implements Observer {
     if (key !== undefined) this.#count('agentd_token_keys_total', { key: String(key) });
   }
 
+  tokenRenewed(outcome: string): void {
+    this.#count('agentd_token_renewals_total', { outcome });
+  }
+
   downstreamEnded(source: string, status: number | string, seconds: number): void {
     this.#count('agentd_downstream_requests_total', { source, status: String(status) });
     this.#observe('agentd_downstream_duration_seconds', { source }, seconds);
@@ -216,6 +222,9 @@ export class Metrics implements Observer {
       ['agentd_streams', this.#read.streams()],
     ] as const)
       for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
+    const agent = this.#gauge('agentd_agent_info');
+    agent.reset();
+    agent.set({ digest: this.#read.agentDigest() }, 1);
     const isAvailable = this.#read.memoryIsAvailable();
     if (isAvailable !== null) this.#gauge('agentd_memory_available').set(isAvailable ? 1 : 0);
     const backed_up_at = this.#read.lastBackupAt();

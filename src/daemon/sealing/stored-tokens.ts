@@ -123,7 +123,7 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
  * The record that a stored token belongs to. A token that is sealed for one record cannot be opened for any other
  * record.
  */
-function sealedRecord(token: StoredToken): string {
+export function sealedRecord(token: StoredToken): string {
   switch (token.kind) {
     case 'link':
       return token.key;

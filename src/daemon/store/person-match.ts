@@ -13,6 +13,7 @@ import type { Link } from './links.ts';
 import type { PersonSelector, PersonSession } from './persons.ts';
 import type { Recording } from './recordings.ts';
 import type { StreamRecord } from './streams.ts';
+import type { WaitingQuestion } from './waiting-questions.ts';
 
 /** The user id of a shared session after the person who opened it was erased. */
 const ERASED_USER = 'erased';
@@ -122,17 +123,31 @@ export class PersonMatch {
   inbox(
     found: Pick<
       InboxMessage,
-      'id' | 'turn_id' | 'platform' | 'session_id' | 'user_id' | 'message' | 'message_id' | 'reply_to'
+      | 'id'
+      | 'turn_id'
+      | 'rerun'
+      | 'platform'
+      | 'session_id'
+      | 'user_id'
+      | 'message'
+      | 'message_id'
+      | 'reply_to'
     >,
   ) {
-    const { id, turn_id = id, platform, session_id, user_id, message, message_id, reply_to } = found;
+    const { id, turn_id = id, rerun, platform, session_id, user_id, message, message_id, reply_to } = found;
     const isTheirs =
       this.#turns.has(turn_id) ||
+      this.#isPerson(rerun?.person ?? null) ||
       this.#isSession(session_id) ||
       this.#isUser(platform, user_id) ||
       (message === null && this.#isNotice(platform, message_id, reply_to));
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
+  }
+
+  /** Whether a waiting question was asked by the person or user. */
+  waitingQuestion({ link_key, message }: Pick<WaitingQuestion, 'link_key' | 'message'>): boolean {
+    return this.#link_keys.has(link_key) || this.inbox({ ...message, id: message.rerun.turn_id });
   }
 
   /**

@@ -30,6 +30,7 @@ import { SEEN } from './seen.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from './session-document.ts';
 import { dropStream, STREAM, type StoredStream } from './streams.ts';
 import { ERASED, erasedKey, type KeptTrace, type TraceRings } from './traces.ts';
+import { WAITING_QUESTION } from './waiting-questions.ts';
 
 /**
  * Everything that is stored about a person or a platform's user (agentd-person(1)), except for long-term memories,
@@ -99,6 +100,7 @@ const OTHER_RECORDS = [
   'link_codes',
   'feedback',
   'recordings',
+  'waiting_questions',
 ] as const;
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
@@ -172,6 +174,7 @@ interface FoundOthers {
   claims: Entry<unknown>[];
   linksOfPersons: Entry<unknown>[];
   recordings: Entry<{ turn_id: string }>[];
+  waitingQuestions: Entry<unknown>[];
 }
 
 async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
@@ -219,6 +222,7 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
         match.person(key as PersonKey) || keys.some((link) => match.link({ key: link, alias: null })),
     ),
     recordings: await find(RECORDING, (recording) => match.recording(recording)),
+    waitingQuestions: await find(WAITING_QUESTION, (question) => match.waitingQuestion(question)),
   };
 }
 
@@ -262,6 +266,7 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
       feedback: found.feedback.length + found.sentAnswers.length,
       recordings: found.recordings.length,
+      waiting_questions: found.waitingQuestions.length,
     },
   };
 }
@@ -307,6 +312,7 @@ async function erase(
     await drop(FEEDBACK, found.feedback);
     await drop(SENT_ANSWER, found.sentAnswers);
     await drop(ACTION, found.actions);
+    await drop(WAITING_QUESTION, found.waitingQuestions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));
     await drop(KEY, found.answers);

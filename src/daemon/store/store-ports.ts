@@ -20,9 +20,12 @@ export const STORE_PORTS = [
   'inbox',
   'linkCodes',
   'links',
+  'linkRenewals',
   'memories',
   'outages',
   'signOutMarks',
+  'signOutEnds',
   'recordings',
   'streams',
+  'waitingQuestions',
 ] as const satisfies readonly (keyof Store)[];

@@ -12,13 +12,16 @@ import { inboxStore } from './inbox-steps.ts';
 import type { Kernel, Ring } from './kernels/kernel.ts';
 import { type LimitStore, limitStore } from './limits.ts';
 import { type LinkCodeStore, linkCodeStore } from './link-codes.ts';
+import { type LinkRenewalStore, linkRenewalStore } from './link-renewals.ts';
 import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
+import { type ReloadStore, reloadStore } from './reloads.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
+import { type SignOutEndStore, signOutEndStore } from './sign-out-ends.ts';
 import { type SignOutMarkStore, signOutMarkStore } from './sign-out-marks.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
 import { type StreamHints, type StreamStore, streamStore } from './streams.ts';
@@ -26,6 +29,7 @@ import { type SummaryStore, summaryStore } from './summaries.ts';
 import { type ToolDigestStore, toolDigestStore } from './tool-digests.ts';
 import { type TraceStore, traceRings, traceStore } from './traces.ts';
 import { type BegunTurn, type CommitOutcome, type TurnChanges, turnSteps } from './turns.ts';
+import { type WaitingQuestionStore, waitingQuestionStore } from './waiting-questions.ts';
 
 /**
  * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
@@ -49,14 +53,18 @@ export interface Store {
   readonly ids: IdStore;
   readonly inbox: InboxStore;
   readonly linkCodes: LinkCodeStore;
+  readonly waitingQuestions: WaitingQuestionStore;
   readonly links: LinkStore;
+  readonly linkRenewals: LinkRenewalStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
   readonly signOutMarks: SignOutMarkStore;
+  readonly signOutEnds: SignOutEndStore;
   readonly recordings: RecordingStore;
+  readonly reloads: ReloadStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -204,11 +212,15 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     ids: idStore(kernel, rings),
     inbox: inboxStore(kernel, bounds, rings),
     linkCodes: linkCodeStore(kernel),
+    waitingQuestions: waitingQuestionStore(kernel),
     links: linkStore(kernel),
+    linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
+    signOutEnds: signOutEndStore(kernel),
     recordings: recordingStore(kernel, bounds),
+    reloads: reloadStore(kernel),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),

@@ -4,6 +4,7 @@ import { ACTION } from './actions.ts';
 import { FEEDBACK } from './feedback.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { LINK_CODE } from './link-codes.ts';
+import { carryRenewal } from './link-renewal-document.ts';
 import { LINK } from './links.ts';
 import { putSession, SESSION } from './session-document.ts';
 import type { Store } from './store.ts';
@@ -94,6 +95,7 @@ function replaceToken(tx: Tx, found: StoredToken, value: string): boolean {
       const link = tx.get(LINK, found.key);
       if (link?.token !== found.token) return false;
       tx.put(LINK, found.key, { ...link, token: value });
+      carryRenewal(tx, found.key, found.token, value);
       return true;
     }
     case 'session': {

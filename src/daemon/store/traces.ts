@@ -63,14 +63,25 @@ export function traceRings(bounds: {
     name,
     max,
     retention_ms: bounds.traceRetentionMs,
-    ids: ({ trace: { turn_id, request_id, session_id, message_id, platform, user_id, collected = [] } }) => {
+    ids: ({
+      trace: { turn_id, request_id, session_id, message_id, platform, user_id, collected = [], rerun_of },
+    }) => {
       const further = collected.flatMap((message) => [
         message.id,
         message.request_id,
         ...messageIds(platform, message.message_id),
       ]);
+      const first = rerun_of ? [rerun_of.turn_id, ...messageIds(platform, rerun_of.message_id)] : [];
       const user = user_id === null ? null : userId(user_id);
-      const ids = [turn_id, request_id, session_id, ...messageIds(platform, message_id), user, ...further];
+      const ids = [
+        turn_id,
+        request_id,
+        session_id,
+        ...messageIds(platform, message_id),
+        user,
+        ...further,
+        ...first,
+      ];
       return [...new Set(ids.filter((id) => id !== null))];
     },
     client: ({ client = null }) => client,

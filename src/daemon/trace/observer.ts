@@ -35,6 +35,8 @@ export interface Observer {
    * @param key the position of the key that a valid token is signed with, if there are several keys.
    */
   tokenChecked(outcome: string, key?: number): void;
+  /** Called when the issuer was asked to renew the token of a link. */
+  tokenRenewed(outcome: string): void;
   /**
    * Called when a request to an API has ended; log-ins are requests, too.
    * @param status the status of the answer, or the reason why there is no answer.
@@ -69,6 +71,7 @@ export const NO_OBSERVER: Observer = {
   answerRated: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
+  tokenRenewed: ignore,
   downstreamEnded: ignore,
 };
 
@@ -88,6 +91,7 @@ export function observers(all: readonly Observer[]): Observer {
     answerRated: (...of) => all.forEach((one) => void one.answerRated(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
+    tokenRenewed: (...of) => all.forEach((one) => void one.tokenRenewed(...of)),
     downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),
   };
 }
