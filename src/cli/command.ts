@@ -132,6 +132,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'feedback show': 'Show one rating with its comment, the message and the answer.',
   replay: 'Run the agent again on a recorded message, and compare.',
   eval: 'Run conversations as tests of the agent.',
+  'eval add': 'Make a test of a recorded message, without the data of people.',
   'guard list': 'List the users and sessions that the loop guard blocks.',
   'guard reset': 'Unblock a user, a session or everyone.',
   'inbox list': 'List platform messages that are waiting or have failed, newest first.',
@@ -179,7 +180,7 @@ interface CommandGroup {
   example: CommandExamples;
 }
 
-/** Only `link` is also a command itself. */
+/** `link` and `eval` are also commands themselves. */
 export const GROUPS: Readonly<Record<string, CommandGroup>> = {
   config: {
     summary: 'Check, show and describe the settings.',
@@ -233,6 +234,10 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
   tools: {
     summary: 'List, show, call, create and trust tools of the agent.',
     example: { 'agentd tools list': 'Shows all tools with their policies.' },
+  },
+  eval: {
+    summary: 'Run conversations as tests, and make tests of recorded messages.',
+    example: { 'agentd eval add "$ID"': 'Prints the case.' },
   },
   guard: {
     summary: 'List and unblock the users and sessions that the loop guard blocks.',

@@ -122,6 +122,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
           'agentd feedback show ID',
           'agentd explain SESSION',
           'agentd replay ID --times 5',
+          'agentd eval add ID FILE',
         ],
       },
       {

@@ -17,6 +17,7 @@ const DATABASE_CLIENTS = ['better-sqlite3', 'node:sqlite', 'ioredis', 'pg'];
 const FACADE = 'src/daemon/admin/';
 /** Commands whose only work is to run a part of the agent. */
 const LOADS_AGENT = new Set([
+  'src/cli/commands/eval-add.ts',
   'src/cli/commands/eval.ts',
   'src/cli/commands/replay.ts',
   'src/cli/commands/tools-call.ts',

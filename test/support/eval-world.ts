@@ -23,6 +23,7 @@ export function shopFolder(): string {
           name: 'open',
           operations: {
             listOrders: { credentials: 'user-or-default', public: ['status'], as: 'open_orders' },
+            cancelOrder: { credentials: 'default', confirm: 'never', as: 'open_cancel' },
           },
         },
       ],

@@ -9,6 +9,8 @@ import { withRegistry } from './tools.ts';
 
 /** Conversations that are run as tests (agentd-eval(1)). */
 export type { CaseResult, EvalCase };
+/** Makes a case of a recording. The caller must not keep it if values are left. */
+export const makeCase = lazy(() => import('../eval/case-of-recording.ts'), 'caseOfRecording');
 export const readCases = lazy(() => import('../eval/read-cases.ts'), 'readCases');
 
 /**

@@ -93,8 +93,9 @@ export function readCases(file: string, content: string): { cases: EvalCase[]; p
 function parse(content: string): { ok: true; value: unknown } | { ok: false; problem: string; at: string } {
   if (content.length > FILE_MAX)
     return { ok: false, problem: `has more than ${FILE_MAX} characters`, at: '' };
+  if (content.trim() === '') return { ok: true, value: [] };
   try {
-    return { ok: true, value: load(content, { schema: CORE_SCHEMA.withTags(mergeTag) }) ?? [] };
+    return { ok: true, value: load(content, { schema: CORE_SCHEMA.withTags(mergeTag) }) };
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const line = error.mark === undefined ? '' : `, line ${error.mark.line + 1}`;

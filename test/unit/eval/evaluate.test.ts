@@ -179,11 +179,16 @@ describe('the tools of a case', () => {
       email: SHOP_ENV.API_EMAIL,
       password: SHOP_ENV.API_PASSWORD,
     });
-    const live = await run('tools: live\nturns: [{ say: bob@example.com }, { say: Cancel order 1004 }]', {
-      API_BASE_URL: api.url,
-      GET_USER: 'on',
-    });
+    const env = { API_BASE_URL: api.url, GET_USER: 'on' };
+    const live = await run('tools: live\nturns: [{ say: bob@example.com }]', env);
     expect(live.failures).toEqual([]);
+    // A write with the default credentials, which asks nobody.
+    model.script([{ tools: [{ name: 'open_cancel', args: { number: '1004' } }] }, { text: ['Done.'] }]);
+    const write = await run('tools: live\nturns: [{ say: Cancel it }]', {
+      ...{ ...env, AGENT_BASE_URL: model.url, AGENT_MODEL: 'm' },
+    });
+    expect(write.turns[0]?.calls).toMatchObject([{ tool: 'open_cancel', ok: false }]);
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('held');
     expect(api.seen('/users').map(({ sub }) => sub)).toEqual(['service']);
     expect(api.requests.every(({ path }) => path === '/users' || path === '/authentication_token')).toBe(
       true,
