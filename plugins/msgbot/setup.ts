@@ -7,6 +7,9 @@ export const WEBHOOK_PATH = '/webhook/msgbot';
 /** The updates that the channel reads. */
 const UPDATES = ['message', 'edited_message', 'callback_query', 'message_reaction'] as const;
 
+/** Without it, people cannot rate answers with a reaction; everything else works. */
+const OPTIONAL_UPDATE: (typeof UPDATES)[number] = 'message_reaction';
+
 /** Maximum number of waiting updates. If more updates wait, the platform probably cannot deliver them. */
 const PENDING_MAX = 100;
 
@@ -111,7 +114,9 @@ interface WebhookInfo {
 
 function missingUpdates(info: Partial<WebhookInfo> | null): string[] {
   const { allowed_updates = [] } = info ?? {};
-  return allowed_updates.length === 0 ? [] : UPDATES.filter((kind) => !allowed_updates.includes(kind));
+  return allowed_updates.length === 0
+    ? []
+    : UPDATES.filter((kind) => kind !== OPTIONAL_UPDATE && !allowed_updates.includes(kind));
 }
 
 function withoutUpdates(missing: readonly string[]): string {

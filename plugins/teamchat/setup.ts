@@ -30,8 +30,9 @@ export async function checkScopes(call: Call): Promise<ChannelCheck> {
       detail: 'the platform did not report which scopes the bot token has',
       advice: `It needs ${SCOPES.join(', ')}: compare them under OAuth & Permissions.`,
     };
-  const missing = SCOPES.filter((scope) => !scopes.includes(scope));
-  if (missing.length === 0) return { outcome: 'ok', detail: 'the bot token has all scopes of the manifest' };
+  const missing = SCOPES.filter((scope) => scope !== OPTIONAL_SCOPE && !scopes.includes(scope));
+  if (missing.length === 0)
+    return { outcome: 'ok', detail: 'the bot token has all scopes that agentd needs' };
   return {
     outcome: 'warning',
     detail: `the bot token lacks ${missing.length === 1 ? 'the scope' : 'the scopes'} ${missing.join(', ')}`,
@@ -83,6 +84,9 @@ export const SCOPES = [
   'im:history',
   'reactions:read',
 ] as const;
+
+/** Without it, people cannot rate answers with a reaction; everything else works. */
+const OPTIONAL_SCOPE: (typeof SCOPES)[number] = 'reactions:read';
 
 /**
  * The manifest of the app (https://docs.slack.dev/reference/app-manifest). config/teamchat-manifest.json is the same

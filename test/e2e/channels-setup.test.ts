@@ -192,7 +192,7 @@ describe('channels setup teamchat', () => {
     });
     expect(await registration('teamchat')).toMatchObject({
       outcome: 'warning',
-      detail: 'the bot token lacks the scopes app_mentions:read, im:history, reactions:read',
+      detail: 'the bot token lacks the scopes app_mentions:read, im:history',
     });
   });
 });

@@ -269,7 +269,7 @@ describe('agentd link list', () => {
     const { code, stdout } = await run(['link', 'list']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z\n$/,
+      /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH +RENEWED +NOT RENEWED\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +token\n$/,
     );
     const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
     expect(first).toEqual({
@@ -304,7 +304,9 @@ describe('agentd link list', () => {
       person: null,
       expires_at: null,
     });
-    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +cannot decrypt +20\S+Z\n$/);
+    expect((await run(['link', 'list'], '', other)).stdout).toMatch(
+      /\ntelex +u1 +cannot decrypt +20\S+Z +operator\n$/,
+    );
     // The running daemon does not have the key either, so it ignores the link.
     expect(await personOf('u1')).toBeNull();
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'), other)).code).toBe(0);

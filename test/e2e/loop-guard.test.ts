@@ -253,9 +253,11 @@ describe('Operators', () => {
       expect(seconds_left).toBeLessThanOrEqual(30);
     }
     const { stdout } = await run(on, 'guard', 'list');
-    expect(stdout).toMatch(/^CHANNEL {2}USER OR SESSION {2,}REASON {2,}COUNT {2}BLOCKED {2}TIME LEFT$/m);
-    expect(stdout).toMatch(/^webchat {2}flood \(at 127\.0\.0\.1\) {2,}rate_limit {2,}6\/5 {2,}3 {2}\d+ s$/m);
-    expect(stdout).toMatch(/^webchat {2}visitor \(signed in as ada\) {2,}rate_limit/m);
+    expect(stdout).toMatch(/^CHANNEL +USER OR SESSION {2,}REASON {2,}COUNT {2}BLOCKED {2}TIME LEFT$/m);
+    expect(stdout).toMatch(
+      /^webchat \(Website\) {2}flood \(at 127\.0\.0\.1\) {2,}rate_limit {2,}6\/5 {2,}3 {2}\d+ s$/m,
+    );
+    expect(stdout).toMatch(/^webchat \(Website\) {2}visitor \(signed in as ada\) {2,}rate_limit/m);
 
     const reset = await run(on, 'guard', 'reset', 'webchat', 'flood');
     expect([reset.code, reset.stdout]).toEqual([0, 'reset user flood of webchat\n']);

@@ -123,7 +123,7 @@ describe('a third-party channel', () => {
     });
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
-    expect(await response.text()).toMatch(/^HELLO! I AM THE ASSISTANT\..* 4711 ACME D 7$/s);
+    expect(await response.text()).toMatch(/^HELLO! I’M THE ASSISTANT\..* 4711 ACME D 7$/s);
   });
 
   test('is found by its name if it is an installed package agentd-channel-NAME', async () => {

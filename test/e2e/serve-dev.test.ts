@@ -56,7 +56,7 @@ describe('serve --dev in an empty folder', () => {
     expect(response).toContain('You are **Ada Lovelace** (ada@example.com).');
     expect(response).toContain('Analytical engine, brass');
     expect(session_id).toMatch(/^webchat_ada_[\w-]{22,}$/);
-    expect(metadata).toEqual({ platform: 'webchat', user_id: 'ada' });
+    expect(metadata).toEqual({ platform: 'webchat', user_id: 'ada', message_id: expect.any(String) });
   });
 
   test('shows no data of other people: Ada gets no data about Grace', async () => {
