@@ -41,9 +41,10 @@ export async function mountWidget(
   const colors = new CSSStyleSheet();
   root.adoptedStyleSheets = [sheet, colors];
 
+  const tokens = new TokenSource(options.ask, options.token);
   const conversation = new Conversation({
     delivery: new Delivery(new Service(options.base)),
-    tokens: new TokenSource(options.ask, options.token),
+    tokens,
     memory: new Memory(options.base, options.history),
     texts,
     user_id: options.user_id,
@@ -77,6 +78,7 @@ export async function mountWidget(
       set(host, { 'data-open': true });
       panel.open();
       conversation.open = true;
+      offer();
     },
     close() {
       if (!panel.element.open || panel.inline) return;
@@ -86,7 +88,7 @@ export async function mountWidget(
       (cameFrom?.isConnected ? cameFrom : launcher).focus();
       conversation.open = false;
     },
-    identityChanged: () => conversation.identityChanged(),
+    identityChanged: () => conversation.identityChanged().then(offer),
     suggest: (questions) => panel.suggest(questions),
     restart: () => conversation.startOver(),
     hide() {
@@ -108,7 +110,15 @@ export async function mountWidget(
       if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
       wear();
       conversation.open = true;
+      offer();
     },
+  };
+
+  let part: false | Promise<typeof import('./continue/main.ts')> = false;
+  /** Offers other chats to a person who is signed in. The part is loaded when there is one. */
+  const offer = async () => {
+    part ||= options.continue && !!(await tokens.current()) && import(`${options.base}/webchat/continue.js`);
+    if (part) part.then((loaded) => loaded.offerChats(panel.element, options, tokens)).catch(console.warn);
   };
 
   const markUnread = (unread: boolean) => {
@@ -196,6 +206,8 @@ export interface Options {
   sign_in_url: string | null;
   /** Whether an answer says whose credentials it used. */
   credentials: boolean;
+  /** Whether a signed-in person is offered to continue on a chat platform. */
+  continue: boolean;
   /** Whether the conversation outlives its tab. */
   history: boolean;
   side: 'start' | 'end';
@@ -244,6 +256,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     notice: data.notice || null,
     sign_in_url: data.signInUrl ?? null,
     credentials: data.credentials !== 'off',
+    continue: data.continue !== 'off',
     history: data.history !== 'off',
     side: data.side === 'start' ? 'start' : 'end',
     direction: direction === 'rtl' ? 'rtl' : 'ltr',
