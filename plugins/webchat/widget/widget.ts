@@ -88,7 +88,10 @@ export async function mountWidget(
       (cameFrom?.isConnected ? cameFrom : launcher).focus();
       conversation.open = false;
     },
-    identityChanged: () => conversation.identityChanged().then(offer),
+    async identityChanged() {
+      await conversation.identityChanged();
+      offer();
+    },
     suggest: (questions) => panel.suggest(questions),
     restart: () => conversation.startOver(),
     hide() {
@@ -114,11 +117,11 @@ export async function mountWidget(
     },
   };
 
-  let part: false | Promise<typeof import('./continue/main.ts')> = false;
+  let part: Promise<typeof import('./continue/main.ts')> | undefined;
   /** Offers other chats to a person who is signed in. The part is loaded when there is one. */
   const offer = async () => {
-    part ||= options.continue && !!(await tokens.current()) && import(`${options.base}/webchat/continue.js`);
-    if (part) part.then((loaded) => loaded.offerChats(panel.element, options, tokens)).catch(console.warn);
+    if (options.continue && (await tokens.current())) part ??= import(`${options.base}/webchat/continue.js`);
+    part?.then((chats) => chats.offerChats(root, options, tokens), console.warn);
   };
 
   const markUnread = (unread: boolean) => {

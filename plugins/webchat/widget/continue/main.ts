@@ -22,25 +22,25 @@ const sheet = new CSSStyleSheet();
 const ASK_MS = 2000;
 
 /** The offers, by the person to whom they were made. Calls that overlap show one of them. */
-const offers = new WeakMap<HTMLElement, { person: string | null; place: HTMLElement }>();
+const offers = new WeakMap<ShadowRoot, { person: string | null; place: HTMLElement }>();
 
 /**
  * Offers a signed-in person to continue the conversation on a chat platform: a code, the chat that has claimed it, and
  * the person's confirmation. Also shows the connected chats, and disconnects them. Called again when the chat is opened,
  * and when somebody has signed in or out: then the offer of another person disappears.
- * @param dialog the chat; nothing is shown if nobody is signed in, or if no channel takes codes
+ * @param root contains the chat; nothing is shown if nobody is signed in, or if no channel takes codes
  */
 export async function offerChats(
-  dialog: HTMLElement,
+  root: ShadowRoot,
   { base, language }: Pick<Options, 'base' | 'language'>,
   tokens: Pick<TokenSource, 'current'>,
 ): Promise<void> {
   const person = personOf(await tokens.current());
-  const before = offers.get(dialog);
+  const before = offers.get(root);
   if (before?.person === person) return;
   before?.place.remove();
   const place = h('div', { class: 'continue' });
-  offers.set(dialog, { person, place });
+  offers.set(root, { person, place });
   if (person === null) return;
   // After somebody else has signed in, this offer must not use the other token.
   const codes = new Codes(base, async () => {
@@ -48,13 +48,17 @@ export async function offerChats(
     if (personOf(token) !== person) throw new Error('somebody else is signed in');
     return token;
   });
-  const { channels, links } = await codes.links();
-  if (channels.length === 0 || offers.get(dialog)?.place !== place) return;
-  const root = dialog.getRootNode() as ShadowRoot;
+  const found = await codes.links().catch((error: unknown) => {
+    console.warn('agentd: other chats cannot be offered', error);
+    offers.delete(root);
+  });
+  if (!found) return;
+  const { channels, links } = found;
+  if (channels.length === 0 || offers.get(root)?.place !== place) return;
   sheet.replaceSync(style);
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
   place.append(new Offer(codes, textsIn(language), channels, links).element);
-  dialog.append(place);
+  root.querySelector('dialog')?.append(place);
 }
 
 function textsIn(language: string): ContinueTexts {
