@@ -42,9 +42,9 @@ export async function mountWidget(
   root.adoptedStyleSheets = [sheet, colors];
 
   const tokens = new TokenSource(options.ask, options.token);
+  const service = new Service(options.base);
   const conversation = new Conversation({
-    delivery: new Delivery(new Service(options.base)),
-    tokens,
+    ...{ service, delivery: new Delivery(service), tokens },
     memory: new Memory(options.base, options.history),
     texts,
     user_id: options.user_id,
@@ -211,6 +211,8 @@ export interface Options {
   credentials: boolean;
   /** Whether a signed-in person is offered to continue on a chat platform. */
   continue: boolean;
+  /** Whether answers have thumbs. */
+  feedback: boolean;
   /** Whether the conversation outlives its tab. */
   history: boolean;
   side: 'start' | 'end';
@@ -260,6 +262,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     sign_in_url: data.signInUrl ?? null,
     credentials: data.credentials !== 'off',
     continue: data.continue !== 'off',
+    feedback: data.feedback !== 'off',
     history: data.history !== 'off',
     side: data.side === 'start' ? 'start' : 'end',
     direction: direction === 'rtl' ? 'rtl' : 'ltr',
