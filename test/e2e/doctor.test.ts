@@ -114,7 +114,7 @@ describe('agentd doctor', () => {
       expect.stringMatching(/^channel phonechat: the platform knows \+1 555/),
       'registration phonechat: the platform delivers for the number',
       expect.stringMatching(/^channel teamchat: the platform knows the bot \S+ of the workspace Simulate$/),
-      'registration teamchat: the bot token has all scopes of the manifest',
+      'registration teamchat: the bot token has all scopes that agentd needs',
       expect.stringContaining('channel webchat'),
       expect.stringMatching(/^clock: same as .*the business API/),
     ]);

@@ -272,8 +272,9 @@ describe('agentd link list', () => {
       /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH +RENEWED +NOT RENEWED\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +token\n$/,
     );
     const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
-    expect(first).toEqual({
+    expect(first).toMatchObject({
       platform: 'telex',
+      how: 'operator',
       user_id: 'u1',
       state: 'live',
       email: 'bob@example.com',

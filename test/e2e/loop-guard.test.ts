@@ -260,7 +260,7 @@ describe('Operators', () => {
     expect(stdout).toMatch(/^webchat \(Website\) {2}visitor \(signed in as ada\) {2,}rate_limit/m);
 
     const reset = await run(on, 'guard', 'reset', 'webchat', 'flood');
-    expect([reset.code, reset.stdout]).toEqual([0, 'reset user flood of webchat\n']);
+    expect([reset.code, reset.stdout]).toEqual([0, 'reset user flood of webchat (Website)\n']);
     expect((await say('flood', {}, { on })).status).toBe(200);
     expect((await say('parrot', {}, { on })).status).toBe(429);
     expect(await json(on, 'guard', 'reset', 'webchat', 'ada')).toEqual({
