@@ -115,7 +115,7 @@ async function say(message: string, bearer?: string): Promise<unknown[]> {
     response
       .trim()
       .split('\n')
-      // A write is followed by the daemon's line about it.
+      // The lines of the daemon about writes follow.
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as unknown)
   );
