@@ -48,6 +48,8 @@ export interface AgentRuntime {
 
 /** One message, and everything that the runtime may use to answer it. */
 export interface AgentTurn {
+  /** The name of the agent that answers, if the configuration lists several; else `default`. */
+  readonly agent?: string;
   /** The text of the message. */
   text: string;
   /** The id of the session. Whoever knows it may continue the session: show it neither to a model nor to people. */

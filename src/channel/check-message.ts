@@ -52,6 +52,8 @@ export function checkMessage(
     checkText(message.text, (problem) => wrong('text', problem));
   if (message.locale !== undefined)
     checkId(message.locale, LOCALE_MAX, (problem) => wrong('locale', problem));
+  if (message.workspace !== undefined)
+    checkId(message.workspace, ID_MAX, (problem) => wrong('workspace', problem));
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');

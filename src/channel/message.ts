@@ -14,6 +14,11 @@ export interface IncomingMessage {
   channel_id: string;
   /** The thread, used as the session id. If null, the daemon begins a session and generates an id. */
   thread_id: string | null;
+  /**
+   * Id of the sender's workspace or organization on the platform, as the platform has verified it. Agents may be chosen by
+   * it. Absent if the platform has none, or names none.
+   */
+  workspace?: string;
   /** The text. After the daemon trims it, it must have 1 to 16,000 characters, or none if there is a `confirm`. */
   text: string;
   /**

@@ -278,7 +278,7 @@ export function traceInWords(
       `request ${trace.request_id}`,
       trace.session_id && `session ${trace.session_id}`,
       trace.message_id && `message ${trace.message_id}`,
-      trace.agent_digest && `agent ${trace.agent_digest}`,
+      trace.agent_digest && `agent ${[trace.agent, trace.agent_digest].filter(Boolean).join(' ')}`,
     ],
     ...collectedInWords(trace),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));

@@ -3,6 +3,7 @@ import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
+import { onChange } from './agents/agents.ts';
 import { createChannels, startChannel } from './channels/check-channel.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
 import { createChannel } from './channels/scope.ts';
@@ -21,7 +22,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
 import { answerReloads } from './reload/mailbox.ts';
 import { Reloader } from './reload/reloader.ts';
-import { makeRevision, onChange } from './reload/revision.ts';
+import { makeRevision } from './reload/revision.ts';
 import { watchFiles } from './reload/watch-files.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
@@ -118,11 +119,11 @@ export async function startDaemon(
     if (memory) readiness.useMemory(memory);
     life.started('long-term memory', () => memory?.close());
     const starting = (what: string) => readiness.starting(what);
-    const make = { store, seal, clock, log, observer };
+    const make = { store, seal, memory, clock, log, observer };
     const revision = await makeRevision(configuration, { ...make, starting });
     for (const warning of revision.warnings) log.warn({}, warning);
     // Until the reloader takes over.
-    let stopTools = () => revision.services.tools.stop();
+    let stopTools = () => revision.registry.stop();
     life.started('agent', () => revision.services.agent.stop?.());
     life.started('sources of tools', () => stopTools());
 
@@ -134,7 +135,6 @@ export async function startDaemon(
       observer,
       store,
       seal,
-      memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });
@@ -219,7 +219,7 @@ export async function startDaemon(
             ]
           : []),
       ],
-      agentDigest: () => services.agentDigest(),
+      agents: () => services.agents,
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(

@@ -22,6 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['tools/downstream'],
   ['tools'],
+  ['agents'],
   ['message'],
   ['inbox'],
   ['stream'],

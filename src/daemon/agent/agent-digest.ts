@@ -28,6 +28,13 @@ export interface AgentParts {
   tools: readonly string[];
 }
 
+/** The digest of several agents. That of a single one is its own. @param digests the name and the digest of each */
+export function combineDigests(digests: readonly (readonly [name: string, digest: string])[]): string {
+  const [first] = digests;
+  if (digests.length === 1 && first) return first[1];
+  return createHash('sha256').update(JSON.stringify(digests)).digest('hex').slice(0, LENGTH);
+}
+
 /**
  * A short hash of the instructions, the tools and the model of an agent: two daemons with the same digest answer alike.
  * It contains no secret.

@@ -18,10 +18,16 @@ export interface MountedRoute extends Route {
   channel: string | null;
 }
 
+/** The agents, as the state of the service names them. */
+export interface AgentsSeen {
+  readonly all: readonly { readonly name: string; digest(): string }[];
+  /** The digest of instructions, tools and models of all agents. */
+  digest(): string;
+}
+
 interface HealthParts {
   outageOf: OutageOf;
-  /** The digest of instructions, tools and model. */
-  agentDigest: () => string;
+  agents: () => AgentsSeen;
   log: Log;
 }
 
@@ -118,7 +124,7 @@ export function routeOf(found: Found, method: string): MountedRoute {
  */
 export function health(
   channels: readonly ActiveChannel[],
-  { outageOf, agentDigest, log }: HealthParts,
+  { outageOf, agents, log }: HealthParts,
 ): Route['handle'] {
   return () => ({
     body: {
@@ -131,9 +137,16 @@ export function health(
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
-      agent_digest: agentDigest(),
+      ...agentsIn(agents()),
     },
   });
+}
+
+/** `agents` has the digest of each of several agents, by name. */
+function agentsIn(agents: AgentsSeen): { agent_digest: string; agents?: Record<string, string> } {
+  const agent_digest = agents.digest();
+  if (agents.all.length === 1) return { agent_digest };
+  return { agent_digest, agents: Object.fromEntries(agents.all.map((one) => [one.name, one.digest()])) };
 }
 
 function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {

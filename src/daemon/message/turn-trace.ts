@@ -3,7 +3,7 @@ import type { MessageSpan } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import type { Services } from './services.ts';
-import type { Answering, Arrived, Identified, Opened } from './turn.ts';
+import type { Answering, Arrived, Chosen, Identified, Opened } from './turn.ts';
 
 /**
  * Starts the span of a message, and adds the trace lines that were written before the start.
@@ -29,7 +29,7 @@ export function beginSpan(
 
 /** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
 export function traceOf(
-  turn: Arrived & Partial<Identified & Opened>,
+  turn: Arrived & Partial<Identified & Opened & Chosen>,
   outcome: string,
   finished_at: number,
 ): TraceRecord {
@@ -43,6 +43,7 @@ export function traceOf(
     user_id: turn.message.user_id,
     ...(turn.collected === undefined ? {} : { collected: turn.collected }),
     ...(person === null ? {} : { person }),
+    ...(turn.agent === undefined ? {} : { agent: turn.agent }),
     agent_digest: turn.agent_digest,
     started_at: turn.started_at,
     finished_at,

@@ -172,6 +172,11 @@ export interface Resolved extends Opened {
   changes: Answering['changes'];
 }
 
+/** Added by choose-agent: the name of the agent that answers. */
+export interface Chosen {
+  agent: string;
+}
+
 /** Added by settle-pending: what the message means for the pending action of its session. */
 export interface Settled {
   /** The message. For a button without a text, the text is the label of the button. */
@@ -193,7 +198,7 @@ export type Settlement =
   | { kind: 'said'; text: string };
 
 /** What a run of the agent needs to know. */
-export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
+export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Chosen & Settled;
 
 /** Added by run-agent: the reply of the agent. */
 export interface Answered {

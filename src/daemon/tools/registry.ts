@@ -113,7 +113,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   if (confirm !== 'always' && confirm !== 'never')
     throw new Error('its `confirm` is neither `always` nor `never`');
   const shown = tool.public;
-  const { offered, unusable, timeout_ms, digest } = tool;
+  const { offered, unusable, timeout_ms, digest, of_memory } = tool;
   return Object.freeze({
     name,
     title,
@@ -130,6 +130,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     hide: Object.freeze(hide.filter((parameter) => Object.hasOwn(bind, parameter))),
     idempotent,
     ...(digest === undefined ? {} : { digest }),
+    ...(of_memory === true ? { of_memory } : {}),
     ...(timeout_ms === undefined ? {} : { timeout_ms }),
     ...(offered === undefined
       ? {}

@@ -17,6 +17,7 @@ export async function agentTurn(
   const memories = (await tools.context?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
   return {
+    agent: turn.agent,
     text: message.text,
     session_id: turn.session.session_id,
     history: history.turns.map((past) => pastExchange(past, turn, services)),
