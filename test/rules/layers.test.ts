@@ -24,6 +24,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['tools'],
   ['agents'],
   ['message'],
+  ['replay'],
   ['inbox'],
   ['stream'],
   ['metrics', 'telemetry'],

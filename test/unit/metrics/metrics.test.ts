@@ -247,11 +247,11 @@ describe('metrics', () => {
   });
 });
 
-/** Ports that are not measured: they are for administration, or only probes and hourly jobs call them. */
-const UNMEASURED = ['persons', 'replicas', 'maintenance'];
+/** Ports that are not measured: they are for administration, or only probes and regular jobs call them. */
+const UNMEASURED = ['persons', 'reloads', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {
-  it('measures every port of the store except persons, replicas and maintenance', () => {
+  it('measures every port of the store except persons, reloads, replicas and maintenance', () => {
     const store = openMemoryStore(new MemoryState(), { clock: systemClock });
     const ports = Object.entries(store)
       .filter(([, value]) => typeof value === 'object' && value !== null)
