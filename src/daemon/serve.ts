@@ -221,7 +221,9 @@ export async function startDaemon(
             ]
           : []),
       ],
-      agents: () => services.agents,
+      get agents() {
+        return services.agents;
+      },
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(

@@ -56,7 +56,8 @@ interface ServerParts {
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
-  agents: () => AgentsSeen;
+  /** Read at each request: they may change. */
+  readonly agents: AgentsSeen;
   /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   outageOf?: OutageOf;
   /** Maximum time for a request to arrive, ms; for tests. */
@@ -65,7 +66,8 @@ interface ServerParts {
 
 /** The HTTP side of the daemon: the middleware of every request, in order. */
 export function createServer(parts: ServerParts) {
-  const { settings, store, log, clock, agents } = parts;
+  const { settings, store, log, clock } = parts;
+  const agents = () => parts.agents;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
