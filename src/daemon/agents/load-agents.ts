@@ -46,7 +46,7 @@ function isOwnModule(settings: LoadSettings): boolean {
 
 /** The settings of the daemon, with those of the entry in their place. @throws ConfigurationError */
 function settingsOf({ instructions, model, place }: AgentEntry, settings: LoadSettings): LoadSettings {
-  const { AGENT_RUNTIME, AGENT_MODEL, AGENT_BASE_URL, AGENT_API_KEY } = settings;
+  const { AGENT_RUNTIME, AGENT_MODEL, AGENT_BASE_URL } = settings;
   const own = instructions === undefined ? settings : { ...settings, AGENT_INSTRUCTIONS: instructions };
   if (model === undefined) return own;
   if (AGENT_RUNTIME !== undefined && AGENT_RUNTIME !== 'llm') {
@@ -57,9 +57,15 @@ function settingsOf({ instructions, model, place }: AgentEntry, settings: LoadSe
     ]);
   }
   if (model === BUILTIN) return { ...own, AGENT_RUNTIME: BUILTIN };
-  // The key of one provider must not be sent to another one, which takes it from its own variable.
+  // The key and the headers of one provider must not be sent to another one, which takes its key from its variable.
   const isSameServer = AGENT_BASE_URL !== undefined || providerOf(model) === providerOf(AGENT_MODEL);
-  return { ...own, AGENT_MODEL: model, AGENT_API_KEY: isSameServer ? AGENT_API_KEY : undefined };
+  if (isSameServer) return { ...own, AGENT_MODEL: model };
+  const others = {
+    AGENT_API_KEY: undefined,
+    AGENT_PROVIDER_OPTIONS: undefined,
+    AGENT_PROVIDER_HEADERS: undefined,
+  };
+  return { ...own, ...others, AGENT_MODEL: model };
 }
 
 function providerOf(model: string | undefined): string | undefined {
