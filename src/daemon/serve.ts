@@ -248,7 +248,7 @@ export async function startDaemon(
       );
       const files = () => watchedFiles(reloader.configuration);
       const changed = () => reloader.reload('AGENT_WATCH');
-      life.started('watch of files', await watchFiles({ files, changed, clock }));
+      life.started('watch of files', watchFiles({ files, changed, clock }));
     }
     readiness.serving();
     setImmediate(loadCompilers);
