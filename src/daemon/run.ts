@@ -38,7 +38,7 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     const log = createLog({
       level: settings.LOG_LEVEL,
       file: settings.LOG_FILE,
-      pretty: process.stderr.isTTY === true,
+      format: settings.LOG_FORMAT,
       prefixed: isJournalStream(process.env.JOURNAL_STREAM),
     });
     for (const warning of warnings) log.warn({}, warning);

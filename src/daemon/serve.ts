@@ -10,13 +10,15 @@ import { createChannel } from './channels/scope.ts';
 import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
-import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { createAdminServer, metricsRoute, Readiness, renewalCheck } from './http/admin-server.ts';
 import { backChannelLogout } from './http/back-channel-logout.ts';
+import { feedbackRoute } from './http/feedback-route.ts';
 import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
+import { type Notices, noticeEnded } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -25,8 +27,10 @@ import { answerReloads } from './reload/mailbox.ts';
 import { Reloader } from './reload/reloader.ts';
 import { makeRevision } from './reload/revision.ts';
 import { watchFiles } from './reload/watch-files.ts';
+import { LinkRenewer } from './renewal/link-renewer.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
+import { signOutAtSite } from './sealing/sign-out.ts';
 import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
 import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
@@ -129,6 +133,14 @@ export async function startDaemon(
     life.started('sources of tools', () => stopTools());
 
     const stopping = new AbortController();
+    let notices: Notices | null = null;
+    const renewer = LinkRenewer.of({
+      ...{ settings, store, seal, clock, log, observer },
+      tokens: { validate: (...token) => services.tokens.validate(...token) },
+      tellEnded: async (link, claims) =>
+        notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over'),
+    });
+    if (renewer) readiness.useRenewer(renewer);
     const services = createServices({
       ...revision.services,
       clock,
@@ -136,6 +148,7 @@ export async function startDaemon(
       observer,
       store,
       seal,
+      renewer,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });
@@ -168,6 +181,7 @@ export async function startDaemon(
     life.started('resealing of stored tokens', startResealing({ store, seal, clock, log, agrees }));
 
     const inbox = new InboxWorker(services);
+    notices = { services, worker: inbox };
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
@@ -186,6 +200,8 @@ export async function startDaemon(
     life.started('inbox', () => inbox.stop());
     readiness.starting('starting the inbox');
     await inbox.start();
+    renewer?.start();
+    life.started('renewal of tokens', () => renewer?.stop());
 
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
@@ -200,6 +216,7 @@ export async function startDaemon(
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: [
+        feedbackRoute(services, namespacesOf(active)),
         ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
@@ -216,7 +233,7 @@ export async function startDaemon(
                       reason: 'logout tokens are not accepted',
                     },
                 },
-                signOut: (signOut) => store.signOutMarks.add(signOut),
+                signOut: (signOut) => signOutAtSite({ store, seal }, signOut),
               }),
             ]
           : []),
@@ -225,6 +242,7 @@ export async function startDaemon(
         return services.agents;
       },
       outageOf: (platform) => inbox.health(platform),
+      ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
     });
     const address = await server.listen(
       socket === null ? { host: settings.HOST, port: settings.PORT } : { fd: socket },
@@ -360,6 +378,12 @@ async function listenForProbes(
   life.started('admin listener', () => admin.close());
   log.info({ address: url }, 'the admin listener answers /live, /ready and /metrics');
   return url;
+}
+
+/** The namespaces of the channels for web clients. */
+function namespacesOf(active: readonly { plugin: ChannelPlugin }[]): string[] {
+  const ofClients = active.filter(({ plugin }) => plugin.delivery !== 'push');
+  return [...new Set(ofClients.map(({ plugin: { name, capabilities } }) => capabilities.namespace ?? name))];
 }
 
 function usesDemoPath({ channel }: { channel: Channel }): boolean {

@@ -17,12 +17,12 @@ const LAYERS: readonly (readonly string[])[] = [
   ['session'],
   ['guard'],
   ['store'],
-  ['linking', 'replica'],
+  ['feedback', 'linking', 'replica'],
 
   ['agent'],
   ['tools/downstream'],
   ['tools'],
-  ['agents'],
+  ['agents', 'renewal'],
   ['message'],
   ['replay'],
   ['inbox'],
@@ -34,6 +34,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['dev', 'sealing'],
   ['reload'],
   ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
+  ['eval'],
   ['admin'],
 ];
 

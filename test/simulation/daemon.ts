@@ -96,6 +96,7 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      renewer: null,
       secrets: [],
       agent,
       agents: new Agents(

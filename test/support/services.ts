@@ -68,6 +68,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       log,
     ),
     seal,
+    renewer: null,
     secrets: knownSecrets(configuration.effective.map(({ value }) => value)),
     agent,
     agents: new Agents(

@@ -1,5 +1,6 @@
 import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { channelInWords } from '../channel-titles.ts';
 import { EXIT, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -18,7 +19,7 @@ import { withStore } from '../with-store.ts';
 type Adapter = [name: string, health: Health['adapters'][string]];
 
 const ADAPTER_COLUMNS: readonly Column<Adapter>[] = [
-  { title: 'CHANNEL', text: ([name]) => name },
+  { title: 'CHANNEL', text: ([name]) => channelInWords(name) },
   { title: 'STATE', text: ([, { status }]) => status },
   { title: 'DETAIL', text: ([, { detail }]) => detail && String(detail), narrow: 'wrap' },
 ];

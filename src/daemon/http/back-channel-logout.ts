@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 import type { LogoutVerdict } from '../identity/logout-token.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { SignOut } from '../store/sign-out-marks.ts';
+import type { AddOutcome, SignOut } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { countRequest } from './rate-limit.ts';
 
@@ -12,8 +12,8 @@ export interface BackChannelLogoutParts {
   readonly settings: Pick<Settings, 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
   store: Pick<Store, 'limits'>;
   logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> };
-  /** Stores the mark, and ends what it covers. `repeated`: it was stored before. */
-  signOut(signOut: SignOut): Promise<'added' | 'repeated'>;
+  /** Stores the mark, and ends what it covers. */
+  signOut(signOut: SignOut): Promise<AddOutcome>;
   log: Pick<Log, 'info'>;
 }
 

@@ -13,11 +13,6 @@ export interface ActiveChannel {
 /** The state of a platform that cannot be reached; null if no outage is known. */
 export type OutageOf = (platform: string) => ChannelHealth | null;
 
-export interface MountedRoute extends Route {
-  /** The channel that the route belongs to; null if it is the daemon's own. */
-  channel: string | null;
-}
-
 /** The agents, as the state of the service names them. */
 export interface AgentsSeen {
   readonly all: readonly { readonly name: string; digest(): string }[];
@@ -25,17 +20,28 @@ export interface AgentsSeen {
   digest(): string;
 }
 
-interface HealthParts {
-  outageOf: OutageOf;
-  agents: () => AgentsSeen;
-  log: Log;
+/** What `GET /` tells. */
+export interface HealthParts {
+  channels: readonly ActiveChannel[];
+  outageOf?: OutageOf;
+  /** Read at each request: they may change. */
+  readonly agents: AgentsSeen;
+  /** The state of the renewal of tokens. Absent if they are not renewed. */
+  renewal?: () => ChannelHealth;
+}
+
+export interface MountedRoute extends Route {
+  /** The channel that the route belongs to; null if it is the daemon's own. */
+  channel: string | null;
 }
 
 /** All routes that the daemon answers. */
-export function routes(channels: readonly ActiveChannel[], parts: HealthParts): MountedRoute[] {
+export function routes(parts: HealthParts, log: Log): MountedRoute[] {
   return [
-    { method: 'GET', path: '/', channel: null, handle: health(channels, parts) },
-    ...channels.flatMap(({ plugin, channel }) => channel.routes.map((route) => mount(route, plugin.name))),
+    { method: 'GET', path: '/', channel: null, handle: health(parts, log) },
+    ...parts.channels.flatMap(({ plugin, channel }) =>
+      channel.routes.map((route) => mount(route, plugin.name)),
+    ),
   ];
 }
 
@@ -122,10 +128,8 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). `status` says only that the process is
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
-export function health(
-  channels: readonly ActiveChannel[],
-  { outageOf, agents, log }: HealthParts,
-): Route['handle'] {
+export function health(parts: HealthParts, log: Log): Route['handle'] {
+  const { channels, outageOf = () => null, renewal } = parts;
   return () => ({
     body: {
       status: 'ok',
@@ -137,7 +141,8 @@ export function health(
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
-      ...agentsIn(agents()),
+      ...agentsIn(parts.agents),
+      ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
     },
   });
 }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
-import type { Route } from '../../channel/index.ts';
+import type { ChannelHealth, Route } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import type { Log } from '../process/log.ts';
@@ -60,6 +60,8 @@ interface ServerParts {
   readonly agents: AgentsSeen;
   /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   outageOf?: OutageOf;
+  /** The state of the renewal of tokens. Absent if they are not renewed. */
+  renewal?: () => ChannelHealth;
   /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number;
 }
@@ -80,14 +82,7 @@ export function createServer(parts: ServerParts) {
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
-  app.use(
-    findRoute(
-      createRouter([
-        ...routes(parts.channels, { outageOf: parts.outageOf ?? (() => null), agents, log }),
-        ...ownRoutes,
-      ]),
-    ),
-  );
+  app.use(findRoute(createRouter([...routes(parts, log), ...ownRoutes])));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
   app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest: () => agents().digest() }), clock));

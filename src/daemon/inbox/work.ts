@@ -7,6 +7,7 @@ import { every } from '../time/clock.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';
+import { SentIds } from './sent-ids.ts';
 import { Typing } from './typing.ts';
 
 /**
@@ -48,6 +49,8 @@ interface Reachable {
  * running. So a message that kills the process affects no other message.
  */
 export class InboxWorker {
+  /** Where channels note the ids of the messages that they send. */
+  readonly sentIds = new SentIds();
   readonly #services: Services;
   readonly #typing: Typing;
   readonly #reach: PlatformReach;
@@ -251,6 +254,7 @@ export class InboxWorker {
       reach: this.#reach,
       typing: this.#typing,
       questions: this.#questions,
+      sentIds: this.sentIds,
     };
     const delivery = new Delivery(services, later, claim, admitted);
     // The claim may have arrived after the worker was paused.

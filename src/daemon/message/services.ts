@@ -5,6 +5,7 @@ import type { TokenValidator } from '../identity/identity.ts';
 import type { LogoutVerdict } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
+import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
@@ -32,6 +33,8 @@ export interface Services {
   tokens: TokenValidator;
   /** Null if logout tokens are not accepted (`acceptsLogout`). */
   logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> } | null;
+  /** Null if the tokens of links are not renewed. */
+  renewer: Pick<LinkRenewer, 'met'> | null;
   seal: Seal;
   /** Every secret of the settings, for masks. */
   secrets: readonly Secret[];

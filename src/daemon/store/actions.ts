@@ -1,4 +1,5 @@
 import type { PersonKey } from '../identity/identity.ts';
+import { byPersonOf } from './by-person.ts';
 import { keepsSession } from './claim-state.ts';
 import type { KeyClaim, SessionClaim } from './claims.ts';
 import { holdsKey, noteStarted } from './idempotency.ts';
@@ -73,7 +74,8 @@ export interface ActionStore {
 
 export type WithdrawnActions =
   | { action_id: string }
-  | { session_tag: string }
+  /** `of`: only the actions of this person. */
+  | { session_tag: string; of?: PersonKey | null }
   /** `keep`: the actions of this person are not withdrawn. */
   | { platform: string; user_id: string; keep?: PersonKey };
 
@@ -206,6 +208,8 @@ export const ACTION: Kind<StoredAction> = {
     const places: IndexEntry[] = [[`pending in ${session_tag}`, serial]];
     if (asked_by !== null && action.asked_at === null) places.push([`asked by ${asked_by}`, serial]);
     if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
+    const person = byPersonOf(action.person);
+    if (person !== null) places.push([pendingFor(person), serial]);
     return places;
   },
   isWide: (index) => index.startsWith('turn '),
@@ -366,6 +370,15 @@ function pendingOf(platform: string, user_id: string): string {
   return `pending of ${JSON.stringify([platform, user_id])}`;
 }
 
+function pendingFor(person: string): string {
+  return `pending for ${person}`;
+}
+
+/** The pending actions of a person in every tenant. @param person `byPerson` */
+export function pendingActionsFor(tx: Tx, person: string): Action[] {
+  return waiting(tx, pendingFor(person)).map(({ action }) => action);
+}
+
 /** The actions of an index of pending ones that have not expired. */
 function waiting(tx: Tx, index: string): StoredAction[] {
   return tx
@@ -379,7 +392,10 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
     const stored = tx.get(ACTION, of.action_id);
     return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
   }
-  if ('session_tag' in of) return pendingIn(tx, of.session_tag);
+  if ('session_tag' in of)
+    return pendingIn(tx, of.session_tag).filter(
+      ({ action: { person } }) => of.of === undefined || person === of.of,
+    );
   return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
     ({ action: { person } }) => person === null || person !== of.keep,
   );

@@ -16,6 +16,7 @@ function fixture() {
     },
     find: async () => [],
     findOf: async () => [],
+    recent: async () => [],
   };
   const logger = pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) });
   const refusals = new Refusals(

@@ -68,6 +68,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
         keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
         find: async () => [],
         findOf: async () => [],
+        recent: async () => [],
       },
       expectRoom: options.expectRoom ?? (() => undefined),
     },

@@ -146,6 +146,7 @@ describe('metrics', () => {
     );
     metrics.messageBlocked('teamchat', 'rate_limit');
     metrics.deliveryEnded('teamchat', 'retried');
+    metrics.answerRated('teamchat', -1);
     expect(await sample('agentd_credentials_total{used="user",reason="valid_token"}')).toBe(1);
     expect(await sample('agentd_credentials_total{used="default",reason="no_token"}')).toBe(1);
     expect(await sample('agentd_credentials_total{used="default",reason="policy"}')).toBe(1);
@@ -160,6 +161,7 @@ describe('metrics', () => {
     expect(await sample('agentd_guard_blocks_total{channel="teamchat",reason="rate_limit"}')).toBe(1);
     expect(await sample('agentd_messages_total{channel="teamchat",outcome="blocked"}')).toBe(1);
     expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="retried"}')).toBe(1);
+    expect(await sample('agentd_feedback_total{channel="teamchat",rating="-1"}')).toBe(1);
   });
 
   it('name a route by its pattern, and any unknown method as `other`', async () => {

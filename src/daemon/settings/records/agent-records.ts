@@ -44,6 +44,9 @@ export const AGENT_RECORDS = {
     { reload: true, secret: true },
     'Key for the server of the fallback model. If unset, AGENT_API_KEY.',
   ),
+  AGENT_EVAL_MODEL: text(
+    'Judges the rubrics of `agentd eval`. A model of the server at AGENT_BASE_URL, or `provider:model`.',
+  ),
   AGENT_DAILY_TOKENS: integer(
     { reload: true, min: 0, max: 1_000_000_000, default: 0, unit: 'tokens' },
     'Tokens of the model that one person, or one address of anonymous clients, may use within 24 hours, on all channels together; 0 means no limit.',

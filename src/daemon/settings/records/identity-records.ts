@@ -66,6 +66,28 @@ export const IDENTITY_RECORDS = {
     { min: 1, max: 3600, default: 600, unit: 'seconds', shared: true },
     'How long a link code is valid, with which a person who is signed in on the website connects a chat.',
   ),
+  SIGN_IN_URL: url(
+    { query: true, example: 'https://www.example.com/account' },
+    'Page on which people sign in and connect their chat. Replies on platforms name it when a person must sign in first.',
+  ),
+  SIGN_IN_WAIT_SECONDS: integer(
+    { min: 0, max: 86_400, default: 2400, unit: 'seconds', shared: true },
+    'How long a question on a platform that needs sign-in waits for it. If its sender signs in within this time, the question is answered without being asked again. 0 means that questions do not wait.',
+  ),
+
+  TOKEN_RENEWAL_URL: url(
+    { shared: true, query: true },
+    'Token endpoint of the site that renews the tokens of links which were made with a code, by token exchange (RFC 8693): https, or a loopback address. If unset, tokens are not renewed (see agentd-identity(7), "Links that last").',
+  ),
+  TOKEN_RENEWAL_CLIENT_ID: text({ shared: true }, 'Id of agentd as a client of TOKEN_RENEWAL_URL.'),
+  TOKEN_RENEWAL_CLIENT_SECRET: text(
+    { secret: true, shared: true },
+    'Secret of agentd as a client of TOKEN_RENEWAL_URL.',
+  ),
+  TOKEN_RENEWAL_IDLE_DAYS: integer(
+    { min: 1, max: 30, default: 7, unit: 'days', shared: true },
+    'The tokens of links that were not used for this long are renewed only when the next message meets them.',
+  ),
 
   // The company's API
   API_BASE_URL: url({ reload: true, shared: true }, 'Address of the business API.'),

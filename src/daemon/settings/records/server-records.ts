@@ -63,6 +63,10 @@ export const SERVER_RECORDS = {
     },
     'Lowest level that is logged, in upper or lower case. WARNING and CRITICAL are accepted, too.',
   ),
+  LOG_FORMAT: choice(
+    { choices: ['AUTO', 'JSON', 'TEXT'], default: 'AUTO' },
+    'Form of the log on standard error: one JSON object per line, or text for people. AUTO writes text on a terminal, and JSON otherwise. LOG_FILE is always JSON.',
+  ),
   ENABLE_DEBUGPY: flag(
     { default: false },
     'Opens the Node inspector on 127.0.0.1:5678, with a warning; for development.',
