@@ -130,6 +130,10 @@ export const TEXTS = {
     '{action} – unknown: it is not known whether this happened',
     'action',
   ),
+  nothing_changed: prose(
+    'The end of a reply in which the agent says that it has changed something, although no tool has changed anything in this conversation.',
+    'This message changed nothing.',
+  ),
   open_page: prose(
     'The end of a reply if an MCP server needs the person to open a page. {service} is the `name` of its entry, {host} the host of the page, and {url} its address.',
     'The service {service} asks you to open this page, at {host}: {url}',

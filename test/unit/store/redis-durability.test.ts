@@ -41,6 +41,7 @@ const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutM
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
+  ...['actions.sentIn', 'actions.wroteSince'],
   ...[
     'traces.find',
     'traces.findOf',

@@ -15,6 +15,7 @@ import { type CarriedOut, carryOut } from './carry-out.ts';
 import { ReplyText } from './reply-text.ts';
 import { pagesInWords, receiptsOf, WriteReports } from './reports.ts';
 import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
+import { isUnbackedClaim } from './unbacked-claim.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -29,8 +30,8 @@ interface Parts {
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
  * which knows the outcome of a confirmed action; the pages that servers ask the person to open; how to sign in; a line
- * for each write;
- * and the question about a call that waits for confirmation.
+ * for each write, or that nothing was changed although the agent says so; and the question about a call that waits for
+ * confirmation.
  */
 export async function composeReply(
   turn: Runnable,
@@ -53,17 +54,23 @@ export async function composeReply(
     all: services.settings.RECEIPTS,
   });
   if (settlement.kind === 'declined') reply.begin(settlement.text);
+  const begins_at = reply.text.length;
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
   if (stopped) line.reason = 'stopped';
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
+  const isUnbacked = await isUnbackedClaim(reply.text.slice(begins_at), turn, services, run);
   await recordAgain(run, turn, services);
   if (done) await run.journal.include(done.action_id);
   const pages = pagesInWords(run, texts);
   if (pages !== '') reply.add(pages);
   const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
   const receipts = addReceipts(reply, reports);
+  if (isUnbacked) {
+    reply.add(texts.say('nothing_changed'));
+    turn.trace.note({ step: 'claim', verdict: 'fallback', reason: 'claim_without_action' });
+  }
   const asked = stopped ? null : askAtEnd(reply, run, turn);
   reply.finish();
   return { reply: reply.text, stopped, asked, sign_in, receipts };
