@@ -9,6 +9,7 @@ import {
   judgeAnswer,
 } from '../tools/confirmation/judge-answer.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
+import { digestRecord } from '../tools/definition-digest.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { turnKey } from './keys.ts';
@@ -25,7 +26,7 @@ import type {
   Settlement,
 } from './turn.ts';
 
-type Uses = Pick<Services, 'store' | 'seal' | 'texts'>;
+type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'tools'>;
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
@@ -109,7 +110,9 @@ async function settle(
   const facts = factsOf(turn, says);
   const waiting = turn.begun.pending.map((action) => {
     const names_action = action.action_id === named;
-    return { action, names_action, verdict: judgeAnswer(action, { ...facts, names_action }) };
+    const judged = judgeAnswer(action, { ...facts, names_action });
+    const verdict = judged !== 'foreign' && isOutdated(action, services) ? 'withdrawn' : judged;
+    return { action, names_action, verdict };
   });
   for (const { action, verdict } of waiting)
     if (verdict === 'withdrawn') await end(turn, action, 'withdrawn', services);
@@ -138,6 +141,16 @@ async function settle(
   const isOurs = await end(turn, action, 'declined', services);
   const settlement: Settlement = isOurs ? declined(action, turn, services, texts) : { kind: 'none' };
   return { settlement, still_waits };
+}
+
+/**
+ * Whether the record of the tool is no longer the one that the person was asked about: a call may now do something else.
+ * If the tool is gone, the person is told so when they answer.
+ */
+function isOutdated({ tool, tool_digest }: Action, { tools }: Uses): boolean {
+  if (tool_digest === undefined) return false;
+  const found = tools.tools().find(({ name }) => name === tool);
+  return found !== undefined && digestRecord(found) !== tool_digest;
 }
 
 function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'names_action'> {

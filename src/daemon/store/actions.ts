@@ -134,6 +134,8 @@ export interface NewAction {
   /** The turn that the action belongs to. Each run of the same message has the same key (`turnKey`). */
   turn_key: string;
   tool: string;
+  /** The digest of the record of the tool that the person was asked about. Absent: nobody was asked. */
+  tool_digest?: string;
   /** JSON of the arguments, sealed. */
   args: string;
   /** Sealed. */

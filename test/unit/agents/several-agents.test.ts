@@ -112,3 +112,15 @@ it('a listed tool that does not exist, or a file of instructions that is missing
   });
   expect((await ask(ENGLISH)).response).toBe('rest look,my_actions,pay 0 -');
 });
+
+it('a pending action is withdrawn if the record of its tool has changed since the question', async () => {
+  const asked = await ask(ENGLISH, 'write');
+  const { session_id } = asked;
+  const id = asked.metadata?.confirmation?.id ?? '';
+  writeFileSync(join(directory, 'tools.mjs'), TOOLS.replace('Does it.', 'Does something else.'));
+  expect(await daemon.reloader?.reload('test')).toMatchObject({
+    changes: { tools: { changed: ['look', 'pay'] } },
+  });
+  expect((await ask(ENGLISH, 'yes', { session_id })).response).toMatch(/^rest \S+ 1 -/);
+  expect(await daemon.services.store.actions.find(id)).toMatchObject({ state: 'withdrawn' });
+});

@@ -2,6 +2,7 @@ import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { NewPendingAction } from '../../store/actions.ts';
+import { digestRecord } from '../definition-digest.ts';
 import { closeActionText } from '../journal/action-record.ts';
 import type { CompleteCall, Tool, ToolArguments } from '../tool.ts';
 import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } from './question.ts';
@@ -94,6 +95,7 @@ export class ConfirmationDesk {
       principal,
       operator: null,
       tool: tool.name,
+      tool_digest: digestRecord(tool),
       args: sealed('args', JSON.stringify(args)),
       summary: sealed('summary', questionLine(question)),
     };
