@@ -90,9 +90,14 @@ export interface AgentTurn {
   meter: ModelMeter;
   /**
    * The action that the person has just confirmed. The daemon has made the call: tell the person its outcome. Null if
-   * nothing was confirmed.
+   * nothing was confirmed. If the person has confirmed several, this is all of them in one: `ok` only if all succeeded.
    */
   confirmed: ConfirmedAction | null;
+  /**
+   * The actions that the person has just confirmed, in their order; empty if nothing was confirmed. After an action that
+   * failed or whose outcome is unknown, the rest was not made, and the answers say so.
+   */
+  confirmed_actions: readonly ConfirmedAction[];
   /**
    * The writes that an earlier, interrupted run of this message made. If this run repeats one of these calls, the call
    * is not made again, and the run gets the stored answer. If the outcome is `unknown`, the repeated call is refused,

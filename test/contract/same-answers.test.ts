@@ -178,11 +178,11 @@ class Choices {
         ...(parts.answer &&
           key && { answer: { claim: key, answer: { session_id: 's', response: 'x' }, ttl_ms } }),
         ...(pending && {
-          pending: {
-            ...pending,
+          pending: pending.map((action) => ({
+            ...action,
             ...{ session_tag: claim.session_tag, session_id: claim.session_tag },
             asked_by: parts.reply && message ? message.message.id : null,
-          },
+          })),
         }),
         ...(ends &&
           stream && { events: { claim: stream, events: [{ id: last + 1, event: 'complete', data }] } }),
@@ -241,13 +241,21 @@ class Choices {
     };
   }
 
-  #pending(): NewPendingAction {
-    const { pick } = this.random;
+  /** The actions of one question. */
+  #pending(): NewPendingAction[] {
+    const { pick, below } = this.random;
     const principal = pick([ada, bob, 'chat:u1']);
-    return aPendingAction(aSession(this.now), {
-      ...{ action_id: this.id('action'), turn_key: pick(['t1', 't2']), principal },
-      ...{ person: principal === ada ? ada : null, args: pick(['{}', 'sealed.v1.x']) },
-      ...{ answer_ms: 60 * SECOND, unasked_ms: 90 * SECOND },
+    const question_id = this.id('action');
+    const turn_key = pick(['t1', 't2']);
+    const actions = 1 + below(3);
+    return Array.from({ length: actions }, (_, place) => {
+      const question = { question_id, number: place + 1 };
+      return aPendingAction(aSession(this.now), {
+        action_id: actions === 1 ? question_id : `${question_id}:${question.number}`,
+        ...(actions === 1 ? {} : { question }),
+        ...{ turn_key, principal, args: pick(['{}', 'sealed.v1.x']) },
+        ...{ person: principal === ada ? ada : null, answer_ms: 60 * SECOND, unasked_ms: 90 * SECOND },
+      });
     });
   }
 
@@ -285,6 +293,17 @@ class Choices {
         return under(claimOf(below(2)), async ({ store }, claim) => {
           const waiting = await store.actions.pendingIn(claim.session_tag);
           return store.actions.settle(claim, waiting.at(place)?.action_id ?? 'unknown', to, 't3');
+        });
+      },
+      answerQuestion: () => {
+        const [yes, no, turn_key] = [below(3), below(3), pick(['t1', 't3'])];
+        return under(claimOf(below(2)), async ({ store }, claim) => {
+          const waiting = (await store.actions.pendingIn(claim.session_tag)).map(
+            ({ action_id }) => action_id,
+          );
+          const [confirmed, declined] = [waiting.slice(0, yes), waiting.slice(yes, yes + no)];
+          const asked = await store.actions.ofQuestion(waiting.at(0)?.split(':')[0] ?? 'unknown');
+          return [asked, await store.actions.answer(claim, { confirmed, declined }, turn_key)];
         });
       },
       withdrawActions: () => {

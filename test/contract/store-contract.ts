@@ -16,6 +16,7 @@ import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
+import { describeQuestions } from './questions-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
@@ -83,6 +84,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeSessions(() => test);
     describeActions(() => test);
+    describeQuestions(() => test);
     describeAnonymous(() => test);
     describeAudit(() => test);
     describeBeginTurn(() => test);

@@ -47,7 +47,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     turn: { record, ttl_ms: 2 * HOUR },
     trace: aTrace(session, { turn_id: record.turn_id }),
     reply: { claim: inbox_claim, text: 'the reply' },
-    pending: aPendingAction(session),
+    pending: [aPendingAction(session)],
     answer: { claim: (key as { claim: KeyClaim }).claim, answer: ANSWER, ttl_ms: HOUR },
     events: { claim: stream_claim as StreamClaim, events: END },
   };
@@ -56,7 +56,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     turns: await store.sessions.turns(session_id),
     traces: await store.traces.find(record.turn_id),
     message: await store.inbox.find(message.id),
-    pending: await store.actions.find(changes.pending.action_id),
+    pending: await store.actions.find(changes.pending[0]?.action_id ?? ''),
     answer: await store.idempotency.look(session_id, 'body'),
     stream: await store.streams.find(stream_id),
     events: await store.streams.read(stream_id, 0),

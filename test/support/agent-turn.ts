@@ -21,6 +21,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     app_name: 'agentd',
     tools: [],
     confirmed: null,
+    confirmed_actions: [],
     already_done: [],
     reportWrites: () => {},
     meter: FREE_METER,

@@ -67,7 +67,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
     turn: { record, ttl_ms: HOUR },
     trace,
     answer: { claim: claim.claim, answer, ttl_ms: HOUR },
-    pending: aPendingAction(session, { person, principal: person, summary: `${canary} pending` }),
+    pending: [aPendingAction(session, { person, principal: person, summary: `${canary} pending` })],
   });
   await keepSummary(store, session, person, canary);
   await store.actions.start(null, anAction({ person, session_tag: null, args: `{"a":"${canary}"}` }));

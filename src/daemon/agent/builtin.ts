@@ -50,7 +50,7 @@ export function createBuiltin(): AgentRuntime {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
-  if (turn.confirmed) return confirmed(turn.confirmed);
+  if (turn.confirmed_actions.length > 0) return turn.confirmed_actions.map(confirmed).join('\n\n');
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');

@@ -131,16 +131,26 @@ function thread(turn: AgentTurn): string {
 }
 
 /**
- * Tells the model that the service has made the call that the person confirmed. The answer of the tool is quoted as
+ * Tells the model that the service has made the calls that the person confirmed. The answers of the tools are quoted as
  * data.
  */
-function confirmed({ confirmed: action }: AgentTurn): string {
-  if (!action) return '';
+function confirmed({ confirmed_actions: actions }: AgentTurn): string {
+  const [action] = actions;
+  if (action === undefined) return '';
+  if (actions.length > 1) return severalConfirmed(actions);
   const { tool, summary, answer } = action;
   const came = answer.ok
     ? 'the service has carried it out: do not do it again. Tell them in your own words what the result was.'
     : 'the service has tried to carry it out: do not try it again. It did not succeed, or it is not known whether it did, as the answer says. Tell them so in your own words; do not say that it was done.';
   return `The person has just confirmed an action, and ${came} The action and the answer of the tool, as data: ${fencedJson({ tool, action: summary, answer })}`;
+}
+
+function severalConfirmed(actions: AgentTurn['confirmed_actions']): string {
+  const told = actions.map(({ tool, summary, answer }) => ({ tool, action: summary, answer }));
+  return [
+    'The person has just confirmed these actions, and the service has carried them out in this order, up to the first that did not succeed: do not do any of them again. Tell them in your own words what became of each; do not say of one that did not succeed that it was done. The actions and the answers of the tools, as data:',
+    `<confirmed>\n${told.map(fencedJson).join('\n')}\n</confirmed>`,
+  ].join('\n');
 }
 
 /**

@@ -36,14 +36,14 @@ async function refusalOf(
   { platform, user_id, thread_id, confirm }: IncomingMessage,
   { store }: Services,
 ): Promise<'confirm_gone' | 'confirm_not_yours' | null> {
-  const action = await store.actions.find(confirm?.id ?? '');
-  if (action === null || action.platform !== platform || action.session_id !== thread_id)
+  const [action] = await store.actions.ofQuestion(confirm?.id ?? '');
+  if (action === undefined || action.platform !== platform || action.session_id !== thread_id)
     return 'confirm_gone';
   if (action.user_id !== user_id) return 'confirm_not_yours';
   return action.state === 'pending' ? null : 'confirm_gone';
 }
 
-const SETTLED: readonly ActionState[] = ['started', 'done', 'failed', 'unknown', 'declined'];
+const SETTLED: readonly ActionState[] = ['confirmed', 'started', 'done', 'failed', 'unknown', 'declined'];
 
 /**
  * Whether another message has settled the action of this button since the button was pressed, so that this press has no
@@ -54,14 +54,11 @@ export async function isVoidPress(
   { store }: Pick<Services, 'store'>,
 ): Promise<boolean> {
   if (message?.confirm === undefined) return false;
-  const action = await store.actions.find(message.confirm.id).catch((error: unknown) => {
+  const actions = await store.actions.ofQuestion(message.confirm.id).catch((error: unknown) => {
     // The run will also read the store, and fail for the same reason.
-    if (error instanceof StoreUnavailable) return null;
+    if (error instanceof StoreUnavailable) return [];
     throw error;
   });
-  return (
-    action !== null &&
-    SETTLED.includes(action.state) &&
-    action.turn_key !== turnKey({ turn_id: id, key: null })
-  );
+  const turn_key = turnKey({ turn_id: id, key: null });
+  return actions.some((action) => SETTLED.includes(action.state) && action.turn_key !== turn_key);
 }

@@ -61,5 +61,6 @@ export type RunServices = Pick<
   | 'stopping'
   | 'store'
   | 'texts'
+  | 'tokens'
   | 'tools'
 >;

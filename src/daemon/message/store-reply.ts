@@ -39,7 +39,7 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 
 /**
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
- * If the reply asks about an action, the action is stored with it, so that there is no question without its action.
+ * If the reply asks about actions, they are stored with it, so that there is no question without its actions.
  *
  * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost;
  * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails and it is not known whether
@@ -65,7 +65,7 @@ export const storeReply: Step<Turn, Stored> = {
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
-      ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
+      ...(asked === null ? {} : { pending: pendingActions(asked, turn, services) }),
     };
     const outcome = await services.sessions.commit(turn.claim, changes).catch((error: unknown) => {
       throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
@@ -79,30 +79,32 @@ export const storeReply: Step<Turn, Stored> = {
   },
 };
 
-function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
+function questionOf(
+  { id, shown: actions, summary, begins_at, buttons }: AskedQuestion,
+  now: number,
+): ReplyQuestion {
   const expires_at = new Date(now + ANSWER_MS).toISOString();
   return {
-    confirmation: { id: action.action_id, summary, expires_at, begins_at },
-    stored: { id: action.action_id, begins_at, ...buttons },
+    confirmation: { id, summary, expires_at, begins_at, actions },
+    stored: { id, begins_at, ...buttons, actions },
   };
 }
 
 /**
- * The action that the reply asks about. If the reply is sent later, the question counts as asked when the platform has
+ * The actions that the reply asks about. If the reply is sent later, the question counts as asked when the platform has
  * accepted the reply.
  */
-function pendingAction(
-  { action }: AskedQuestion,
+function pendingActions(
+  { actions }: AskedQuestion,
   { outlet, turn_id }: Turn,
   { settings }: Uses,
-): NewPendingAction {
-  const asked_by = outlet.leaves === null ? turn_id : null;
-  return {
+): NewPendingAction[] {
+  return actions.map((action) => ({
     ...action,
-    asked_by,
+    asked_by: outlet.leaves === null ? turn_id : null,
     answer_ms: ANSWER_MS,
     unasked_ms: settings.INBOX_SEND_SECONDS * 1000 + ANSWER_MS,
-  };
+  }));
 }
 
 /** How a turn ended, and when. */

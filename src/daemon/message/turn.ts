@@ -1,12 +1,18 @@
-import type { ChannelCapabilities, ChannelLinking, IncomingMessage } from '../../channel/index.ts';
+import type {
+  ChannelCapabilities,
+  ChannelLinking,
+  ConfirmableAction,
+  IncomingMessage,
+} from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
-import type { Action, NewPendingAction } from '../store/actions.ts';
+import type { Action } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
+import type { AskedAction } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
@@ -157,12 +163,12 @@ export interface Resolved extends Opened {
   changes: Answering['changes'];
 }
 
-/** Added by settle-pending: what the message means for the pending action of its session. */
+/** Added by settle-pending: what the message means for the pending actions of its session. */
 export interface Settled {
   /** The message. For a button without a text, the text is the label of the button. */
   message: IncomingMessage;
   settlement: Settlement;
-  /** Whether an action of this principal is still pending, so that no other action may ask for confirmation. */
+  /** Whether a question to this principal is still open, so that no other action may ask for confirmation. */
   still_waits: boolean;
   /** The daemon's own texts in the language of the sender. */
   texts: LocalTexts;
@@ -170,8 +176,11 @@ export interface Settled {
 
 export type Settlement =
   | { kind: 'none' }
-  /** The person has confirmed the action. `resumed`: an earlier run of this message has already started the call. */
-  | { kind: 'confirmed'; action: Action; resumed: boolean }
+  /**
+   * The person has confirmed these actions, which are in the order of their question, and has declined the others.
+   * `resumed`: an earlier run of this message has already recorded the answer, and may have started calls.
+   */
+  | { kind: 'confirmed'; actions: readonly Action[]; declined: readonly Action[]; resumed: boolean }
   /** `text` comes before the text of the agent. `ends`: `text` is the whole reply. */
   | { kind: 'declined'; text: string; ends: boolean }
   /** `text` is the reply, without a run. */
@@ -194,9 +203,12 @@ export interface Answered {
   asked: AskedQuestion | null;
 }
 
-/** A call that waits for confirmation, and the question about it. */
+/** The calls that wait for confirmation, and the question about them. */
 export interface AskedQuestion {
-  action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+  id: string;
+  actions: readonly AskedAction[];
+  /** The actions as clients show them. */
+  shown: readonly ConfirmableAction[];
   /** The whole question as plain text. */
   summary: string;
   /** Where the question begins in the reply. */

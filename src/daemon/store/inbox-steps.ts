@@ -1,4 +1,3 @@
-import { dropUnasked, noteAsked } from './actions.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
@@ -24,6 +23,7 @@ import {
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
+import { dropUnasked, noteAsked } from './questions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';

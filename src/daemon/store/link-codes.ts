@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { withdrawActions } from './actions.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
+import { withdrawActions } from './questions.ts';
 
 /**
  * Codes with which a signed-in person connects a chat. A code is stored only as a keyed

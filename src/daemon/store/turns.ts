@@ -1,13 +1,8 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
-import {
-  type Action,
-  actionsOfTurn,
-  addPending,
-  type NewPendingAction,
-  pendingActionsIn,
-} from './actions.ts';
+import { actionsOfTurn } from './action-steps.ts';
+import type { Action, NewPendingAction } from './actions.ts';
 import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from './claim-state.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
 import { GUARD_TURNS } from './guard.ts';
@@ -15,6 +10,7 @@ import { holdsKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
 import { heldMessage, type InboxBounds, settleStored, storeReply } from './inbox-steps.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
+import { addPending, pendingActionsIn } from './questions.ts';
 import { findSession, putSession, SESSION, turns } from './session-document.ts';
 import { createSession, expectTag } from './sessions.ts';
 import type { Store } from './store.ts';
@@ -70,8 +66,8 @@ export interface TurnChanges {
   failed?: { claim: InboxClaim; outcome: FinalFailure };
   /** The answer of an idempotency key, kept for `ttl_ms`. It ends the claim of the key. */
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
-  /** The action that the reply asks the person to confirm. Not stored if the session has ended. */
-  pending?: NewPendingAction;
+  /** The actions that the reply asks the person to confirm, in their order. Not stored if the session has ended. */
+  pending?: readonly NewPendingAction[];
   /** The next events of a stream, as `StreamStore.append` adds them. */
   events?: { claim: StreamClaim; events: readonly StreamEvent[] };
   /** The commit also ends the claim of the session, because the turn ends with it. */
@@ -80,7 +76,7 @@ export interface TurnChanges {
 
 /**
  * `session_ended`: an administrator ended the session during the run. Everything is stored except the turn and its
- * pending action.
+ * pending actions.
  * `lost`: one of the claims is gone. Nothing is stored.
  */
 export type CommitOutcome = 'committed' | 'session_ended' | 'lost';

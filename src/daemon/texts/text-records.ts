@@ -22,7 +22,7 @@ export interface ProseRecord {
 interface WordsRecord {
   kind: 'words';
   sentence: string;
-  /** Only the first word is shown, but all of them are accepted. */
+  /** If people are shown one, it is the first. All of them are accepted. */
   default: readonly string[];
 }
 
@@ -40,6 +40,22 @@ export const TEXTS = {
     sentence: 'Answers that decline a pending action.',
     default: ['no', 'cancel', 'stop'],
   },
+  confirm_only: {
+    kind: 'words',
+    sentence: 'Beginnings of an answer that confirms only some of several actions, such as "only 1 and 3".',
+    default: ['only', 'just'],
+  },
+  confirm_except: {
+    kind: 'words',
+    sentence:
+      'Beginnings of an answer that declines some of several actions and confirms the others, such as "not 2".',
+    default: ['not', 'all but', 'all except', 'except', 'without'],
+  },
+  confirm_between: {
+    kind: 'words',
+    sentence: 'Words that may stand between the numbers of such an answer.',
+    default: ['and', 'number', 'numbers', 'please'],
+  },
   confirm_button: button('The button that confirms a pending action.', 'Confirm'),
   decline_button: button('The button that declines a pending action.', 'Decline'),
   confirm_question: prose(
@@ -52,6 +68,29 @@ export const TEXTS = {
     'Answer "{confirm}" to confirm or "{decline}" to decline. Any other message declines it, too.',
     'confirm',
     'decline',
+  ),
+  confirm_question_list: prose(
+    'Asks a person to confirm several actions. The daemon adds a numbered list of them.',
+    'Please confirm these {count} actions:',
+    'count',
+  ),
+  confirm_how_list: prose(
+    'The end of a question about several actions. {confirm} and {decline} are the first words of the lists `confirm` and `decline`; {only} and {except} are examples with the first words of `confirm_only` and `confirm_except`.',
+    'Answer "{confirm}" to confirm all of them or "{decline}" to decline all of them. For some of them, answer for example "{only}" or "{except}". Any other message declines them, too.',
+    'confirm',
+    'decline',
+    'only',
+    'except',
+  ),
+  confirm_rest_not_done: prose(
+    'Says that a confirmed action was not carried out, because an earlier action of the same question did not succeed, or may not have.',
+    'Not done, because an earlier action failed or may have failed: {action}',
+    'action',
+  ),
+  confirm_rest_sign_in: prose(
+    'Says that a confirmed action was not carried out, because the person was no longer signed in as before, or the conversation had ended.',
+    'Not done, because your sign-in has changed: {action}',
+    'action',
   ),
   confirm_changed: prose(
     'Says that a confirmed action was not carried out, because the sign-in of the person fills in other arguments than the question showed.',

@@ -40,6 +40,7 @@ describe('a question that is sent on a platform', () => {
       question,
       confirm: 'Confirm',
       decline: 'Decline',
+      actions: [{ number: 1, title: 'Cancel order "1004"', details: [{ label: 'reason', value: '"late"' }] }],
     });
   });
 

@@ -36,7 +36,14 @@ const CLAIMS = [
 const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle'];
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
-  ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
+  ...[
+    'actions.pendingIn',
+    'actions.find',
+    'actions.ofQuestion',
+    'actions.ofTurn',
+    'actions.list',
+    'audit.list',
+  ],
   ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
   ...[
@@ -119,14 +126,15 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
         turn: { record: aTurn(), ttl_ms: HOUR },
         trace: aTrace(session),
         answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
-        pending: aPendingAction(session, { action_id: 'pending' }),
+        pending: [aPendingAction(session, { action_id: 'pending' })],
       }),
     );
+    await call('actions.answer', () => actions.answer(claim, { confirmed: ['pending'], declined: [] }, 't'));
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },
       trace: aTrace(session),
-      pending: aPendingAction(session, { action_id: 'next' }),
+      pending: [aPendingAction(session, { action_id: 'next' })],
     });
     await call('actions.withdraw', () => actions.withdraw({ action_id: 'next' }));
     const token = await call('summaries.begin', () => summaries.begin('s', HOUR));

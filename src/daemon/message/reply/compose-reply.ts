@@ -1,18 +1,21 @@
+import type { ConfirmedAction } from '../../../agent/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
-import { escapeMarkdown, plainQuestion, questionText } from '../../tools/confirmation/question.ts';
+import { escapeMarkdown, plainQuestions, questionText } from '../../tools/confirmation/question.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 import { agentTurn } from '../run/agent-turn.ts';
 import { runFailure } from '../run/failure.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
+import { declinedText } from '../settle-pending.ts';
 import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
-import { type CarriedOut, carryOut } from './carry-out.ts';
+import type { CarriedOut } from './carry-out.ts';
+import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
 import { ReplyText } from './reply-text.ts';
-import { pagesInWords, WriteReports } from './reports.ts';
+import { leftOutInWords, pagesInWords, WriteReports } from './reports.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -20,15 +23,20 @@ type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
 interface Parts {
   reply: ReplyText;
   reports: WriteReports;
-  /** The confirmed action; null if there is none. */
-  done: CarriedOut | null;
+  /** The confirmed actions; null if the message confirms none. */
+  done: Confirmed | null;
+}
+
+interface Confirmed {
+  made: readonly CarriedOut[];
+  left_out: readonly LeftOut[];
 }
 
 /**
- * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
- * which knows the outcome of a confirmed action; the writes whose outcome is unknown, or all writes if the agent could
- * not report them; the pages that servers ask the person to open; and the question about a call that waits for
- * confirmation.
+ * Puts the reply together. Its parts, in order: the notice that pending actions were declined; the text of the agent,
+ * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the writes whose
+ * outcome is unknown, or all writes if the agent could not report them; the pages that servers ask the person to open;
+ * and the question about the calls that wait for confirmation.
  */
 export async function composeReply(
   turn: Runnable,
@@ -38,20 +46,27 @@ export async function composeReply(
 ): Promise<Composed> {
   const { settlement, texts } = turn;
   const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
-  const done = isConfirmed ? await carryOut(settlement, turn, services, run) : null;
+  const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
   if (done?.outcome === 'gone') return noLongerWaits(turn);
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
+  if (done?.made.length === 0) return nothingMade(done.left_out, turn, line);
 
   const reply = new ReplyText(turn.outlet, done !== null || services.tools.tools().some(mayNeedReport));
   const reports = new WriteReports(run.journal, texts);
   if (settlement.kind === 'declined') reply.begin(settlement.text);
+  if (settlement.kind === 'confirmed' && settlement.declined.length > 0)
+    reply.begin(declinedText(settlement.declined, services.seal, texts));
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
   if (stopped) line.reason = 'stopped';
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(run, turn, services);
-  for (const paragraph of [reports.others(), pagesInWords(run, texts)])
+  for (const paragraph of [
+    leftOutInWords(done?.left_out ?? [], texts),
+    reports.others(),
+    pagesInWords(run, texts),
+  ])
     if (paragraph !== '') reply.add(paragraph);
   const asked = stopped ? null : askAtEnd(reply, run, turn);
   reply.finish();
@@ -70,11 +85,12 @@ async function addAnswer(
   line: StepLine,
 ): Promise<void> {
   const { reply, reports, done } = parts;
-  const report = async (action: CarriedOut) =>
-    reply.add(await reports.ofAction(action, services.store.actions));
+  const report = async ({ made }: Confirmed) => {
+    for (const action of made) reply.add(await reports.ofAction(action, services.store.actions));
+  };
   try {
     if (!isStopped(turn)) await speak(parts, turn, services, run);
-    if (!reply.hasWords && !isStopped(turn) && run.desk.kept === null)
+    if (!reply.hasWords && !isStopped(turn) && !run.desk.hasCalls)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
     if (done && reports.isAll) await report(done);
   } catch (error) {
@@ -86,6 +102,14 @@ async function addAnswer(
   }
 }
 
+/** The confirmed actions, as the agent gets them. */
+function toldOf({ made, left_out }: Confirmed): ConfirmedAction[] {
+  return [
+    ...made.map(({ told }) => told),
+    ...left_out.map(({ tool, summary }) => ({ tool, summary, answer: NOT_MADE })),
+  ];
+}
+
 /** Passes on the text of the runtime, until the runtime ends, the person stops the answer, or the reply is full. */
 async function speak(
   { reply, reports, done }: Parts,
@@ -94,7 +118,7 @@ async function speak(
   run: Run,
 ): Promise<void> {
   const given = await agentTurn(turn, services, run, {
-    confirmed: done?.told ?? null,
+    confirmed_actions: done === null ? [] : toldOf(done),
     reportWrites: () => reports.reportAll(),
   });
   let pieces: AsyncIterator<string> | null = null;
@@ -148,6 +172,14 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   return { reply, stopped: false, asked: null };
 }
 
+/** The reply if no confirmed action was carried out. */
+function nothingMade(left_out: readonly LeftOut[], turn: Runnable, line: StepLine): Composed {
+  line.reason = 'arguments_changed';
+  const reply = new ReplyText(turn.outlet, true);
+  reply.add(leftOutInWords(left_out, turn.texts));
+  return { reply: reply.text, stopped: false, asked: null };
+}
+
 /**
  * The reply if the sign-in of the person has changed since the question. It repeats the question with the new
  * arguments, if there is a call that can be made.
@@ -160,18 +192,18 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   return { reply: reply.text, stopped: false, asked };
 }
 
-/** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
-function askAtEnd(
-  reply: ReplyText,
-  { desk: { kept } }: Pick<Run, 'desk'>,
-  { texts }: Runnable,
-): AskedQuestion | null {
+/** Adds the question to the end of the reply, if calls of the run wait for confirmation. */
+function askAtEnd(reply: ReplyText, { desk }: Pick<Run, 'desk'>, { texts }: Runnable): AskedQuestion | null {
+  const kept = desk.question();
   if (kept === null) return null;
-  const question = questionText(kept.question, texts);
+  const questions = kept.calls.map((call) => call.question);
+  const question = questionText(questions, texts);
   reply.add(question);
   return {
-    action: kept.action,
-    summary: plainQuestion(kept.question),
+    id: kept.id,
+    actions: kept.calls.map(({ action }) => action),
+    shown: questions.map(({ title, details }, index) => ({ number: index + 1, title, details })),
+    summary: plainQuestions(questions),
     begins_at: reply.text.length - question.length,
     buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
   };

@@ -1,0 +1,52 @@
+import type { Action } from './actions.ts';
+import type { IndexEntry, Kind, Tx } from './kernels/kernel.ts';
+import { findSession } from './session-document.ts';
+
+/** An action, the properties that only a pending action has, and its place in the order of storing. */
+export interface StoredAction {
+  action: Action;
+  asked_by: string | null;
+  answer_ms: number;
+  serial: number;
+  /** When the record is deleted, ms since the epoch. */
+  expires_at: number;
+}
+
+export const ACTION: Kind<StoredAction> = {
+  name: 'action',
+  isSparse: true,
+  expires: ({ expires_at }) => expires_at,
+  indexes: ({ action, asked_by, serial }) => {
+    const { state, session_tag, turn_key, platform, user_id } = action;
+    if (state !== 'pending') return [[`turn ${turn_key}`, serial]];
+    const places: IndexEntry[] = [[`pending in ${session_tag}`, serial]];
+    if (asked_by !== null && action.asked_at === null) places.push([`asked by ${asked_by}`, serial]);
+    if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
+    return places;
+  },
+  isWide: (index) => index.startsWith('turn '),
+};
+
+/** The index of the pending actions of a platform's user. */
+export function pendingOf(platform: string, user_id: string): string {
+  return `pending of ${JSON.stringify([platform, user_id])}`;
+}
+
+export function change(tx: Tx, stored: StoredAction, to: Partial<Action>): void {
+  tx.put(ACTION, stored.action.action_id, { ...stored, action: { ...stored.action, ...to } });
+}
+
+export function isOpen(tx: Tx, action: Action): boolean {
+  return (
+    isPending(action, tx.now) && action.session_tag !== null && findSession(tx, action.session_tag) !== null
+  );
+}
+
+/** Whether the action waits to be confirmed and has not expired. */
+export function isPending({ state, expires_at }: Action, now: number): boolean {
+  return state === 'pending' && (expires_at ?? 0) > now;
+}
+
+export function asItIsNow(action: Action, now: number): Action {
+  return action.state !== 'pending' || isPending(action, now) ? action : { ...action, state: 'expired' };
+}
