@@ -1,5 +1,6 @@
 import type {
   ChannelRequest,
+  Receipts,
   ResponsePlugin,
   ResponseScope,
   TokenSource,
@@ -69,14 +70,14 @@ function createWebchat(scope: ResponseScope): WebChannel {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           for await (const event of scope.converse(message, request)) {
             if (event.type !== 'complete') continue;
-            const { response, session_id, replayed, confirmation } = event;
+            const { response, session_id, replayed, confirmation, receipts } = event;
             const asks = confirmation === undefined ? {} : { confirmation };
             return {
               headers: replayed ? { 'Idempotency-Replayed': 'true' } : {},
               body: {
                 response,
                 session_id,
-                metadata: { platform: 'webchat', user_id: message.user_id, ...asks },
+                metadata: { platform: 'webchat', user_id: message.user_id, ...asks, ...didOf(receipts) },
               },
             };
           }
@@ -88,6 +89,13 @@ function createWebchat(scope: ResponseScope): WebChannel {
       ...(scope.settings.WEBCHAT_PAGE === true ? chatPage() : []),
     ],
   };
+}
+
+/** The members of `metadata` that say what the message did. */
+function didOf(receipts: Receipts | undefined): Record<string, unknown> {
+  if (receipts === undefined) return {};
+  const { actions, begins_at } = receipts;
+  return { actions, ...(begins_at === undefined ? {} : { receipts_begin_at: begins_at }) };
 }
 
 /** The session that the request names, valid or not. */

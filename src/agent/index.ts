@@ -214,13 +214,25 @@ export type MeteredCall =
       ok: true;
       end(result: ModelCallResult): Promise<void>;
       /**
-       * Exports the messages that the model received (as JSON) and the model's answer. Call it before `end`. Absent
-       * unless OTEL_GENAI_CAPTURE_CONTENT is set.
+       * Exports and records what the model received and answered. Call it before `end`. Absent unless
+       * OTEL_GENAI_CAPTURE_CONTENT or RECORD_RUNS is set.
        */
-      content?(texts: { input: unknown; output: string }): void;
+      content?(content: ModelCallContent): void;
     }
   /** The budget AGENT_DAILY_TOKENS is used up. Make no call, and answer with this text. */
   | { ok: false; message: string };
+
+/** What a model received and answered. */
+export interface ModelCallContent {
+  /** The messages that the model received, as a list of JSON values. */
+  input: unknown;
+  /** The text of the answer. */
+  output: string;
+  /** The calls of tools in the answer; `args` is the text that the model wrote. */
+  tool_calls?: readonly { tool: string; args: string }[];
+  /** Why the answer ended, for example `stop`, `tool-calls` or `length`. */
+  finish_reason?: string;
+}
 
 /** How a call of a model ended. Only the first result of a call counts. */
 export interface ModelCallResult {

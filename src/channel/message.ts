@@ -96,7 +96,36 @@ export type ConversationEvent =
       replayed: boolean;
       /** The reply ends with this question. */
       confirmation?: Confirmation;
+      /** What the message did. Absent if it did nothing. */
+      receipts?: Receipts;
     };
+
+/** What the writes of a message did, from the journal of the daemon and not from the words of an agent. */
+export interface Receipts {
+  /** In the order in which they were started; at least one. */
+  actions: readonly ActionReceipt[];
+  /**
+   * Where the lines about them begin in the reply. They end with the reply, or where its question begins. A client that
+   * shows the actions itself leaves these lines out. Absent if the reply has no such lines (RECEIPTS=off).
+   */
+  begins_at?: number;
+}
+
+export interface ActionReceipt {
+  action_id: string;
+  /** Name of the tool. */
+  tool: string;
+  /** The tool's name for people, as plain text on one line. */
+  title: string;
+  /** What was done, with its arguments, as plain text on one line. If other people can read the reply, the title. */
+  summary: string;
+  /** `failed`: it was refused, or nothing was sent. `unknown`: it may have been carried out. */
+  outcome: 'done' | 'failed' | 'unknown';
+  /** Status of the HTTP answer. Absent if there is none. */
+  status?: number;
+  /** When the outcome was recorded; for an unknown outcome, when it was sent, if it was never recorded. ISO 8601, UTC. */
+  at: string;
+}
 
 /** A question of the daemon about actions that wait for the person. It can also be answered with words. */
 export interface Confirmation {
@@ -146,6 +175,7 @@ export type StreamEventName =
   | 'text_chunk'
   | 'tool_call'
   | 'confirmation'
+  | 'actions'
   | 'complete'
   | 'stream_complete'
   | 'error';

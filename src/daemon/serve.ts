@@ -25,6 +25,7 @@ import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
 import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
+import { knownSecrets } from './settings/known-secrets.ts';
 import type { Settings } from './settings/settings.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
@@ -62,7 +63,7 @@ export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
  * fails, the parts that were already started are stopped.
  */
 export async function startDaemon(
-  { settings, channels, environment, texts, tools: entries }: Configuration,
+  { settings, channels, environment, texts, tools: entries, effective }: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
@@ -134,6 +135,7 @@ export async function startDaemon(
       store,
       tokens,
       seal,
+      secrets: knownSecrets(effective.map(({ value }) => value)),
       agent,
       tools,
       texts,
@@ -142,6 +144,7 @@ export async function startDaemon(
       stopping: stopping.signal,
     });
     life.started('renewal of claims', () => services.claims.stop());
+    life.started('recordings', async () => void (await Promise.allSettled(services.running)));
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 

@@ -4,6 +4,7 @@ import { personKey } from '../../src/daemon/identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../../src/daemon/session/session.ts';
 import type { NewAction, NewPendingAction } from '../../src/daemon/store/actions.ts';
 import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
+import type { NewRecording } from '../../src/daemon/store/recordings.ts';
 import type { NewStream } from '../../src/daemon/store/streams.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 
@@ -76,6 +77,18 @@ export function aTrace(session: Session | null, members: Partial<TraceRecord> = 
         took_ms: 1,
       },
     ],
+    ...members,
+  };
+}
+
+/** The recording of a run without a person, in a session that is not stored. */
+export function aRecording(members: Partial<NewRecording> = {}): NewRecording {
+  const turn_id = members.turn_id ?? randomUUID();
+  const session_id = members.session_id ?? randomUUID();
+  return {
+    ...{ turn_id, request_id: randomUUID(), message_id: null, platform: 'chat' },
+    ...{ session_id, session_tag: session_id, turns: [turn_id], users: ['u1'], persons: [] },
+    ...{ provisional: false, content: 'what was said' },
     ...members,
   };
 }

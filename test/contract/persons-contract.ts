@@ -28,6 +28,7 @@ const EVERY_OTHER = {
   limits: 2,
   budgets: 1,
   link_codes: 2,
+  recordings: 1,
 };
 
 /** The contract of the port `persons`, for backends that have it. */

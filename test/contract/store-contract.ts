@@ -17,6 +17,7 @@ import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeQuestions } from './questions-contract.ts';
+import { describeRecordings } from './recordings-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
@@ -48,6 +49,7 @@ export interface StoreUnderTest {
 export interface StoreWanted {
   traceRetentionMs: number;
   actionsRetentionMs: number;
+  recordingsMaxBytes: number;
   tracesMax: number;
   refusedMax: number;
   anonymousMax: number;
@@ -60,6 +62,7 @@ const HOUR = 60 * 60 * 1000;
 export const WANTED: StoreWanted = {
   traceRetentionMs: 7 * 24 * HOUR,
   actionsRetentionMs: 90 * 24 * HOUR,
+  recordingsMaxBytes: 50_000,
   tracesMax: 300,
   refusedMax: 100,
   anonymousMax: 200_000,
@@ -100,6 +103,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinks(() => test);
     describeOutages(() => test);
     describePersons(() => test);
+    describeRecordings(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);

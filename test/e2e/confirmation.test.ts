@@ -85,6 +85,9 @@ const api = createServer(async (request, response) => {
   response.setHeader('content-type', 'application/json').end('{"cancelled":true}');
 });
 
+/** What the daemon says at the end of the reply. */
+const LINE = 'Cancel order "1004" (body.reason: "late") – done';
+
 let daemon: Agentd;
 let platforms: Record<'teamchat' | 'phonechat' | 'msgbot', FakePlatform>;
 let ada: string;
@@ -131,10 +134,11 @@ describe('webchat', () => {
   it('asks in the response, and after the confirmation makes exactly the stored call, as the person', async () => {
     const asked = await say('mine 1004', { bearer: ada });
     const { confirmation } = asked.body.metadata;
-    expect(confirmation).toMatchObject({
+    expect(confirmation).toEqual({
       id: expect.any(String),
       summary: QUESTION,
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      begins_at: expect.any(Number),
     });
     expect(asked.body.response).toBe(
       'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
@@ -144,9 +148,12 @@ describe('webchat', () => {
     const done = await say('', { bearer: ada, metadata });
     expect([done.status, done.body.response, done.body.metadata.confirmation]).toEqual([
       200,
-      DONE,
+      `${DONE}\n\n${LINE}`,
       undefined,
     ]);
+    const { actions, receipts_begin_at } = done.body.metadata;
+    expect(actions).toMatchObject([{ action_id: confirmation.id, outcome: 'done', status: 200 }]);
+    expect(done.body.response.slice(receipts_begin_at)).toBe(LINE);
     expect(calls).toEqual([
       {
         line: 'POST /v1/orders/1004/cancel',
@@ -204,7 +211,9 @@ describe('sse', () => {
     const text = events.filter(({ event }) => event === 'text_chunk').map(({ data }) => data.text);
     expect(text.join('')).toBe(events.at(-1)?.data.response);
     const done = await ask('', { bearer: ada, metadata: { confirm: { id: question.id, approve: true } } });
-    expect(done.at(-1)?.data.response).toBe(DONE);
+    expect(done.slice(-3).map(({ event }) => event)).toEqual(['actions', 'complete', 'stream_complete']);
+    expect(done.at(-3)?.data.actions).toMatchObject([{ action_id: question.id, outcome: 'done' }]);
+    expect(done.at(-1)?.data.response).toBe(`${DONE}\n\n${LINE}`);
     expect(calls).toHaveLength(1);
   });
 });

@@ -60,7 +60,7 @@ function checkJournal({ api, state, record, report, struck }: World): void {
         isShown &&
         !isUnsent &&
         turn.reply !== '' &&
-        !turn.reply?.includes('It is not known whether this was done')
+        !turn.reply?.includes('it is not known whether this happened')
       )
         report(
           `the outcome of ${what} is unknown, but the reply to ${label} does not say so: ${brief(turn.reply)}`,

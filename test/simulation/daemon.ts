@@ -84,6 +84,7 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      secrets: [],
       agent: simulatedAgent(world, this),
       tools: createRegistry(
         [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],

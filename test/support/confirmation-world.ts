@@ -6,6 +6,7 @@ import type {
   IncomingMessage,
   OutgoingReply,
   PressOutcome,
+  Receipts,
 } from '../../src/channel/index.ts';
 import { edit, enqueue } from '../../src/daemon/inbox/enqueue.ts';
 import { press } from '../../src/daemon/inbox/press.ts';
@@ -36,6 +37,7 @@ export interface WebAnswer {
   response: string;
   session_id: string;
   confirmation: Confirmation | null;
+  receipts: Receipts | null;
   replayed: boolean;
 }
 
@@ -113,7 +115,8 @@ export class ConfirmationWorld {
       tools: fixedSource(source, [tool]),
       ...(options.texts ? { texts: options.texts } : {}),
       sealKey: options.sealKey,
-      env: options.env ?? {},
+      // Most tests are about the words of the agent and of the question.
+      env: { RECEIPTS: 'off', ...options.env },
     });
     world = new ConfirmationWorld(clock, store, services);
     world.worker.add(TELEX, { routes: [], send: async (reply) => world.#take(reply) });
@@ -137,8 +140,8 @@ export class ConfirmationWorld {
     const origin = { request_id: 'request', address: '192.0.2.1', validated: null, ticket: null };
     for await (const event of converse(webchat, this.services, incoming, origin)) {
       if (event.type !== 'complete') continue;
-      const { response, session_id, confirmation = null, replayed } = event;
-      return { response, session_id, confirmation, replayed };
+      const { response, session_id, confirmation = null, receipts = null, replayed } = event;
+      return { response, session_id, confirmation, receipts, replayed };
     }
     throw new Error('no answer');
   }

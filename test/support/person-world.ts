@@ -6,6 +6,7 @@ import {
   anAction,
   anInboxMessage,
   aPendingAction,
+  aRecording,
   aSession,
   aStream,
   aTrace,
@@ -90,6 +91,9 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   await store.budgets.reserve(person, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
   const code = { code_id: `code-${canary}`, code_hash: `hash-${canary}`, person, ttl_ms: HOUR };
   await store.linkCodes.create({ ...code, token: `token-${canary}` });
+  await store.recordings.keep(
+    aRecording({ session_id: session.session_id, persons: [person], content: `${canary} recorded` }),
+  );
   await store.memories?.add(
     { key: person, alias: null },
     { text: `remember${canary}`, turn_id: 't', tainted: false },
@@ -144,6 +148,14 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   const elses = { code_id: `by ${name}`, code_hash: `of ${name}`, ttl_ms: HOUR, token: 'x' };
   await store.linkCodes.create({ ...elses, person: personKey({ sub: `not ${name}` }) });
   await store.linkCodes.claim(elses.code_hash, sender);
+  await store.recordings.keep(
+    aRecording({
+      platform: PLATFORM,
+      message_id: `m-${canary}`,
+      users: [user_id],
+      content: `${canary} recorded`,
+    }),
+  );
   await store.memories?.add(
     { key: `${PLATFORM}:${user_id}`, alias: `alias-${canary}` },
     { text: `remember${canary}`, turn_id: 't', tainted: false },

@@ -6,6 +6,7 @@ import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { createValidator } from '../../src/daemon/identity/token-checks.ts';
 import { type Configuration, configure } from '../../src/daemon/settings/configure/configure.ts';
+import { knownSecrets } from '../../src/daemon/settings/known-secrets.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
@@ -56,6 +57,7 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     store,
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
+    secrets: knownSecrets(configuration.effective.map(({ value }) => value)),
     agent,
     tools: createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {
       access: createToolAccess(settings, { clock, log, seal }),

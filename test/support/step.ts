@@ -18,6 +18,7 @@ import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { ToolSource } from '../../src/daemon/tools/tool.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import type { TraceLine } from '../../src/daemon/trace/trace-record.ts';
 import type { LogLine } from './log-lines.ts';
@@ -36,7 +37,7 @@ export interface StepWorld {
 }
 
 export async function stepWorld(
-  options: { agent?: AgentRuntime; env?: Record<string, string>; sealKey?: string } = {},
+  options: { agent?: AgentRuntime; env?: Record<string, string>; sealKey?: string; tools?: ToolSource } = {},
 ): Promise<StepWorld> {
   const clock = new VirtualClock(Date.now());
   const state = new MemoryState();

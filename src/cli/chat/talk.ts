@@ -1,6 +1,7 @@
 import { openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { ReadStream } from 'node:tty';
+import type { ActionReceipt } from '../../channel/index.ts';
 import { CliError, EXIT, usageError } from '../cli-error.ts';
 import type { Sink } from '../output.ts';
 import { explainError } from '../report-error.ts';
@@ -132,6 +133,7 @@ async function streamAnswer(
   let shown = '';
   let status = WAITING;
   let isAsked = false;
+  let done: readonly string[] = [];
   screen.status(status);
   try {
     const { response, stopped } = await conversation.send(
@@ -150,6 +152,10 @@ async function streamAnswer(
         confirmation() {
           isAsked = true;
         },
+        actions(data) {
+          // Usually, the answer ends with a line for each of them.
+          if (data.begins_at === undefined) done = actionsInWords(data.actions);
+        },
         connected: (yes) => screen.status(yes ? status : 'Connection lost. Trying again…'),
       },
       interrupts,
@@ -159,8 +165,18 @@ async function streamAnswer(
     return { stopped };
   } finally {
     screen.endAnswer();
+    for (const line of done) screen.note(line);
     if (isAsked) screen.note('You can also answer with y or n.');
   }
+}
+
+/** A line for each action of the event `actions`. A later version of the daemon may send something else. */
+function actionsInWords(actions: unknown): string[] {
+  if (!Array.isArray(actions)) return [];
+  return actions.map((action: Partial<ActionReceipt> | null) => {
+    const { summary = '', outcome = '', status } = action ?? {};
+    return `${summary}: ${outcome}${status === undefined ? '' : ` (status ${status})`}`;
+  });
 }
 
 export type ChatInput = TokenInput['stdin'];

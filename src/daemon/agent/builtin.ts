@@ -38,9 +38,9 @@ export function createBuiltin(): AgentRuntime {
   return {
     apiVersion: 1,
     async *run(turn) {
-      const reply = [expiredNote(turn), doneNote(turn), await answer(turn)]
-        .filter((part) => part !== '')
-        .join('\n\n');
+      // The daemon says what was done, at the end of the reply.
+      if (turn.confirmed || turn.already_done.length > 0) turn.reportWrites();
+      const reply = [expiredNote(turn), await answer(turn)].filter((part) => part !== '').join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
       // Sends the answer word by word, as a model does, so that people can see how a stream works.
@@ -60,10 +60,9 @@ async function answer(turn: AgentTurn): Promise<string> {
   return `I cannot answer that: I work by a few plain rules, without a language model.\n\n${abilities(turn)}`;
 }
 
-function confirmed({ summary, answer: { ok, ...answer } }: ConfirmedAction): string {
-  if (ok) return `Done: ${plainText(summary)}`;
-  const why = 'message' in answer ? ` ${failureWords(answer.message)}` : '';
-  return `This could not be done: ${plainText(summary)}.${why}`;
+/** Why a confirmed action was not carried out. Empty if it was. */
+function confirmed({ answer }: ConfirmedAction): string {
+  return answer.ok ? '' : failureWords(answer.message);
 }
 
 function welcome(turn: AgentTurn): string {
@@ -129,16 +128,6 @@ interface ToolWords {
 function expiredNote(turn: AgentTurn): string {
   if (!turn.sign_in_expired) return '';
   return 'Your sign-in has expired. To renew it, sign in again where you signed in before; if you linked your account here, link it once more.';
-}
-
-/** Says what an earlier run for this message did. The daemon itself reports writes whose outcome is not known. */
-function doneNote({ already_done }: AgentTurn): string {
-  const words = { done: 'Done', failed: 'Not done' };
-  return already_done
-    .flatMap(({ outcome, summary }) =>
-      outcome === 'unknown' ? [] : [`${words[outcome]}: ${plainText(summary)}.`],
-    )
-    .join('\n');
 }
 
 /** Looks up a user in the business system. @param email null to look up the person who asks */

@@ -1,4 +1,4 @@
-import type { MeteredCall, ModelCallResult, ModelMeter } from '../../agent/index.ts';
+import type { MeteredCall, ModelCallContent, ModelCallResult, ModelMeter } from '../../agent/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { BudgetStore } from '../store/budgets.ts';
@@ -7,6 +7,7 @@ import { type Clock, randomSuffix } from '../time/clock.ts';
 import { ContextEnded } from '../time/time-limit.ts';
 import type { TracePart, TraceWriter } from '../trace/trace.ts';
 import type { StepLine } from '../trace/trace-record.ts';
+import type { RunRecorder } from './run-recorder.ts';
 
 /** Tokens that are reserved for an answer if nothing limits its length. */
 const USUAL_OUTPUT_TOKENS = 1024;
@@ -31,6 +32,8 @@ export interface MeterParts {
    * into the store again. May reject if this cannot be determined now.
    */
   isLost(): Promise<boolean>;
+  /** Notes what each call received and answered. Absent or null if runs are not recorded. */
+  recorder?: Pick<RunRecorder, 'model'> | null;
 }
 
 /**
@@ -55,7 +58,7 @@ export class RunMeter implements ModelMeter {
   async begin(call: Parameters<ModelMeter['begin']>[0]): Promise<MeteredCall> {
     // Its tokens would count for a person whose message was answered long ago.
     if (this.#hasEnded) throw ContextEnded.ofRun();
-    const { trace, clock, deadline, texts } = this.#parts;
+    const { trace, clock, deadline, texts, recorder = null } = this.#parts;
     const { model, provider, max_output_tokens } = call;
     const id = randomSuffix();
     const budget = await this.#budget();
@@ -72,13 +75,20 @@ export class RunMeter implements ModelMeter {
     const part = trace.begin('model', { provider, max_output_tokens });
     const began = performance.now();
     let isOver = false;
+    let heard: ModelCallContent | null = null;
     const end = async (result: ModelCallResult) => {
       if (isOver) return;
       isOver = true;
+      recorder?.model({ model, provider }, heard, result);
       this.#end(part, model, result, performance.now() - began);
       if (budget) await this.#settle(id, result.input_tokens + result.output_tokens);
     };
-    return { ok: true, end, ...(part.content === null ? {} : { content: part.content }) };
+    if (part.content === null && recorder === null) return { ok: true, end };
+    const content = (given: ModelCallContent) => {
+      heard = given;
+      part.content?.({ input: given.input, output: given.output });
+    };
+    return { ok: true, end, content };
   }
 
   /** Writes a line about the run's use of models to its trace. */

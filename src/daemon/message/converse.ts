@@ -45,13 +45,14 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
     text: (text) => events.push({ type: 'text_chunk', text }),
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
     close: async () => ({}),
-    complete: ({ session_id, response, question, replayed }) =>
+    complete: ({ session_id, response, question, receipts, replayed }) =>
       events.push({
         type: 'complete',
         session_id,
         response,
         replayed,
         ...(question === null ? {} : { confirmation: question.confirmation }),
+        ...(receipts === null ? {} : { receipts }),
       }),
   };
 }

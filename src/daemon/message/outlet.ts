@@ -1,4 +1,4 @@
-import type { Confirmation } from '../../channel/index.ts';
+import type { Confirmation, Receipts } from '../../channel/index.ts';
 import type { StoredQuestion } from '../store/inbox.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { ToolProgress } from '../tools/perform-call.ts';
@@ -37,6 +37,8 @@ export interface CompleteReply {
   response: string;
   /** The question at the end of the response; null if there is none. */
   question: ReplyQuestion | null;
+  /** What the writes of the message did; null if there are none. */
+  receipts: Receipts | null;
   /** Whether the person stopped the answer. */
   stopped: boolean;
   /** Whether the reply is the answer to an earlier request with the same idempotency key. */

@@ -1,3 +1,4 @@
+import { RunRecorder } from '../agent/run-recorder.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { composeReply } from './reply/compose-reply.ts';
 import { runFailure } from './run/failure.ts';
@@ -22,7 +23,14 @@ export const runAgent: Step<Runnable, Answered> = {
       line.reason = 'no_run_needed';
       outlet.text(settlement.text);
       return {
-        ...{ reply: settlement.text, stopped: false, asked: null, history: null, usage: null },
+        ...{
+          reply: settlement.text,
+          stopped: false,
+          asked: null,
+          receipts: null,
+          history: null,
+          usage: null,
+        },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };
@@ -32,9 +40,12 @@ export const runAgent: Step<Runnable, Answered> = {
     const ends = [turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
-    const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost: lossOf(turn, services) });
+    const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder(services.clock.now());
+    const isLost = lossOf(turn, services);
+    const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost, recorder });
     try {
-      const run = await beginRun(turn, services, limit, meter);
+      const run = await beginRun(turn, services, limit, meter, recorder);
+      if (recorder) turn.recording = { recorder, history: run.history.turns };
       const composed = await composeReply(turn, services, run, line);
       return {
         ...composed,

@@ -7,6 +7,7 @@ import type { TurnChanges } from '../store/turns.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import type { CompleteReply } from './outlet.ts';
+import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
 import { storedTurn } from './store-reply.ts';
@@ -28,7 +29,9 @@ export async function runTurn<Turn extends Answering>(
   begun: TraceLine[] = [],
 ): Promise<EndedTurn> {
   let isStored = false;
+  let ended: Turn | null = null;
   const work = async (turn: Turn) => {
+    ended = turn;
     try {
       return await answer(steps, turn, services);
     } catch (error) {
@@ -37,8 +40,11 @@ export async function runTurn<Turn extends Answering>(
     }
   };
   try {
-    return { answered: true, reply: await withTurn(arrival, services, work, { begun }) };
+    const reply = await withTurn(arrival, services, work, { begun });
+    if (ended) keepRecording(ended, null, services);
+    return { answered: true, reply };
   } catch (error) {
+    if (ended) keepRecording(ended, error, services);
     return { answered: false, error, isStored };
   }
 }
@@ -59,20 +65,27 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  const { session_id, reply, question, stopped } = found;
-  return { session_id, response: reply, question, stopped, replayed: false };
+  const { session_id, reply, question, receipts, stopped } = found;
+  return { session_id, response: reply, question, receipts, stopped, replayed: false };
 }
 
 /** Replays the first answer. The message leads to no turn, so its trace is stored separately. */
 async function replay(
   turn: Answering,
-  { session_id, response, confirmation }: StoredAnswer,
+  { session_id, response, confirmation, receipts }: StoredAnswer,
   services: Services,
 ): Promise<CompleteReply> {
   // The trace belongs to the conversation of the answer, not to a generated id that was never used.
   turn.session_id = session_id;
   const question = confirmation ? { confirmation, stored: null } : null;
-  const reply = { session_id, response, question, stopped: false, replayed: true };
+  const reply = {
+    session_id,
+    response,
+    question,
+    receipts: receipts ?? null,
+    stopped: false,
+    replayed: true,
+  };
   turn.outlet.started(session_id);
   const { events } = await turn.outlet.close({ answered: true, reply });
   await append(events, services.store.streams);

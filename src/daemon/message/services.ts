@@ -3,6 +3,7 @@ import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
+import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
@@ -24,6 +25,8 @@ export interface Services {
   store: Store;
   tokens: TokenValidator;
   seal: Seal;
+  /** Every secret of the settings, for masks. */
+  secrets: readonly Secret[];
   agent: AgentRuntime;
   tools: ToolRegistry;
   /** The texts that people read but that no agent wrote. */

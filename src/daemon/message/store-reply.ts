@@ -1,5 +1,6 @@
 import type { Usage } from '../agent/model-meter.ts';
 import { type ErrorCode, StoreUnavailable } from '../errors.ts';
+import type { StoredTurn } from '../session/session.ts';
 import type { NewPendingAction } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { clientOfKey } from '../store/client-of-key.ts';
@@ -48,17 +49,21 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services: Uses, line) {
-    const { session_id, reply, stopped, usage, run_record, asked, key, outlet } = turn;
+    const { session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
-    const complete = { session_id, response: reply, question, stopped, replayed: false };
+    const complete = { session_id, response: reply, question, receipts, stopped, replayed: false };
     const answer = {
       session_id,
       response: reply,
       ...(question === null ? {} : { confirmation: question.confirmation }),
+      ...(receipts === null ? {} : { receipts }),
       reader: turn.reader,
     };
-    const turnOfSession = storedTurn(turn, services, { reply, stopped, usage, run_record, finished_at });
+    const turnOfSession = storedTurn(turn, services, {
+      ...{ reply, stopped, usage, run_record, finished_at },
+      receipt_lines: receiptLines(turn),
+    });
     const changes: TurnChanges = {
       ...turn.changes,
       ...(await outlet.close({ answered: true, reply: complete })),
@@ -107,9 +112,21 @@ function pendingActions(
   }));
 }
 
+/** Where the lines about the writes are in the reply; null if there are none. */
+function receiptLines({ reply, receipts, asked }: Answered): StoredTurn['receipt_lines'] | null {
+  const begins_at = receipts?.begins_at;
+  return begins_at === undefined ? null : { begins_at, ends_at: asked?.begins_at ?? reply.length };
+}
+
 /** How a turn ended, and when. */
 export type End = { finished_at: number } & (
-  | { reply: string; stopped: boolean; usage: Usage | null; run_record: RunRecord }
+  | {
+      reply: string;
+      stopped: boolean;
+      usage: Usage | null;
+      run_record: RunRecord;
+      receipt_lines: StoredTurn['receipt_lines'] | null;
+    }
   | { failure: ErrorCode }
 );
 
@@ -132,6 +149,7 @@ export function storedTurn(
       reply: isAnswered ? end.reply : null,
       outcome: isAnswered ? 'answered' : 'failed',
       ...(isAnswered && end.stopped ? { stopped: true } : {}),
+      ...(isAnswered && end.receipt_lines ? { receipt_lines: end.receipt_lines } : {}),
       ...(isAnswered && end.usage ? { usage: end.usage } : {}),
       ...(isAnswered ? end.run_record : {}),
       failure: isAnswered ? null : end.failure,

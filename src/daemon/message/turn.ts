@@ -3,8 +3,10 @@ import type {
   ChannelLinking,
   ConfirmableAction,
   IncomingMessage,
+  Receipts,
 } from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
+import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action } from '../store/actions.ts';
@@ -89,8 +91,17 @@ export interface Answering extends Arrived {
   patient: boolean;
   /** The only person who may get the answer again. Null: anybody with the idempotency key may get it. */
   reader: PersonKey | null;
+  /** What the run of the message is noted in. Absent if runs are not recorded, and before the run. */
+  recording?: RunRecording;
   /** Changes that steps have made. The single commit of the turn stores them. */
   changes: Pick<TurnChanges, 'session'>;
+}
+
+/** Notes a run (RECORD_RUNS). */
+export interface RunRecording {
+  recorder: RunRecorder;
+  /** The earlier turns whose words the run was given. */
+  history: readonly StoredTurn[];
 }
 
 /** Added by identify-by-token or identify-by-link: who sent the message, according to a token. */
@@ -201,6 +212,8 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
+  /** What the writes of the message did; null if there are none. */
+  receipts: Receipts | null;
 }
 
 /** The calls that wait for confirmation, and the question about them. */

@@ -71,6 +71,11 @@ export interface StoredTurn {
   text: string;
   /** Null if the turn failed. */
   reply: string | null;
+  /**
+   * Where the daemon's lines about the writes are in the reply. A run gets the reply without them. Absent if there are
+   * none.
+   */
+  receipt_lines?: { begins_at: number; ends_at: number };
   outcome: 'answered' | 'failed';
   /** Set if the person stopped the answer. The reply is then the text up to that point, which may be empty. */
   stopped?: true;

@@ -1,4 +1,4 @@
-import type { Confirmation } from '../../channel/index.ts';
+import type { Confirmation, Receipts } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import {
   type ClaimState,
@@ -63,6 +63,8 @@ export interface StoredAnswer {
   response: string;
   /** The question at the end of the response; null or absent if there is none. */
   confirmation?: Confirmation | null;
+  /** What the message did. Absent if it did nothing. */
+  receipts?: Receipts;
   /** The only person who may get the answer. Null or absent: anybody with the key may get it. */
   reader?: PersonKey | null;
   /** The person whom an answer without a session names, so that an erasure finds it. Null or absent: nobody. */

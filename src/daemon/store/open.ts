@@ -32,16 +32,18 @@ const QUIET = { debug() {} };
  * store cannot be read or written.
  */
 export async function openStore(settings: Settings, options: OpenOptions): Promise<Store> {
-  const traceRetentionMs = settings.TRACE_RETENTION_DAYS * DAY_MS;
-  const actionsRetentionMs = settings.ACTIONS_RETENTION_DAYS * DAY_MS;
+  const bounds = {
+    traceRetentionMs: settings.TRACE_RETENTION_DAYS * DAY_MS,
+    actionsRetentionMs: settings.ACTIONS_RETENTION_DAYS * DAY_MS,
+    recordingsMaxBytes: settings.RECORDINGS_MAX_BYTES,
+  };
   switch (sessionBackend(settings)) {
     case 'redis': {
       const { openRedisStore } = await import('./kernels/redis/store.ts');
       if (settings.REDIS_URL === undefined) throw new Error('SESSION_BACKEND is redis without REDIS_URL');
       return openRedisStore({
         url: settings.REDIS_URL.reveal(),
-        traceRetentionMs,
-        actionsRetentionMs,
+        ...bounds,
         isAlways: settings.REDIS_DURABILITY === 'always',
       });
     }
@@ -52,16 +54,14 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
       return openPostgresStore({
         url: settings.DATABASE_URL.reveal().trim(),
         log: options.log ?? QUIET,
-        traceRetentionMs,
-        actionsRetentionMs,
+        ...bounds,
       });
     }
     case 'sqlite': {
       const { openSqliteStore } = await import('./kernels/sqlite/store.ts');
       return openSqliteStore(join(settings.STATE_DIR, 'agentd.db'), {
         ...options,
-        traceRetentionMs,
-        actionsRetentionMs,
+        ...bounds,
         reserveBytes: RESERVE_BYTES,
         anonymousMax: settings.ANONYMOUS_STORE_BYTES,
       });

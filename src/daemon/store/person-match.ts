@@ -10,6 +10,7 @@ import type { InboxMessage } from './inbox.ts';
 import type { LinkCode } from './link-codes.ts';
 import type { Link } from './links.ts';
 import type { PersonSelector, PersonSession } from './persons.ts';
+import type { Recording } from './recordings.ts';
 import type { StreamRecord } from './streams.ts';
 
 /** The user id of a shared session after the person who opened it was erased. */
@@ -157,6 +158,24 @@ export class PersonMatch {
       this.#isUser(platform, user_id);
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
+  }
+
+  /** Whether words of the person or user are in the recording of a run, even if the run answered somebody else. */
+  recording({
+    platform,
+    session_id,
+    session_tag,
+    turns,
+    users,
+    persons,
+  }: Pick<Recording, 'platform' | 'session_id' | 'session_tag' | 'turns' | 'users' | 'persons'>): boolean {
+    return (
+      turns.some((turn_id) => this.#turns.has(turn_id)) ||
+      this.#isSession(session_id) ||
+      this.#isSession(session_tag) ||
+      persons.some((person) => this.#isPerson(person)) ||
+      users.some((user_id) => this.#isUser(platform, user_id))
+    );
   }
 
   stream({ owner, reader, start }: Pick<StreamRecord, 'owner' | 'reader' | 'start'>): boolean {

@@ -17,6 +17,7 @@ import { CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from './link-codes
 import { LINK, type Link, linkOf, removeLink, type StoredLink } from './links.ts';
 import { MEMORIES } from './memory-documents.ts';
 import { PersonMatch } from './person-match.ts';
+import { dropRecording, RECORDING } from './recordings.ts';
 import { SEEN } from './seen.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from './session-document.ts';
 import { dropStream, STREAM, type StoredStream } from './streams.ts';
@@ -88,6 +89,7 @@ const OTHER_RECORDS = [
   'limits',
   'budgets',
   'link_codes',
+  'recordings',
 ] as const;
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
@@ -156,6 +158,7 @@ interface FoundOthers {
   codeHashes: Entry<unknown>[];
   codesOfPerson: Entry<unknown>[];
   wrongCodes: Entry<unknown>[];
+  recordings: Entry<{ turn_id: string }>[];
 }
 
 async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
@@ -200,6 +203,7 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     codeHashes: await find(CODE_HASH, ({ code_id }) => match.hasCode(code_id)),
     codesOfPerson: await find(CODES_OF_PERSON, (_, key) => match.person(key as PersonKey)),
     wrongCodes: await find(WRONG_CODES, (_, key) => match.wrongCodes(key)),
+    recordings: await find(RECORDING, (recording) => match.recording(recording)),
   };
 }
 
@@ -227,6 +231,7 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       limits: found.limits.length,
       budgets: found.budgets.length,
       link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
+      recordings: found.recordings.length,
     },
   };
 }
@@ -246,6 +251,7 @@ async function erase(
   const sessions = await findSessions(kernel, match);
   const closed = sessions.filter(({ found }) => !found.shared).map(({ doc }) => doc.session);
   const owner = randomSuffix();
+  await noteSharedTurns(kernel, sessions);
   await closeSessions(kernel, closed, owner);
   const renewing = setInterval(() => {
     // A claim that cannot be renewed may be lost. Then its session is not erased, unless nothing was stored in it.
@@ -271,6 +277,7 @@ async function erase(
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));
     await drop(KEY, found.answers);
+    for (const { doc } of found.recordings) await kernel.step((tx) => dropRecording(tx, doc));
     for (const ring of [rings.answered, rings.refused])
       await kernel.unlog(ring, ({ trace }) => match.trace(trace));
     for (const { doc } of found.links) await kernel.step((tx) => removeLink(tx, doc));
@@ -293,6 +300,19 @@ async function closeSessions(kernel: Kernel, closed: readonly Session[], owner: 
       tx.put(SESSION_CLAIM, tagOf(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
       for (const name of [tagOf(session), session.session_id]) noteErased(tx, name);
     });
+}
+
+/**
+ * A run of somebody else in a shared thread may have read the turns before they are erased. Its recording is not stored
+ * then.
+ */
+async function noteSharedTurns(kernel: Kernel, sessions: readonly FoundSession[]): Promise<void> {
+  for (const { found } of sessions) {
+    if (!found.shared) continue;
+    await kernel.step((tx) => {
+      for (const { turn_id } of found.turns) noteErased(tx, turn_id);
+    });
+  }
 }
 
 async function renewClaims(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {

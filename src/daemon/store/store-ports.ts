@@ -20,5 +20,6 @@ export const STORE_PORTS = [
   'links',
   'memories',
   'outages',
+  'recordings',
   'streams',
 ] as const satisfies readonly (keyof Store)[];

@@ -15,6 +15,7 @@ import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
+import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
@@ -50,6 +51,7 @@ export interface Store {
   readonly outages: OutageStore;
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
+  readonly recordings: RecordingStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -148,6 +150,8 @@ export interface Bounds {
   traceRetentionMs: number;
   /** ACTIONS_RETENTION_DAYS, in ms. */
   actionsRetentionMs: number;
+  /** RECORDINGS_MAX_BYTES */
+  recordingsMaxBytes: number;
   tracesMax: number;
   refusedMax: number;
   inboxMax: number;
@@ -171,6 +175,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
   const bounds: Bounds = {
     traceRetentionMs: WEEK_MS,
     actionsRetentionMs: ACTIONS_RETENTION_MS,
+    recordingsMaxBytes: RECORDINGS_MAX_BYTES,
     tracesMax: TRACES_MAX,
     refusedMax: REFUSED_MAX,
     inboxMax: INBOX_MAX,
@@ -195,6 +200,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     links: linkStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
+    recordings: recordingStore(kernel, bounds),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),

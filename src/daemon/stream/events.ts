@@ -1,4 +1,4 @@
-import type { Confirmation, ConversationEvent, StreamEvent } from '../../channel/index.ts';
+import type { Confirmation, ConversationEvent, Receipts, StreamEvent } from '../../channel/index.ts';
 
 /** An event before it has a number (agentd-service(7), "Events"). */
 export type StreamEventData =
@@ -6,6 +6,7 @@ export type StreamEventData =
   | { event: 'text_chunk'; data: { text: string } }
   | { event: 'tool_call'; data: Omit<Extract<ConversationEvent, { type: 'tool_call' }>, 'type'> }
   | { event: 'confirmation'; data: Confirmation }
+  | { event: 'actions'; data: Receipts }
   | { event: 'complete' | 'stream_complete'; data: Completion }
   | { event: 'error'; data: { code: string; message: string } };
 
@@ -27,17 +28,24 @@ export function started(data: Start): StreamEventData {
   return { event: 'stream_start', data };
 }
 
+/** What web clients get with a reply. Null if there is none. */
+interface Extras {
+  confirmation: Confirmation | null;
+  receipts: Receipts | null;
+}
+
 /** The events of an answer that was given before; its text is one event. */
-export function replayed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
-  return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data, confirmation)];
+export function replayed(data: Completion, extras: Extras): StreamEventData[] {
+  return [{ event: 'text_chunk', data: { text: data.response } }, ...completed(data, extras)];
 }
 
 /**
- * The events at the end of an answer: the question, if there is one, and two events with the same data, so that a
- * client can wait for either name.
+ * The events at the end of an answer: what was done, the question, and two events with the same data, so that a client
+ * can wait for either name.
  */
-export function completed(data: Completion, confirmation: Confirmation | null): StreamEventData[] {
+export function completed(data: Completion, { confirmation, receipts }: Extras): StreamEventData[] {
   return [
+    ...(receipts === null ? [] : [{ event: 'actions' as const, data: receipts }]),
     ...(confirmation === null ? [] : [{ event: 'confirmation' as const, data: confirmation }]),
     { event: 'complete', data },
     { event: 'stream_complete', data },

@@ -146,12 +146,15 @@ async function replay(
   { name }: ChannelPlugin,
   { store: { streams }, clock, log, observer }: StreamServices,
   claim: StreamClaim,
-  { session_id, response, confirmation = null }: StoredAnswer,
+  { session_id, response, confirmation = null, receipts }: StoredAnswer,
 ): Promise<void> {
   const { stream_id } = claim;
   observer.messageEnded(name, 'replayed');
   try {
-    const answer = replayed({ stream_id, session_id, response }, confirmation);
+    const answer = replayed(
+      { stream_id, session_id, response },
+      { confirmation, receipts: receipts ?? null },
+    );
     const events = [started({ stream_id, session_id }), ...answer];
     try {
       await new EventWriter({ streams, claim, clock, log }).end(events);

@@ -11,6 +11,9 @@ import type { StreamServices } from './stream-services.ts';
 /** How long a request to stop a stream waits for the end of the stream, ms. */
 const END_WAIT_MS = 5000;
 
+/** A stream that was never opened has no run, so its answer did nothing and asks nothing. */
+const NOTHING = { confirmation: null, receipts: null } as const;
+
 /** The claimant of a stream that nobody opened. The stream keeps its owner. */
 const NOBODY = { owner: null, reader: null } as const;
 
@@ -46,7 +49,7 @@ async function endUnopened(
 ): Promise<void> {
   const { stream_id } = claim;
   try {
-    const last = completed({ stream_id, session_id, response: '', stopped: true }, null);
+    const last = completed({ stream_id, session_id, response: '', stopped: true }, NOTHING);
     await new EventWriter({ streams, claim, clock, log }).end([started({ stream_id, session_id }), ...last]);
   } finally {
     await streams.release(claim);

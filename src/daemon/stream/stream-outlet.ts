@@ -22,7 +22,7 @@ export class StreamOutlet implements Outlet {
   readonly leaves = 'on_stream';
   readonly #parts: StreamOutletParts;
   #session_id: string | null = null;
-  #hasText = false;
+  #hasBegun = false;
   /** Whether the turn is ending or has ended. */
   #isClosing = false;
   /**
@@ -43,11 +43,12 @@ export class StreamOutlet implements Outlet {
   }
 
   text(text: string): void {
-    this.#hasText = true;
+    this.#hasBegun = true;
     this.#parts.writer.write({ event: 'text_chunk', data: { text } });
   }
 
   tool(data: Extract<StreamEventData, { event: 'tool_call' }>['data']): void {
+    this.#hasBegun = true;
     this.#parts.writer.write({ event: 'tool_call', data });
   }
 
@@ -61,17 +62,18 @@ export class StreamOutlet implements Outlet {
   complete(): void {}
 
   /**
-   * Called when the person stops the answer. If the answer has no text yet, the stream ends now, and the turn is stored
-   * later with an empty reply.
+   * Called when the person stops the answer. If the answer has no text and no call of a tool yet, the stream ends now,
+   * and the turn is stored later with an empty reply. After a call, the reply may have to say what the call did.
    * @returns whether the stream has ended.
    */
   async stop(): Promise<boolean> {
-    if (this.#hasText || this.#isClosing) return false;
+    if (this.#hasBegun || this.#isClosing) return false;
     const { writer, session_id } = this.#parts;
     const reply = {
       session_id: this.#session_id ?? session_id,
       response: '',
       question: null,
+      receipts: null,
       stopped: true,
       replayed: false,
     };
@@ -94,6 +96,7 @@ export class StreamOutlet implements Outlet {
     session_id,
     response,
     question,
+    receipts,
     stopped,
     replayed: isReplayed,
   }: CompleteReply): StreamEventData[] {
@@ -101,6 +104,6 @@ export class StreamOutlet implements Outlet {
     const data = { stream_id, session_id, response, ...(stopped ? { stopped: true as const } : {}) };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
     const confirmation = question?.confirmation ?? null;
-    return [...first, ...(isReplayed ? replayed : completed)(data, confirmation)];
+    return [...first, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];
   }
 }

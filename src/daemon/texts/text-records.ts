@@ -110,19 +110,25 @@ export const TEXTS = {
     'Shown to a person who presses another person’s button.',
     'Only the person who was asked can answer this.',
   ),
-  confirm_done: prose(
-    'Sent if an action was carried out but the agent could not say so.',
-    'Done: {action}',
+  receipt_done: prose(
+    'A line at the end of a reply: an action was carried out.',
+    '{action} – done',
     'action',
   ),
-  confirm_failed: prose(
-    'Sent if an action could not be carried out and the agent could not say so.',
-    'This could not be done: {action}',
+  receipt_failed: prose(
+    'A line at the end of a reply: an action was not carried out, and there is no status that says why.',
+    '{action} – failed',
     'action',
   ),
-  write_unknown: prose(
-    'The end of a reply if it is not known whether an action of the agent was carried out.',
-    'It is not known whether this was done: {action}',
+  receipt_refused: prose(
+    'A line at the end of a reply: the API refused an action. {status} is the status of its answer.',
+    '{action} – failed (status {status})',
+    'action',
+    'status',
+  ),
+  receipt_unknown: prose(
+    'A line at the end of a reply: nobody knows whether an action was carried out.',
+    '{action} – unknown: it is not known whether this happened',
     'action',
   ),
   open_page: prose(

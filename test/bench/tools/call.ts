@@ -146,7 +146,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
             alias_id: null,
             person: session.owner,
           },
-          { actions: store.actions, seal },
+          { actions: store.actions, seal, clock: systemClock },
         );
       const [tool] = bindTools(registry.tools(), {
         context,

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { AgentTurn } from '../../../src/agent/index.ts';
 import { createBuiltin } from '../../../src/daemon/agent/builtin.ts';
 import { agentTurn, fakeTool, piecesOf, replyOf } from '../../support/agent-turn.ts';
@@ -114,18 +114,20 @@ describe('a visitor', () => {
     expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
   });
 
-  test('is first told which writes an interrupted run of the same message did, and which failed', async () => {
-    const write = (summary: string, outcome: 'done' | 'failed' | 'unknown') => ({
-      ...{ tool: 'cancel', summary, outcome, status: null },
-    });
-    const already_done = [
-      write('Cancel 1', 'done'),
-      write('Cancel 2', 'failed'),
-      write('Cancel 3', 'unknown'),
-    ];
-    const reply = await say({ text: 'Hello', already_done });
-    expect(reply).toMatch(/^Done: Cancel 1\.\nNot done: Cancel 2\.\n\n/);
-    expect(reply).not.toContain('Cancel 3');
+  test.each([
+    [
+      'that the person has confirmed',
+      { confirmed: { tool: 'cancel', summary: 'Cancel 1', answer: { ok: true, result: {} } } },
+    ],
+    [
+      'of an interrupted run',
+      { already_done: [{ tool: 'cancel', summary: 'Cancel 1', outcome: 'done', status: 200 }] },
+    ],
+  ] as const)('leaves it to the daemon to report a write %s', async (_, members) => {
+    const reportWrites = vi.fn();
+    const reply = await say({ text: 'Hello', reportWrites, ...members });
+    expect(reply).not.toContain('Cancel 1');
+    expect(reportWrites).toHaveBeenCalled();
   });
 
   test('learns how to renew a sign-in that has expired', async () => {

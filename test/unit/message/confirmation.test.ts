@@ -464,7 +464,7 @@ describe('after a confirmation', () => {
     };
     await ask();
     const { response } = await world.say('yes', { token: ada });
-    expect(response).toBe('It is \n\nDone: Cancel order "1004"');
+    expect(response).toBe('It is \n\nCancel order "1004" – done');
   });
 
   it('the person learns the outcome if the agent says that it cannot report it', async () => {
@@ -474,7 +474,7 @@ describe('after a confirmation', () => {
     };
     await ask();
     const { response } = await world.say('yes', { token: ada });
-    expect(response).toBe('Your budget is used up.\n\nDone: Cancel order "1004"');
+    expect(response).toBe('Your budget is used up.\n\nCancel order "1004" – done');
   });
 });
 

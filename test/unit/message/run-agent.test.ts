@@ -360,22 +360,25 @@ describe('a run that has ended', () => {
 });
 
 describe('the writes of a run', () => {
+  beforeEach(() => {
+    world.services.settings = { ...world.services.settings, RECEIPTS: false };
+  });
+
   it.each([
-    ['done', { outcome: 'answered', status: 200, result: {} }, 'Done: Cancel \\*order\\* 7'],
-    [
-      'failed',
-      { outcome: 'answered', status: 409, result: {} },
-      'This could not be done: Cancel \\*order\\* 7',
-    ],
+    ['done', { outcome: 'answered', status: 200, result: {} }, '7 – done'],
+    ['failed', { outcome: 'answered', status: 409, result: {} }, '7 – failed (status 409)'],
   ] as const)('are all listed in the reply if the agent cannot report them (%s)', async (_, sent, words) => {
     const { reply } = await runWith(sent, {}, (turn) => turn.reportWrites());
-    expect(reply).toBe(`Cancelled!\n\n${words}`);
+    expect(reply).toBe(`Cancelled!\n\nCancel \\*order\\* ${words}`);
   });
 
   it('are listed if their outcome is unknown, even if the person stopped the run before any text', async () => {
     const stop = new AbortController();
     const { reply, stopped } = await runWith(UNKNOWN, { stopped: stop.signal }, () => stop.abort());
-    expect([reply, stopped]).toEqual(['It is not known whether this was done: Cancel \\*order\\* 7', true]);
+    expect([reply, stopped]).toEqual([
+      'Cancel \\*order\\* 7 – unknown: it is not known whether this happened',
+      true,
+    ]);
   });
 
   const write = (sent: Sent) =>
@@ -427,7 +430,7 @@ describe('the writes of a run', () => {
 
   it('with an unknown outcome are listed at the end of the reply, whatever the agent says', async () => {
     const turn = await runWith(UNKNOWN);
-    const end = 'It is not known whether this was done: Cancel \\*order\\* 7';
+    const end = 'Cancel \\*order\\* 7 – unknown: it is not known whether this happened';
     expect(turn.reply).toBe(`Cancelled!\n\n${end}`);
     expect(turn.outlet.told.at(-1)).toBe(`text \n\n${end}`);
     run = async function* () {
@@ -438,8 +441,10 @@ describe('the writes of a run', () => {
     expect(again.turn.reply).toBe(`Fine.\n\n${end}`);
   });
 
-  it('are not listed by the daemon if the outcome is known', async () => {
-    expect((await runWith(DONE)).reply).toBe('Cancelled!');
+  it('are not listed under RECEIPTS=off if the outcome is known, but are still returned', async () => {
+    const { reply, receipts } = await runWith(DONE);
+    expect(reply).toBe('Cancelled!');
+    expect(receipts).toEqual({ actions: [expect.objectContaining({ outcome: 'done', status: 200 })] });
   });
 });
 

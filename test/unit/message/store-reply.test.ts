@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Receipts } from '../../../src/channel/index.ts';
 import { sendReply } from '../../../src/daemon/message/send-reply.ts';
 import { storeReply } from '../../../src/daemon/message/store-reply.ts';
 import type { AskedQuestion } from '../../../src/daemon/message/turn.ts';
@@ -26,6 +27,7 @@ async function answered(members: object = {}) {
     run_record: { tainted: false },
     usage: null as { input_tokens: number; output_tokens: number } | null,
     asked: null as AskedQuestion | null,
+    receipts: null as Receipts | null,
     question: null,
     ...members,
   });
@@ -123,6 +125,12 @@ describe('store-reply', () => {
     expect(await turns()).toEqual([]);
     expect(await world.store.traces.find('turn-1')).toHaveLength(1);
     expect(await world.store.idempotency.look('k', 'body')).toMatchObject({ outcome: 'done' });
+  });
+
+  it('stores where the lines about writes are, which end where the question begins', async () => {
+    const receipts = { actions: [], begins_at: 4 };
+    await runStep(world, storeReply, await answered({ reply: 'Hi. Lines.', receipts }));
+    expect(await turns()).toMatchObject([{ receipt_lines: { begins_at: 4, ends_at: 10 } }]);
   });
 
   it('marks a turn that the person stopped', async () => {

@@ -10,6 +10,7 @@ import {
   anAction,
   anInboxMessage,
   aPendingAction,
+  aRecording,
   aSession,
   aStream,
   aTrace,
@@ -55,7 +56,7 @@ const READS = [
     'links.findByAlias',
     'links.list',
   ],
-  ...['linkCodes.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -171,6 +172,10 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
 
     await codes();
 
+    await call('recordings.keep', () =>
+      store.recordings.keep(aRecording({ turn_id: 'r', provisional: true })),
+    );
+    await call('recordings.mark', () => store.recordings.mark('r'));
     await call('outages.note', () => outages.note('chat', 'unreachable', 'x', 0));
     await call('outages.takeProbe', () => outages.takeProbe('chat', HOUR));
     await call('outages.hurry', () => outages.hurry('chat'));

@@ -7,7 +7,10 @@ import { completed } from '../../../src/daemon/stream/events.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
-const END = completed({ stream_id: 's', session_id: 't', response: 'all' }, null);
+const END = completed(
+  { stream_id: 's', session_id: 't', response: 'all' },
+  { confirmation: null, receipts: null },
+);
 const CLAIM = { owner: 'me', stream_id: 's' };
 
 /** A store in which the test decides when each append ends. */

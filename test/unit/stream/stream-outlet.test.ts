@@ -36,6 +36,7 @@ const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
   session_id: 's',
   response: 'Hi.',
   question: null,
+  receipts: null,
   stopped: false,
   replayed: false,
   ...members,
@@ -192,5 +193,15 @@ describe('a request to stop', () => {
     world.clock.moveTo(world.clock.now() + 5000);
     await tick();
     expect(stop.signal.aborted).toBe(false);
+  });
+
+  it('does not end at once if it is stopped after a call of a tool, because its reply may have to report the call', async () => {
+    outlet.started('s');
+    outlet.tool({ tool_name: 'pay', status: 'started' });
+    expect(await outlet.stop()).toBe(false);
+    const receipts = { actions: [] };
+    await commit(await outlet.close({ answered: true, reply: reply({ stopped: true, receipts }) }));
+    const names = (await events()).map((event) => event.split(' ')[1]);
+    expect(names.slice(-3)).toEqual(['actions', 'complete', 'stream_complete']);
   });
 });

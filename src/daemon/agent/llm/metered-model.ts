@@ -1,5 +1,5 @@
 import { type LanguageModelMiddleware, wrapLanguageModel } from 'ai';
-import type { ModelCallResult, ModelMeter } from '../../../agent/index.ts';
+import type { ModelCallContent, ModelCallResult, ModelMeter } from '../../../agent/index.ts';
 import { onAbort } from '../../time/time-limit.ts';
 import { estimateTokens } from '../model-meter.ts';
 import { type CallableModel, COMPATIBLE_SERVER, type Model } from './model.ts';
@@ -10,6 +10,10 @@ import { modelFailure } from './model-failure.ts';
  * Its message is for the sender.
  */
 export class BudgetExhausted extends Error {}
+
+/** What is heard of an answer. */
+type Heard = Omit<ModelCallContent, 'input'>;
+type End = (result: ModelCallResult, content: Heard) => Promise<void>;
 
 type WrapStream = NonNullable<LanguageModelMiddleware['wrapStream']>;
 type Part = Awaited<ReturnType<WrapStream>>['stream'] extends ReadableStream<infer P> ? P : never;
@@ -29,12 +33,12 @@ export function meteredModel(model: Model, meter: ModelMeter): CallableModel {
         });
         if (!call.ok) throw new BudgetExhausted(call.message);
         let isOver = false;
-        const end = (result: ModelCallResult, output: string) => {
-          if (!isOver) call.content?.({ input: params.prompt, output });
+        const end: End = (result, content) => {
+          if (!isOver) call.content?.({ input: params.prompt, ...content });
           isOver = true;
           return call.end(result);
         };
-        const heard = new Heard(end, prompt_tokens, params.abortSignal);
+        const heard = new Listener(end, prompt_tokens, params.abortSignal);
         try {
           const result = await doStream();
           return { ...result, stream: ReadableStream.from(heard.listen(result.stream)) };
@@ -60,19 +64,16 @@ function providerName({ provider }: Model): string {
  * Collects the text of a model's answer as it arrives. Reports the end of the call, even if the call fails or is
  * aborted. It may report the end more than once; only the first report counts.
  */
-class Heard {
+class Listener {
   readonly #began = performance.now();
-  readonly #end: (result: ModelCallResult, output: string) => Promise<void>;
+  readonly #end: End;
   readonly #prompt_tokens: number;
   readonly #ignoreAbort: () => void;
   #first_token_ms: number | undefined;
   #text = '';
+  readonly #calls: { tool: string; args: string }[] = [];
 
-  constructor(
-    end: (result: ModelCallResult, output: string) => Promise<void>,
-    prompt_tokens: number,
-    abortSignal: AbortSignal | undefined,
-  ) {
+  constructor(end: End, prompt_tokens: number, abortSignal: AbortSignal | undefined) {
     this.#end = end;
     this.#prompt_tokens = prompt_tokens;
     this.#ignoreAbort = abortSignal ? onAbort(abortSignal, () => void this.#failed('aborted')) : () => {};
@@ -81,7 +82,7 @@ class Heard {
   /** Ends a call to which the model gave no answer. No tokens were used. */
   async refused(failure: string): Promise<void> {
     this.#ignoreAbort();
-    await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, '');
+    await this.#end({ failure, input_tokens: 0, output_tokens: 0 }, { output: '' });
   }
 
   /** Passes on the parts unchanged. The call ends with the last part. */
@@ -96,8 +97,9 @@ class Heard {
           this.#first_token_ms ??= performance.now() - this.#began;
           this.#text += part.delta;
         }
+        if (part.type === 'tool-call') this.#calls.push({ tool: part.toolName, args: part.input });
         if (part.type === 'error') await this.#failed(modelFailure(part.error).reason);
-        if (part.type === 'finish') await this.#finished(part.usage);
+        if (part.type === 'finish') await this.#finished(part);
         yield part;
       }
     } catch (error) {
@@ -110,17 +112,23 @@ class Heard {
     }
   }
 
-  #finished({ inputTokens, outputTokens }: Extract<Part, { type: 'finish' }>['usage']): Promise<void> {
+  #finished({ usage, finishReason }: Extract<Part, { type: 'finish' }>): Promise<void> {
+    const { inputTokens, outputTokens } = usage;
+    const content = { ...this.#content(), finish_reason: finishReason.unified };
     const estimated = this.#estimated();
     if (inputTokens.total === undefined || outputTokens.total === undefined)
-      return this.#end(estimated, this.#text);
+      return this.#end(estimated, content);
     const { estimated: _, ...known } = estimated;
-    const usage = { input_tokens: inputTokens.total, output_tokens: outputTokens.total };
-    return this.#end({ ...known, ...usage }, this.#text);
+    const counted = { input_tokens: inputTokens.total, output_tokens: outputTokens.total };
+    return this.#end({ ...known, ...counted }, content);
   }
 
   #failed(failure: string): Promise<void> {
-    return this.#end({ failure, ...this.#estimated() }, this.#text);
+    return this.#end({ failure, ...this.#estimated() }, this.#content());
+  }
+
+  #content(): Heard {
+    return { output: this.#text, ...(this.#calls.length === 0 ? {} : { tool_calls: this.#calls }) };
   }
 
   #estimated(): ModelCallResult {

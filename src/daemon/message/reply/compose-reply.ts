@@ -1,4 +1,5 @@
 import type { ConfirmedAction } from '../../../agent/index.ts';
+import type { Receipts } from '../../../channel/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
@@ -15,7 +16,7 @@ import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
 import type { CarriedOut } from './carry-out.ts';
 import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
 import { ReplyText } from './reply-text.ts';
-import { leftOutInWords, pagesInWords, WriteReports } from './reports.ts';
+import { leftOutInWords, pagesInWords, receiptsOf, WriteReports } from './reports.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -34,9 +35,8 @@ interface Confirmed {
 
 /**
  * Puts the reply together. Its parts, in order: the notice that pending actions were declined; the text of the agent,
- * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the writes whose
- * outcome is unknown, or all writes if the agent could not report them; the pages that servers ask the person to open;
- * and the question about the calls that wait for confirmation.
+ * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the pages that servers
+ * ask the person to open; a line for each write; and the question about the calls that wait for confirmation.
  */
 export async function composeReply(
   turn: Runnable,
@@ -52,7 +52,12 @@ export async function composeReply(
   if (done?.made.length === 0) return nothingMade(done.left_out, turn, line);
 
   const reply = new ReplyText(turn.outlet, done !== null || services.tools.tools().some(mayNeedReport));
-  const reports = new WriteReports(run.journal, texts);
+  const reports = new WriteReports(run.journal, {
+    texts,
+    tools: services.tools,
+    shared: turn.message.shared ?? false,
+    all: services.settings.RECEIPTS,
+  });
   if (settlement.kind === 'declined') reply.begin(settlement.text);
   if (settlement.kind === 'confirmed' && settlement.declined.length > 0)
     reply.begin(declinedText(settlement.declined, services.seal, texts));
@@ -62,20 +67,25 @@ export async function composeReply(
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
   await recordAgain(run, turn, services);
-  for (const paragraph of [
-    leftOutInWords(done?.left_out ?? [], texts),
-    reports.others(),
-    pagesInWords(run, texts),
-  ])
+  for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
+  for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);
+  const receipts = addReceipts(reply, reports);
   const asked = stopped ? null : askAtEnd(reply, run, turn);
   reply.finish();
-  return { reply: reply.text, stopped, asked };
+  return { reply: reply.text, stopped, asked, receipts };
+}
+
+/** Adds the lines about the writes. @returns the receipts; null if nothing was written */
+function addReceipts(reply: ReplyText, reports: WriteReports): Receipts | null {
+  const lines = reports.lines();
+  if (lines !== '') reply.add(lines);
+  return receiptsOf(reports.receipts, lines === '' ? null : reply.text.length - lines.length);
 }
 
 /**
- * Adds the text of the agent to the reply. If the agent could not report a confirmed action, or fails after it was
- * carried out, the outcome of the action follows: the person must not read that the message failed.
+ * Adds the text of the agent to the reply. If the agent says nothing about its writes, or fails after a confirmed action
+ * was carried out, the lines about the writes are the reply: the person must not read that the message failed.
  */
 async function addAnswer(
   parts: Parts,
@@ -85,20 +95,18 @@ async function addAnswer(
   line: StepLine,
 ): Promise<void> {
   const { reply, reports, done } = parts;
-  const report = async ({ made }: Confirmed) => {
-    for (const action of made) reply.add(await reports.ofAction(action, services.store.actions));
-  };
   try {
     if (!isStopped(turn)) await speak(parts, turn, services, run);
-    if (!reply.hasWords && !isStopped(turn) && !run.desk.hasCalls)
+    if (reply.hasWords || isStopped(turn) || run.desk.hasCalls) return;
+    if (done === null && run.journal.written.length === 0)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
-    if (done && reports.isAll) await report(done);
+    reports.reportAll();
   } catch (error) {
     if (done === null || wouldBeLost(turn, services)) throw error;
     line.reason = runFailure(error, turn, services, run.limit, line).code;
     line.verdict = 'fallback';
     reply.end();
-    await report(done);
+    reports.reportAll();
   }
 }
 
@@ -121,6 +129,7 @@ async function speak(
     confirmed_actions: done === null ? [] : toldOf(done),
     reportWrites: () => reports.reportAll(),
   });
+  run.recorder?.begin(given);
   let pieces: AsyncIterator<string> | null = null;
   let hasEnded = false;
   try {
@@ -133,6 +142,7 @@ async function speak(
         reply.end();
         break;
       }
+      run.recorder?.said(next.value);
       reply.push(next.value);
     }
   } catch (error) {
@@ -169,7 +179,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
-  return { reply, stopped: false, asked: null };
+  return { reply, stopped: false, asked: null, receipts: null };
 }
 
 /** The reply if no confirmed action was carried out. */
@@ -177,7 +187,7 @@ function nothingMade(left_out: readonly LeftOut[], turn: Runnable, line: StepLin
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   reply.add(leftOutInWords(left_out, turn.texts));
-  return { reply: reply.text, stopped: false, asked: null };
+  return { reply: reply.text, stopped: false, asked: null, receipts: null };
 }
 
 /**
@@ -189,7 +199,7 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
   const asked = askAtEnd(reply, run, turn);
-  return { reply: reply.text, stopped: false, asked };
+  return { reply: reply.text, stopped: false, asked, receipts: null };
 }
 
 /** Adds the question to the end of the reply, if calls of the run wait for confirmation. */

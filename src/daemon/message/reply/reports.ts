@@ -1,58 +1,83 @@
-import type { ActionStore } from '../../store/actions.ts';
+import type { ActionReceipt, Receipts } from '../../../channel/index.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { visible } from '../../tools/confirmation/plain-value.ts';
-import { escapeMarkdown } from '../../tools/confirmation/question.ts';
-import type { TurnJournal } from '../../tools/journal/turn-journal.ts';
+import { escapeMarkdown, wordsOf } from '../../tools/confirmation/question.ts';
+import { isUnknown, type ShownWrite, type TurnJournal } from '../../tools/journal/turn-journal.ts';
+import type { ToolRegistry } from '../../tools/registry.ts';
 import type { Run } from '../run/run.ts';
-import type { CarriedOut } from './carry-out.ts';
 import type { LeftOut } from './carry-out-all.ts';
 
+/** What the reports need to know about the turn. */
+export interface ReportParts {
+  texts: LocalTexts;
+  tools: Pick<ToolRegistry, 'tools'>;
+  /** Whether other people can read the reply. They see titles and outcomes only. */
+  shared: boolean;
+  /** Whether every write gets a line (RECEIPTS). */
+  all: boolean;
+}
+
 /**
- * The daemon's own sentences about the writes of a turn. They are needed because a model might not mention that an
- * outcome is unknown, and a model that has used all its steps says nothing. Each write is a paragraph in CommonMark.
+ * The daemon's own lines about the writes of a turn, from the journal. An agent may say that it did something that it
+ * did not do, or not mention something that it did. The lines are CommonMark.
  */
 export class WriteReports {
-  readonly #journal: Pick<TurnJournal, 'written' | 'unknown'>;
-  readonly #texts: LocalTexts;
-  #isAll = false;
-  /** The actions whose outcome is already in the reply. */
-  readonly #reported = new Set<string>();
+  readonly #journal: Pick<TurnJournal, 'written'>;
+  readonly #parts: ReportParts;
+  #isAll: boolean;
 
-  constructor(journal: Pick<TurnJournal, 'written' | 'unknown'>, texts: LocalTexts) {
+  constructor(journal: Pick<TurnJournal, 'written'>, parts: ReportParts) {
     this.#journal = journal;
-    this.#texts = texts;
+    this.#parts = parts;
+    this.#isAll = parts.all;
   }
 
-  /** Whether all writes are reported, and not only those whose outcome is unknown. */
-  get isAll(): boolean {
-    return this.#isAll;
-  }
-
-  /** Called if the agent cannot report the writes. */
+  /** Called if the agent cannot report the writes: then every write gets a line, whatever RECEIPTS says. */
   reportAll(): void {
     this.#isAll = true;
   }
 
-  /** Reports the outcome of a confirmed action, because the agent could not. */
-  async ofAction({ action_id, told }: CarriedOut, actions: Pick<ActionStore, 'find'>): Promise<string> {
-    const found = await actions.find(action_id);
-    this.#reported.add(action_id);
-    return this.#inWords(told.summary, found?.state);
+  /** What the writes did; empty if there are none. */
+  get receipts(): readonly ActionReceipt[] {
+    return this.#journal.written.map((write) => this.#receiptOf(write));
   }
 
-  /** The writes that are not reported yet; empty if there is nothing to report. */
-  others(): string {
-    const { written, unknown } = this.#journal;
-    return (this.#isAll ? written : unknown)
-      .filter(({ action_id }) => !this.#reported.has(action_id))
-      .map(({ summary, state }) => this.#inWords(summary, state))
-      .join('\n\n');
+  /** A line for each write, or only for those whose outcome is unknown; empty if there is nothing to report. */
+  lines(): string {
+    const reported = this.receipts.filter(({ outcome }) => this.#isAll || outcome === 'unknown');
+    const lines = reported.map((receipt) => this.#inWords(receipt));
+    return lines.length > 1 ? lines.map((line) => `- ${line}`).join('\n') : lines.join('');
   }
 
-  #inWords(summary: string, state: string | undefined): string {
-    const text = state === 'done' ? 'confirm_done' : state === 'failed' ? 'confirm_failed' : 'write_unknown';
-    return this.#texts.say(text, { action: escapeMarkdown(summary) });
+  #receiptOf({ action_id, tool: name, summary, state, status, at }: ShownWrite): ActionReceipt {
+    const tool = this.#parts.tools.tools().find((one) => one.name === name);
+    const title = visible(tool?.title ?? wordsOf(name));
+    return {
+      action_id,
+      tool: name,
+      title,
+      summary: this.#parts.shared ? title : summary,
+      outcome: isUnknown({ state }) ? 'unknown' : state === 'done' ? 'done' : 'failed',
+      ...(status === null ? {} : { status }),
+      at: new Date(at).toISOString(),
+    };
   }
+
+  #inWords({ summary, outcome, status }: ActionReceipt): string {
+    const { texts } = this.#parts;
+    const action = escapeMarkdown(summary);
+    if (outcome !== 'failed')
+      return texts.say(outcome === 'done' ? 'receipt_done' : 'receipt_unknown', { action });
+    return status === undefined
+      ? texts.say('receipt_failed', { action })
+      : texts.say('receipt_refused', { action, status: String(status) });
+  }
+}
+
+/** The receipts of a reply. @param begins_at where the lines about them begin; null if there are no lines */
+export function receiptsOf(actions: readonly ActionReceipt[], begins_at: number | null): Receipts | null {
+  if (actions.length === 0) return null;
+  return { actions, ...(begins_at === null ? {} : { begins_at }) };
 }
 
 /** A paragraph for each confirmed action that was not carried out; empty if there is none. */

@@ -125,10 +125,21 @@ export function pastExchange(past: StoredTurn, turn: Turn, { seal }: Pick<Servic
   return {
     user: past.text,
     speaker: past.user_id,
-    reply: past.reply ?? '',
+    reply: agentsReply(past),
     ...(calls.length === 0 ? {} : { calls }),
     ...(isBeforeSignIn(past, turn) ? { before_sign_in: true as const } : {}),
   };
+}
+
+/**
+ * The reply without the daemon's lines about its writes: a model that read them as its own words would write such lines
+ * itself. The calls of the turn say what was done. If the reply has nothing else, it stays whole.
+ */
+function agentsReply({ reply, receipt_lines }: StoredTurn): string {
+  if (reply === null || receipt_lines === undefined) return reply ?? '';
+  const { begins_at, ends_at } = receipt_lines;
+  const rest = [reply.slice(0, begins_at).trimEnd(), reply.slice(ends_at)].filter((part) => part !== '');
+  return rest.length === 0 ? reply : rest.join('\n\n');
 }
 
 /** The turns that the summary does not cover. A person's summary never includes turns from before sign-in. */

@@ -1,6 +1,7 @@
 import type { RequestContext } from '../../agent/context.ts';
 import { RunTaint } from '../../agent/context.ts';
 import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts';
+import type { RunRecorder } from '../../agent/run-recorder.ts';
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
 import { writingsOf } from '../../linking/link-ids.ts';
 import type { OwnActions } from '../../store/actions.ts';
@@ -26,6 +27,8 @@ const MAX_PAGES = 3;
 export interface Run {
   limit: TimeLimit;
   meter: RunMeter;
+  /** Null if runs are not recorded. */
+  recorder: RunRecorder | null;
   history: RunHistory;
   taint: RunTaint;
   /** The calls of this run that later runs get. */
@@ -46,6 +49,7 @@ export async function beginRun(
   services: RunServices,
   limit: TimeLimit,
   meter: RunMeter,
+  recorder: RunRecorder | null,
 ): Promise<Run> {
   const history = await readHistory(turn, services);
   const taint = new RunTaint();
@@ -64,7 +68,7 @@ export async function beginRun(
     person: principal.person,
   };
   const claims = { session: turn.claim, key: turn.key };
-  const parts = { actions: store.actions, seal };
+  const parts = { actions: store.actions, seal, clock };
   const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
   const { session_tag, still_waits } = turn;
   const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
@@ -72,12 +76,20 @@ export async function beginRun(
   const pages = new Map<string, ServerPage>();
   const { signal } = limit;
   return {
-    ...{ limit, meter, history, taint, calls, state, journal, desk, pages },
+    ...{ limit, meter, recorder, history, taint, calls, state, journal, desk, pages },
     tools: {
       context: requestContext(turn, services, signal, taint),
       tool: (progress) => turn.outlet.tool(progress),
       audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: message.shared ?? false },
-      record: (call) => calls.add(call),
+      record(call) {
+        calls.add(call);
+        recorder?.tool({
+          tool: call.tool.name,
+          effect: call.tool.effect,
+          args: call.args,
+          answer: call.answer,
+        });
+      },
       access: tools.access,
       confirmation: desk,
       showPage: (page) => void (pages.size < MAX_PAGES && pages.set(page.url, page)),
@@ -170,12 +182,12 @@ export function meterOfTurn(
   { channel, address, principal, message }: Answering & Resolved,
   { clock, log, settings, store, texts }: Pick<RunServices, 'clock' | 'log' | 'settings' | 'store' | 'texts'>,
   trace: Trace,
-  { deadline, isLost }: Pick<MeterParts, 'deadline' | 'isLost'>,
+  { deadline, isLost, recorder = null }: Pick<MeterParts, 'deadline' | 'isLost' | 'recorder'>,
 ): RunMeter {
   const max = settings.AGENT_DAILY_TOKENS;
   const key = budgetKey({ person: principal.person, channel, user_id: message.user_id, address });
   const budget = max === 0 ? null : { store: store.budgets, key, max };
   const claimed = principal.person === null ? null : principal.claims.locale;
   const said = texts.in(claimed, message.locale);
-  return new RunMeter({ trace, clock, log, budget, deadline, isLost, texts: said });
+  return new RunMeter({ trace, clock, log, budget, deadline, isLost, recorder, texts: said });
 }

@@ -21,6 +21,7 @@ import {
   checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
+  checkRecordings,
   checkStoreSettings,
   checkTelemetrySettings,
 } from './cross-checks.ts';
@@ -145,6 +146,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   checkApiSettings(look);
   checkAgentSettings(look);
   checkStoreSettings(look);
+  checkRecordings(look);
   checkMemorySettings(look);
   checkAdminListener(look);
   checkGracePeriod(look);

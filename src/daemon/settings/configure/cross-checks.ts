@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ChannelPlugin } from '../../../channel/index.ts';
+import { isSealingOff } from '../../identity/key-file.ts';
 import {
   COMPRESSIONS,
   exportsTraces,
@@ -9,7 +10,7 @@ import {
   SAMPLERS,
 } from '../../telemetry/telemetry-options.ts';
 import { isLoopback, parseListenAddress, parseRedisUrl } from '../addresses.ts';
-import { sessionBackend } from '../backends.ts';
+import { sessionBackend, sharesStore } from '../backends.ts';
 import type { Examination } from '../check.ts';
 import type { Settings } from '../settings.ts';
 
@@ -259,6 +260,28 @@ export function checkStoreSettings(look: Examination): void {
 
 function warnUnsealed(look: Examination): void {
   if (!look.isGiven('TOKEN_ENCRYPTION_KEY')) look.warn(UNSEALED);
+}
+
+/** A recording has whole conversations, so it is never stored unsealed. */
+export function checkRecordings(look: Examination): void {
+  const recorded = look.value('RECORD_RUNS');
+  if (recorded === undefined || recorded === 'off') return;
+  const key = look.value('TOKEN_ENCRYPTION_KEY');
+  const shared = sharesStore({
+    SESSION_BACKEND: look.value('SESSION_BACKEND'),
+    REDIS_URL: look.value('REDIS_URL'),
+  });
+  const problem = isSealingOff(key)
+    ? 'TOKEN_ENCRYPTION_KEY is off'
+    : key === undefined && shared
+      ? 'TOKEN_ENCRYPTION_KEY is not set, and daemons share the store'
+      : null;
+  if (problem !== null)
+    look.refuse(
+      'RECORD_RUNS',
+      `is ${recorded}, but recordings are always sealed, and ${problem}`,
+      'off, or a key in TOKEN_ENCRYPTION_KEY',
+    );
 }
 
 /** The warning about a shared store without a shared key. */

@@ -1,4 +1,4 @@
-import { decimal, integer, text, url } from './record.ts';
+import { decimal, flag, integer, text, url } from './record.ts';
 
 /** The agent and its model. */
 export const AGENT_RECORDS = {
@@ -33,6 +33,10 @@ export const AGENT_RECORDS = {
     'Tokens of the model that one person, or one address of anonymous clients, may use within 24 hours, on all channels together; 0 means no limit.',
   ),
   AGENT_INSTRUCTIONS: text('Instructions for the agent: text, or the path of a text file.'),
+  RECEIPTS: flag(
+    { default: true },
+    'Whether a reply ends with a line for each action that the message carried out, with its outcome. Without these lines, a reply only names actions whose outcome is unknown, and those that the agent could not report; web clients get all of them as data.',
+  ),
   AGENT_MAX_STEPS: integer({ min: 1, max: 50, default: 8 }, 'Maximum number of model calls in one run.'),
   AGENT_TIMEOUT_SECONDS: integer(
     { min: 1, max: 600, default: 60, unit: 'seconds' },

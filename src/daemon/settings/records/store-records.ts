@@ -31,6 +31,17 @@ export const STORE_RECORDS = {
     { min: 1, max: 3650, default: 90, unit: 'days', shared: true, needed_for: ['store'] },
     'How long the journal of actions is kept for `agentd actions list` and `my_actions`. `my_actions` shows at most the last 90 days.',
   ),
+  RECORD_RUNS: choice(
+    { choices: ['off', 'all', 'flagged'], default: 'off' },
+    'Records what runs of the agent see and say, sealed. flagged: a recording is deleted after 24 hours unless the run failed, had a warning, or its answer was marked. Needs a key that seals tokens.',
+  ),
+  RECORDINGS_MAX_BYTES: integer(
+    {
+      ...{ min: 1_048_576, max: 1_099_511_627_776, default: 1_073_741_824, unit: 'bytes' },
+      ...{ shared: true, needed_for: ['store'] },
+    },
+    'Space for the recordings of runs. Beyond it, the oldest are deleted. Recordings are kept for TRACE_RETENTION_DAYS.',
+  ),
   ANONYMOUS_STORE_BYTES: integer(
     { min: 1_048_576, max: 1_099_511_627_776, default: 1_073_741_824, unit: 'bytes' },
     'Space in the embedded store for what anonymous web clients have stored: sessions, answers under an Idempotency-Key, streams and traces. Beyond it, the longest idle are deleted, beginning with those of the client address that stores the most.',

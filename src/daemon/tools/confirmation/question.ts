@@ -130,8 +130,8 @@ function listOf(details: readonly Detail[], indent = ''): string {
   return details.map((detail) => `${indent}- ${escapeMarkdown(detailLine(detail))}`).join('\n');
 }
 
-/** `shop_cancelOrder` is `shop cancel order`. */
-function wordsOf(name: string): string {
+/** The name of a tool as words: `shop_cancelOrder` is `shop cancel order`. */
+export function wordsOf(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]+/g, ' ')

@@ -11,6 +11,7 @@ import type {
   NewAction,
   RunClaims,
 } from '../../store/actions.ts';
+import type { Clock } from '../../time/clock.ts';
 import { visible } from '../confirmation/plain-value.ts';
 import { questionLine, questionOf } from '../confirmation/question.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
@@ -78,6 +79,7 @@ export interface JournaledRun {
 interface JournalParts {
   actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
   seal: Seal;
+  clock: Clock;
 }
 
 /** The writes of a turn, as far as the run knows them. */
@@ -130,13 +132,13 @@ export class TurnJournal implements CallJournal {
   }
 
   /** The writes of this turn that may be shown to its sender, in the order in which they were started. */
-  get written(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
+  get written(): readonly ShownWrite[] {
     return [...(this.#calls?.writes.values() ?? [])].filter(({ is_shown }) => is_shown);
   }
 
-  /** The writes that may be shown and whose outcome is unknown. */
-  get unknown(): readonly Pick<TurnWrite, 'action_id' | 'summary' | 'state'>[] {
-    return this.written.filter(isUnknown);
+  /** Makes sure that `written` includes a confirmed action, even if its outcome could not be recorded. */
+  async include(action_id: string): Promise<void> {
+    if (!this.#known.writes.has(action_id)) await this.#confirmed(action_id);
   }
 
   async known(call: CompleteCall): Promise<KnownWrite> {
@@ -162,6 +164,7 @@ export class TurnJournal implements CallJournal {
     this.#known.writes.set(action_id, {
       ...{ action_id, tool: call.tool.name, summary, is_shown: true, is_confirmed: false },
       ...{ state: 'started', attempt: 1, status: null, answer: null, is_being_sent: true },
+      at: this.#parts.clock.now(),
     });
     return 'started';
   }
@@ -207,7 +210,7 @@ export class TurnJournal implements CallJournal {
     const { actions, seal } = this.#parts;
     const write = this.#known.writes.get(action_id) ?? (await this.#confirmed(action_id));
     // The outcome is kept here even if it cannot be recorded.
-    Object.assign(write, outcome, { is_being_sent: false });
+    Object.assign(write, outcome, { is_being_sent: false, at: this.#parts.clock.now() });
     const { state, status, answer } = outcome;
     const text = answer && closeActionText(seal, action_id, 'answer', JSON.stringify(answer));
     const record = () => actions.finish(action_id, write.attempt, { state, status, answer: text });
@@ -306,9 +309,14 @@ interface TurnWrite {
   attempt: number;
   status: number | null;
   answer: ToolAnswer | null;
+  /** When its outcome was recorded; before that, when it was started. ms since the epoch. */
+  at: number;
   /** Whether this run is sending it now. */
   is_being_sent: boolean;
 }
+
+/** A write as its sender may see it. */
+export type ShownWrite = Pick<TurnWrite, 'action_id' | 'tool' | 'summary' | 'state' | 'status' | 'at'>;
 
 /** A write that an earlier run of the turn recorded. */
 function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): TurnWrite {
@@ -323,6 +331,7 @@ function recordedWrite(action: Action, person: PersonKey | null, seal: Seal): Tu
     attempt: action.attempt,
     status: action.status,
     answer: answer === null ? null : (JSON.parse(answer) as ToolAnswer),
+    at: action.finished_at ?? action.started_at ?? action.created_at,
     is_being_sent: false,
   };
 }

@@ -107,7 +107,7 @@ describe('a call that an earlier run may have made', () => {
     const run = { turn_key: 'turn', claims, session_id: 's', platform: 'chat', user_id: 'u', person: null };
     const journal = new TurnJournal(
       { ...run, alias_id: null, earlier },
-      { actions: store.actions, seal: services.seal },
+      { actions: store.actions, seal: services.seal, clock: services.clock },
     );
     const settlement = { kind: 'confirmed', action: earlier[0], resumed: true };
     const carriedOut = await carryOut(

@@ -258,6 +258,18 @@ describe('the settings of tokens', () => {
       { TOKEN_ENCRYPTION_KEY: Buffer.alloc(31).toString('base64') },
       ['TOKEN_ENCRYPTION_KEY is not 32 bytes in base64'],
     ],
+    [
+      'recordings that would not be sealed',
+      { RECORD_RUNS: 'all', TOKEN_ENCRYPTION_KEY: 'off' },
+      ['RECORD_RUNS is all, but recordings are always sealed, and TOKEN_ENCRYPTION_KEY is off'],
+    ],
+    [
+      'recordings in a shared store without a shared key',
+      { RECORD_RUNS: 'flagged', REDIS_URL: 'redis://127.0.0.1' },
+      [
+        'RECORD_RUNS is flagged, but recordings are always sealed, and TOKEN_ENCRYPTION_KEY is not set, and daemons share the store',
+      ],
+    ],
   ])('are refused: %s', async (_what, env, problems) => {
     expect(await refused(placeWith({ ...VALID, ...env }))).toEqual(problems);
   });
@@ -284,6 +296,7 @@ describe('the settings of tokens', () => {
         { JWT_ALGORITHM: 'RS256', JWT_JWKS_URL, JWT_SECRET_KEY: '' },
       ],
     ),
+    ['recordings, with the key that the daemon makes', { RECORD_RUNS: 'all' }],
     [
       'two encryption keys',
       { TOKEN_ENCRYPTION_KEY: [1, 2].map((n) => Buffer.alloc(32, n).toString('base64')).join(', ') },

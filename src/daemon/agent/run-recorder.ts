@@ -1,0 +1,87 @@
+import type { AgentTurn, ModelCallContent, ModelCallResult } from '../../agent/index.ts';
+import type { GivenTurn, RecordedModelCall, RecordedRun, RecordedToolCall } from './recording.ts';
+
+/** Maximum size of the prompts of one run that are recorded, characters of JSON. */
+const PROMPTS_MAX = 8_388_608;
+
+type Ended = Pick<RecordedRun, 'turn_id' | 'request_id' | 'runtime' | 'reply' | 'outcome' | 'warnings'>;
+
+/** Notes what one run sees and says (RECORD_RUNS). It is unmasked until it is stored. */
+export class RunRecorder {
+  readonly #started_at: number;
+  #given: GivenTurn | null = null;
+  #offered: RecordedRun['tools'] = [];
+  readonly #places = new Map<string, number>();
+  readonly #messages: unknown[] = [];
+  readonly #modelCalls: RecordedModelCall[] = [];
+  readonly #toolCalls: RecordedToolCall[] = [];
+  #said = '';
+  #size = 0;
+
+  /** @param started_at the time that the prompt names, ms since the epoch */
+  constructor(started_at: number) {
+    this.#started_at = started_at;
+  }
+
+  begin(turn: AgentTurn): void {
+    const { session_id: _id, state, tools, meter: _m, reportWrites: _w, signal: _s, ...rest } = turn;
+    const { deadline: _d, log: _l, ...given } = rest;
+    this.#given = { ...given, state: state.value };
+    this.#offered = tools.map(({ name, effect }) => ({ name, effect }));
+  }
+
+  /** @param content null if the runtime does not say what the model received and answered */
+  model(
+    { model, provider }: Pick<RecordedModelCall, 'model' | 'provider'>,
+    content: ModelCallContent | null,
+    { failure, input_tokens, output_tokens }: ModelCallResult,
+  ): void {
+    const { finish_reason, tool_calls, output = '' } = content ?? {};
+    this.#modelCalls.push({
+      ...{ model, provider, output, input_tokens, output_tokens },
+      prompt: Array.isArray(content?.input) ? this.#placesOf(content.input) : null,
+      ...(tool_calls === undefined || tool_calls.length === 0 ? {} : { tool_calls }),
+      ...(finish_reason === undefined ? {} : { finish_reason }),
+      ...(failure === undefined ? {} : { failure }),
+    });
+  }
+
+  /** A call before `begin` is the confirmed action, which the daemon makes. The agent is given its answer. */
+  tool(call: RecordedToolCall): void {
+    if (this.#given !== null) this.#toolCalls.push(call);
+  }
+
+  said(piece: string): void {
+    this.#said += piece;
+  }
+
+  /** Null if the runtime was not started. */
+  end(ended: Ended): RecordedRun | null {
+    if (this.#given === null) return null;
+    return {
+      version: 1,
+      ...ended,
+      ...{ started_at: this.#started_at, given: this.#given, tools: this.#offered },
+      ...{ messages: this.#messages, model_calls: this.#modelCalls, tool_calls: this.#toolCalls },
+      said: this.#said,
+      ...(this.#size > PROMPTS_MAX ? { cut: true as const } : {}),
+    };
+  }
+
+  /** Notes each message once, because every prompt of a run repeats the one before. */
+  #placesOf(messages: readonly unknown[]): number[] | null {
+    const places: number[] = [];
+    for (const message of messages) {
+      const json = JSON.stringify(message);
+      let place = this.#places.get(json);
+      if (place === undefined) {
+        this.#size += json.length;
+        if (this.#size > PROMPTS_MAX) return null;
+        place = this.#messages.push(JSON.parse(json)) - 1;
+        this.#places.set(json, place);
+      }
+      places.push(place);
+    }
+    return places;
+  }
+}

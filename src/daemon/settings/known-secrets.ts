@@ -1,0 +1,31 @@
+import { Secret } from './secret.ts';
+
+/** Minimum length of a part of a list that counts as a secret of its own: a shorter one may be a usual word. */
+const PART_MIN = 16;
+
+/**
+ * The secrets among the values of settings, and the parts of them that may occur alone or in another form: each key of
+ * a list, the password of an address, and the form that a secret has within JSON.
+ */
+export function knownSecrets(values: readonly unknown[]): Secret[] {
+  const texts = values.flatMap((value) => (value instanceof Secret ? partsOf(value.reveal().trim()) : []));
+  const forms = texts.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]);
+  // A secret that contains another one is masked as a whole.
+  return [...new Set(forms)].sort((a, b) => b.length - a.length).map((text) => new Secret(text));
+}
+
+function partsOf(secret: string): string[] {
+  const listed = secret.split(/[\n,]+/).map((part) => part.trim());
+  const password = URL.parse(secret)?.password ?? '';
+  return [secret, ...listed.filter((part) => part.length >= PART_MIN), password, decoded(password)].filter(
+    (part) => part !== '',
+  );
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,119 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type RecordingStore, UNMARKED_MS } from '../../src/daemon/store/recordings.ts';
+import { ada, aRecording, aSession, aTurn, bob } from './fixtures.ts';
+import { type StoreUnderTest, WANTED } from './store-contract.ts';
+import { keepTurn, saveSession, sweepAll } from './store-writes.ts';
+
+const HOUR = 3_600_000;
+const USERS = { platform: 'chat', user_id: 'ua' };
+
+/** The contract of the port `recordings`. */
+export function describeRecordings(current: () => StoreUnderTest): void {
+  describe('recordings', () => {
+    let test: StoreUnderTest;
+    let recordings: RecordingStore;
+
+    beforeEach(() => {
+      test = current();
+      recordings = test.store.recordings;
+    });
+
+    const isKept = async (turn_id: string) => (await recordings.find(turn_id)) !== null;
+
+    it('are found by turn, request or message, with or without the channel name; the newest replaces', async () => {
+      const one = aRecording({ turn_id: 't', request_id: 'r', message_id: 'C1:17.5', content: 'one' });
+      expect(await recordings.keep(one)).toBe('kept');
+      for (const id of ['t', 'r', 'C1:17.5', 'chat:C1:17.5'])
+        expect(await recordings.find(id), id).toEqual({ ...one, recorded_at: test.now() });
+      for (const id of ['', 'sms:C1:17.5', '17.5', one.session_id])
+        expect(await recordings.find(id), id).toBeNull();
+      await recordings.keep({ ...one, content: 'two' });
+      expect((await recordings.find('r'))?.content).toBe('two');
+      await recordings.keep(aRecording({ request_id: 'r', content: 'three' }));
+      expect((await recordings.find('r'))?.content).toBe('three');
+      expect((await (await test.beside()).recordings.find('t'))?.content).toBe('two');
+    });
+
+    it('are kept for the retention, and provisional ones for a day unless they are marked', async () => {
+      await recordings.keep(aRecording({ turn_id: 'kept' }));
+      for (const turn_id of ['marked', 'unmarked'])
+        await recordings.keep(aRecording({ turn_id, provisional: true }));
+      expect(await recordings.mark('early')).toBe(false);
+      await recordings.keep(aRecording({ turn_id: 'early', provisional: true }));
+      test.advance(UNMARKED_MS - 1);
+      expect(await recordings.mark('marked')).toBe(true);
+      expect(await isKept('unmarked')).toBe(true);
+      test.advance(1);
+      await sweepAll(test.store);
+      expect(await isKept('unmarked')).toBe(false);
+      for (const turn_id of ['kept', 'marked', 'early']) expect(await isKept(turn_id), turn_id).toBe(true);
+      test.advance(WANTED.traceRetentionMs - UNMARKED_MS);
+      await sweepAll(test.store);
+      for (const turn_id of ['kept', 'marked', 'early']) expect(await isKept(turn_id), turn_id).toBe(false);
+    });
+
+    it('have RECORDINGS_MAX_BYTES together: beyond that, the oldest are deleted', async () => {
+      const content = 'x'.repeat(9_000);
+      for (let count = 0; count < 8; count++) {
+        expect(await recordings.keep(aRecording({ turn_id: `t${count}`, content }))).toBe('kept');
+        test.advance(HOUR);
+      }
+      const kept: string[] = [];
+      for (let count = 0; count < 8; count++) if (await isKept(`t${count}`)) kept.push(`t${count}`);
+      expect(kept).toEqual(['t4', 't5', 't6', 't7']);
+      const large = aRecording({ content: 'x'.repeat(WANTED.recordingsMaxBytes) });
+      expect(await recordings.keep(large)).toBe('too_large');
+      expect(await isKept('t7')).toBe(true);
+    });
+
+    it('do not count once they have expired, are erased, or were replaced', async () => {
+      const content = 'x'.repeat(9_000);
+      for (const turn_id of ['a', 'b', 'c'])
+        await recordings.keep(aRecording({ turn_id, content, provisional: true }));
+      test.advance(UNMARKED_MS + 2 * HOUR);
+      await recordings.keep(aRecording({ turn_id: 'd', content }));
+      for (let count = 0; count < 4; count++) await recordings.keep(aRecording({ turn_id: 'e', content }));
+      await recordings.keep(aRecording({ turn_id: 'f', content, persons: [ada] }));
+      await test.store.persons?.erase({ person: ada, link_keys: [] });
+      await recordings.keep(aRecording({ turn_id: 'g', content }));
+      if (test.store.persons) await recordings.keep(aRecording({ turn_id: 'h', content }));
+      for (const turn_id of ['d', 'e', 'g']) expect(await isKept(turn_id), turn_id).toBe(true);
+    });
+
+    it("are erased with every person whose words they have, and others' are not", async () => {
+      const { persons } = test.store;
+      if (persons === null) return;
+      const thread = aSession(test.now(), { session_id: 'thread' });
+      await saveSession(test.store, thread);
+      await keepTurn(test.store, thread, { turn_id: 'of ada', user_id: 'ua', person: ada });
+      await keepTurn(test.store, thread, { turn_id: 'of bob', user_id: 'ub', person: bob });
+      const inThread = { session_id: 'thread', users: ['ub'], persons: [bob] };
+      await recordings.keep(aRecording({ ...inThread, turn_id: 'later', turns: ['later', 'of ada'] }));
+      await recordings.keep(aRecording({ turn_id: 'with her', users: ['ub', 'ua'], persons: [bob] }));
+      await recordings.keep(aRecording({ turn_id: 'as her', users: ['web'], persons: [bob, ada] }));
+      await recordings.keep(aRecording({ ...inThread, turn_id: 'his' }));
+      await recordings.keep(aRecording({ turn_id: 'elsewhere', platform: 'sms', users: ['ua'] }));
+      expect((await persons.show(USERS)).others.recordings).toBe(2);
+      await persons.erase(USERS);
+      for (const turn_id of ['later', 'with her']) expect(await isKept(turn_id), turn_id).toBe(false);
+      await persons.erase({ person: ada, link_keys: [] });
+      expect(await isKept('as her')).toBe(false);
+      for (const turn_id of ['his', 'elsewhere']) expect(await isKept(turn_id), turn_id).toBe(true);
+    });
+
+    it('are not stored if some of their words were erased during the run', async () => {
+      const { persons } = test.store;
+      if (persons === null) return;
+      const thread = aSession(test.now(), { session_id: 'thread', user_id: 'ub' });
+      const alone = aSession(test.now(), { session_id: 'alone', user_id: 'ua' });
+      for (const session of [thread, alone]) await saveSession(test.store, session);
+      await keepTurn(test.store, thread, aTurn({ turn_id: 'of ada', user_id: 'ua' }));
+      await keepTurn(test.store, thread, aTurn({ turn_id: 'of bob', user_id: 'ub' }));
+      await persons.erase(USERS);
+      const his = { session_id: 'thread', users: ['ub'] };
+      expect(await recordings.keep(aRecording({ ...his, turns: ['new', 'of ada'] }))).toBe('erased');
+      expect(await recordings.keep(aRecording({ ...his, turns: ['new', 'of bob'] }))).toBe('kept');
+      expect(await recordings.keep(aRecording({ session_id: 'alone', users: ['ua'] }))).toBe('erased');
+    });
+  });
+}
