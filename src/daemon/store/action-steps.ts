@@ -5,7 +5,7 @@ import { holdsKey, noteStarted } from './idempotency.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { pendingActionsIn, withdrawActions } from './questions.ts';
-import { findSession } from './session-document.ts';
+import { declinedIn, findSession, noteDeclined } from './session-document.ts';
 
 /** Maximum number of actions of one turn that a step reads. */
 const READ_MAX = 1000;
@@ -24,16 +24,17 @@ export function actionStore(
       }),
     ofQuestion: (question_id) =>
       kernel.step((tx) => actionsOfQuestion(tx, question_id).map(({ action }) => asItIsNow(action, tx.now))),
-    answer: (claim, { confirmed, declined }, turn_key) =>
+    answer: (claim, { confirmed, declined, answered_at }, turn_key) =>
       journaled((tx) => {
         if (!keepsSession(tx, claim)) return 'lost';
         const answered = [
           ...confirmed.map((id) => [id, { state: 'confirmed' }] as const),
-          ...declined.map((id) => [id, { state: 'declined', finished_at: tx.now }] as const),
+          ...declined.map((id) => [id, { state: 'declined', finished_at: tx.now, answered_at }] as const),
         ].map(([id, to]) => ({ stored: tx.get(ACTION, id), to }));
         for (const { stored } of answered)
           if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
         for (const { stored, to } of answered) if (stored !== null) change(tx, stored, { ...to, turn_key });
+        noteDeclined(tx, claim.session_tag, declined);
         return 'settled';
       }),
     settle: (claim, action_id, to, turn_key) =>
@@ -122,6 +123,11 @@ function isListed(action: Action, { who, session, since = 0 }: ActionFilter): bo
   if ('person' in who) return action.person === who.person;
   const isTheirs = action.platform === who.platform && action.user_id === who.user_id;
   return isTheirs && !(who.nobodys && action.person !== null);
+}
+
+/** The actions of the session that were declined in the last 10 minutes, oldest first. */
+export function declinedActionsIn(tx: Tx, session_tag: string): Action[] {
+  return declinedIn(tx, session_tag).flatMap((action_id) => tx.get(ACTION, action_id)?.action ?? []);
 }
 
 /** Whether this turn may settle the action: the action is pending, or this turn has recorded that it is confirmed. */

@@ -123,6 +123,31 @@ export interface QuestionPlace {
 export interface QuestionAnswer {
   confirmed: readonly string[];
   declined: readonly string[];
+  /** When the daemon accepted the message with the answer, ms since the epoch. */
+  answered_at: number;
+}
+
+/** A reply that the person who was asked got while the question was open. */
+export interface SeenReply {
+  /** When it left. */
+  readonly at: number;
+  /** Whether it ended with the question. */
+  readonly asks: boolean;
+}
+
+/** What a reply says about the open question to its reader. */
+export interface ReplyToAsked {
+  /** The reader (`NewPendingAction.principal`). */
+  principal: string;
+  /** The id of the inbox message whose reply it is. Null: it leaves with the commit. */
+  sent_by: string | null;
+  /**
+   * The open question with which the reply ends. `counts`: the reply answers a message that was neither a yes nor a no.
+   * Null: it does not end with an earlier question.
+   */
+  repeats: { question_id: string; counts: boolean } | null;
+  /** The reply says that this question is withdrawn; null if it withdraws none. */
+  withdraws: string | null;
 }
 
 export interface NewAction {
@@ -151,6 +176,8 @@ export interface NewAction {
   summary: string;
   /** Absent if the action was asked about alone, or if nobody was asked. */
   question?: QuestionPlace;
+  /** Whether the run that asked may have been told what to do by a tool of another origin (`RunTaint`). */
+  tainted?: boolean;
 }
 
 /** An action that must be confirmed. Its question replaces the one of the same principal in the same session. */
@@ -201,14 +228,31 @@ export interface Action extends NewAction {
   attempt: number;
   status: number | null;
   answer: string | null;
-  /** When the question was sent; null before that, or if there was no question. */
+  /** When the question was first sent; null before that, or if there was no question. */
   asked_at: number | null;
+  /**
+   * The replies that the person has got since then, oldest first; of several in a row that end with the question, or do
+   * not, only the first. Absent in records of earlier versions, which were asked once.
+   */
+  seen_replies?: readonly SeenReply[];
+  /** How many replies have ended with the question again, after messages that were neither a yes nor a no. */
+  repeats?: number;
+  /** When the message was accepted that declined the action. Absent if none did. */
+  answered_at?: number;
   /** When a pending action expires; for a settled one, when it would have expired. Null if nobody had to confirm. */
   expires_at: number | null;
   created_at: number;
   started_at: number | null;
   /** When the outcome was recorded, or when the action was declined or withdrawn. */
   finished_at: number | null;
+}
+
+/** The replies that the person has got since the question was first sent, oldest first. */
+export function seenReplies({
+  asked_at,
+  seen_replies,
+}: Pick<Action, 'asked_at' | 'seen_replies'>): readonly SeenReply[] {
+  return seen_replies ?? (asked_at === null ? [] : [{ at: asked_at, asks: true }]);
 }
 
 /** The id of the question that asks about an action. */

@@ -23,7 +23,7 @@ import {
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
-import { dropUnasked, noteAsked } from './questions.ts';
+import { dropUnasked, noteAsked, noteNotice } from './questions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
@@ -219,6 +219,9 @@ export function settleStored(
   putMessage(tx, { ...changed(tx, stored, message), claim: null });
   if (message.state === 'done') noteAsked(tx, message.id);
   if (message.state !== 'failed') return;
+  const { notice, session_id, user_id } = message;
+  if (outcome.kind === 'sent' && notice !== null && session_id !== null && user_id !== null)
+    noteNotice(tx, session_id, user_id);
   dropUnasked(tx, message.id);
   const surplus = tx.count(MESSAGE, 'failed') - failedMax;
   if (surplus > 0) for (const { doc } of tx.first(MESSAGE, 'failed', surplus)) dropMessage(tx, doc);
