@@ -154,7 +154,15 @@ async function answerCustomer(
 function cancel(order: SampleOrder | undefined): Omit<Answer, 'reader'> {
   if (!order) return { status: 404, body: { error: 'There is no such order.' } };
   if (order.status !== 'being packed')
-    return { status: 409, body: { error: `The order cannot be canceled: it is ${order.status}.` } };
+    return {
+      status: 409,
+      body: {
+        error:
+          order.status === 'canceled'
+            ? 'This order is already canceled.'
+            : `This order cannot be canceled, because it is ${order.status}.`,
+      },
+    };
   order.status = 'canceled';
   return { status: 200, body: order };
 }

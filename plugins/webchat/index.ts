@@ -70,14 +70,20 @@ function createWebchat(scope: ResponseScope): WebChannel {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           for await (const event of scope.converse(message, request)) {
             if (event.type !== 'complete') continue;
-            const { response, session_id, replayed, confirmation, receipts } = event;
+            const { response, session_id, replayed, message_id, confirmation, receipts } = event;
+            const named = message_id === undefined ? {} : { message_id };
             const asks = confirmation === undefined ? {} : { confirmation };
             return {
               headers: replayed ? { 'Idempotency-Replayed': 'true' } : {},
               body: {
                 response,
                 session_id,
-                metadata: { platform: 'webchat', user_id: message.user_id, ...asks, ...didOf(receipts) },
+                metadata: {
+                  ...{ platform: 'webchat', user_id: message.user_id },
+                  ...named,
+                  ...asks,
+                  ...didOf(receipts),
+                },
               },
             };
           }

@@ -94,6 +94,11 @@ export type ConversationEvent =
       session_id: string;
       response: string;
       replayed: boolean;
+      /**
+       * Names the message with its answer, for feedback and for `agentd explain`. A repeat gets the id of the first
+       * answer. It differs from `IncomingMessage.message_id`. Absent if the answer is not known by an id.
+       */
+      message_id?: string;
       /** The reply ends with this question. */
       confirmation?: Confirmation;
       /** What the message did. Absent if it did nothing. */

@@ -15,7 +15,7 @@ export const EXIT = {
 /** The meaning of each exit code, for the manual pages. The page of `serve` also says when `serve` exits with 1. */
 export const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   ok: 'Done.',
-  no: 'The answer is no: the token is invalid, nothing was found, or a check failed. Also an unexpected error, which is reported as such.',
+  no: 'No: the token is invalid, nothing was found, or a check failed. Also an unexpected error, which is reported as such.',
   usage: 'Wrong usage: the command line must change.',
   unavailable: 'The daemon or its store cannot be reached, or its address is in use: try again later.',
   config: 'The configuration must change first; a restart does not help.',

@@ -121,7 +121,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'sessions show': 'Show one session with its turns.',
   'sessions end': 'End a session: delete it with its turns.',
   'actions list': 'List what the agent did: for whom, and with what outcome.',
-  explain: 'Explain why a conversation went as it did.',
+  explain: 'Explain why a message got its answer, or got none.',
   'guard list': 'List the users and sessions that the loop guard blocks.',
   'guard reset': 'Unblock a user, a session or everyone.',
   'inbox list': 'List platform messages that are waiting or have failed, newest first.',

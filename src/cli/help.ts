@@ -38,7 +38,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
     paragraphs: [
       'agentd-deploy(7) describes how to run the package as a service that is monitored and backed up: systemd, containers, Kubernetes, proxies, upgrades.',
       'With ADMIN_LISTEN the daemon answers /live, /ready and /metrics on an address of its own. SIGTERM stops it: running requests finish within SHUTDOWN_GRACE_SECONDS.',
-      'Exit codes: 0 done, 1 the answer is no, 2 wrong usage, 69 the daemon or the store cannot be reached, 78 configuration.',
+      'Exit codes: 0 done, 1 no (invalid, not found, or failed), 2 wrong usage, 69 the daemon or the store cannot be reached, 78 configuration.',
     ],
     commands: [
       'init',
@@ -93,7 +93,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
   },
   {
     name: 'support',
-    summary: 'Find out why a conversation went as it did.',
+    summary: 'Find out why somebody got an answer, or got none.',
     paragraphs: [
       'Find the conversation by the user: `agentd sessions list --user ID`, where ID is the phone number with its country code, the id of the user on the platform, or the `user_id` of your site. `agentd explain` with the id of the session says for whom the agent acted, what happened and what to do. `agentd explain --user ID` explains the last messages of the user. Refused messages belong to no session: find them with `--user` or by their request id.',
       'For one message, give `agentd explain` the request id. A web client finds it in the header X-Request-Id of each answer, and in `request_id` of each error; `agentd logs` shows it, too.',
@@ -114,7 +114,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
         ],
       },
       {
-        words: '"It did it twice."',
+        words: '"It happened twice."',
         commands: ['agentd actions list WHO', 'agentd actions list --session SESSION'],
       },
       {

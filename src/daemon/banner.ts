@@ -89,12 +89,5 @@ function guardInWords({ services: { settings } }: Daemon, { defaults }: Dev): st
   if (!settings.LOOP_GUARD_ENABLED) return 'off (LOOP_GUARD_ENABLED)';
   const { LOOP_GUARD_REPEAT_THRESHOLD: equal, LOOP_GUARD_COOLDOWN_SECONDS: cooldown } = settings;
   const isRelaxed = String(equal) === defaults.LOOP_GUARD_REPEAT_THRESHOLD;
-  return `${isRelaxed ? 'relaxed for trying it out: ' : ''}the ${ordinal(equal)} equal message within ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s is blocked, for ${cooldown} s`;
-}
-
-const ORDINALS = new Intl.PluralRules('en', { type: 'ordinal' });
-const SUFFIXES: Partial<Record<Intl.LDMLPluralRule, string>> = { one: 'st', two: 'nd', few: 'rd' };
-
-function ordinal(number: number): string {
-  return `${number}${SUFFIXES[ORDINALS.select(number)] ?? 'th'}`;
+  return `${isRelaxed ? 'relaxed for trying it out: ' : ''}${equal} identical messages within ${settings.LOOP_GUARD_REPEAT_WINDOW_SECONDS} s block the sender for ${cooldown} s`;
 }

@@ -19,6 +19,7 @@ import { describePersons } from './persons-contract.ts';
 import { describeQuestions } from './questions-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
+import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
 import { describeStoredTokens } from './stored-tokens-contract.ts';
 import { describeStreams } from './streams-contract.ts';
@@ -103,6 +104,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinks(() => test);
     describeOutages(() => test);
     describePersons(() => test);
+    describeSignOutMarks(() => test);
     describeRecordings(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);

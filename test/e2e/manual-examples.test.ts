@@ -78,7 +78,7 @@ it('the channel of agentd-channel(7) with delayed answers runs as printed, and a
   const run = (args: string[], input = '') => command(args, { cwd: directory, base: false, input });
   const settings = ['--env-file', '.agentd/env'];
   try {
-    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you are not signed in');
+    expect((await run(['simulate', 'wire', 'Who am I?'])).stdout).toContain('you’re not signed in');
     const ada = ['--sub', 'ada', '--email', 'ada@example.com'];
     const { stdout: signed } = await run(['token', 'issue', ...ada, ...settings]);
     expect(await run(['link', 'wire', 'ada', '-', ...settings], signed)).toMatchObject({ code: 0 });

@@ -83,7 +83,7 @@ describe('serve --dev in an empty folder', () => {
       .slice(printed.split('\n').findIndex((line) => line.startsWith('Write as a platform would')));
     const names = RESERVED_CHANNEL_NAMES.filter((name) => !['webchat', 'sse'].includes(name));
     for (const name of names) expect(heading + line).toContain(name);
-    const answered = /^→ .*: Who am I\?\n {2}200 after (?:.|\n)*\n← .*: I do not know who you are/;
+    const answered = /^→ .*: Who am I\?\n {2}200 after (?:.|\n)*\n← .*: I don’t know who you are/;
     const [, first] = /simulate (\S+) "Who am I\?"$/.exec(line) ?? [];
     const pasted = await run('sh', ['-c', line], { cwd: folder, env: { PATH: process.env.PATH ?? '' } });
     expect(pasted.stdout).toMatch(answered);
@@ -94,7 +94,7 @@ describe('serve --dev in an empty folder', () => {
   });
 
   test('relaxes the loop guard: it allows repeated questions, and the output says so', async () => {
-    expect(printed).toContain('guard     relaxed for trying it out: the 20th equal message within 60 s');
+    expect(printed).toContain('guard     relaxed for trying it out: 20 identical messages within 60 s');
     for (let n = 0; n < 4; n++)
       expect((await post(daemon.url, { user_id: 'visitor', message: 'Who am I?' })).status).toBe(200);
   });
@@ -173,7 +173,9 @@ describe('an explicit setting of the daemon', () => {
   });
 
   test('takes precedence over relaxed defaults', () => {
-    expect(daemon.stdout()).toMatch(/^ {2}guard {5}the 4th equal message within 60 s is blocked, for 5 s$/m);
+    expect(daemon.stdout()).toMatch(
+      /^ {2}guard {5}4 identical messages within 60 s block the sender for 5 s$/m,
+    );
   });
 });
 

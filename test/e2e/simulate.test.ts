@@ -69,7 +69,7 @@ describe('agentd simulate', () => {
     const { code, stdout, stderr } = await runBeside(['simulate', 'telex', 'Who am I?', '--user', 'visitor']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← visitor: \[an answer is being written\]\n← visitor: I do not know who you are/,
+      /^→ visitor, to the bot: Who am I\?\n {2}200 after \d+ ms, request \S+\n← visitor: \[an answer is being written\]\n← visitor: I don’t know who you are/,
     );
     expect(stderr).toContain('Using the settings of `serve --dev` in .agentd/env.\n');
     expect(stderr).toContain('The message was answered.\n');
@@ -235,7 +235,7 @@ describe('agentd simulate', () => {
 test('a channel without a webhook is simulated, too: its updates do not come over its own connection', async () => {
   const answered = told(await run(['simulate', 'courier', '--json', 'Who am I?']));
   expect(answered).toMatchObject({ code: 0, end: { type: 'end' } });
-  expect(answered.texts).toMatchObject([{ text: expect.stringContaining('you are not signed in') }]);
+  expect(answered.texts).toMatchObject([{ text: expect.stringContaining('you’re not signed in') }]);
   const page = await fetch(`${daemon.url}/simulate/courier`, { method: 'POST', body: '{}' });
   expect(page.status).toBe(401);
   expect((await fetch(`${daemon.url}/simulate/telex`, { method: 'POST', body: '{}' })).status).toBe(404);

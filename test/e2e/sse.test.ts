@@ -59,7 +59,8 @@ describe('a stream', () => {
     expect(text.match(/^retry: \d+$/gm)).toHaveLength(1);
     const session_id = events[0]?.data.session_id;
     expect(session_id).toMatch(/^sse_ada_[A-Za-z0-9_-]{22}$/);
-    const end = { stream_id, session_id, response: 'word1 word2 word3 ' };
+    const metadata = { message_id: expect.any(String) };
+    const end = { stream_id, session_id, response: 'word1 word2 word3 ', metadata };
     expect(events[0]).toEqual({ id: '1', event: 'stream_start', data: { stream_id, session_id } });
     expect(said(events)).toBe(end.response);
     expect(events.slice(-2)).toEqual([

@@ -87,8 +87,10 @@ describe('POST /webchat/message', () => {
     expect(answer.body).toEqual({
       response: expect.stringMatching(/\S/),
       session_id: 'mine',
-      metadata: { platform: 'webchat', user_id: 'visitor' },
+      metadata: { platform: 'webchat', user_id: 'visitor', message_id: expect.any(String) },
     });
+    const [turn] = (await shop.session('mine')).turns;
+    expect(turn.turn_id).toBe(answer.body.metadata.message_id);
   });
 
   test('marks the data that the client claims about itself as unverified in the prompt of the agent', async () => {

@@ -39,7 +39,7 @@ export function createBuiltin(): AgentRuntime {
     apiVersion: 1,
     async *run(turn) {
       // The daemon says what was done, at the end of the reply.
-      if (turn.confirmed || turn.already_done.length > 0) turn.reportWrites();
+      if (turn.confirmed_actions.length > 0 || turn.already_done.length > 0) turn.reportWrites();
       const reply = [expiredNote(turn), await answer(turn)].filter((part) => part !== '').join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
@@ -50,14 +50,15 @@ export function createBuiltin(): AgentRuntime {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
-  if (turn.confirmed_actions.length > 0) return turn.confirmed_actions.map(confirmed).join('\n\n');
+  if (turn.confirmed_actions.length > 0)
+    return [...new Set(turn.confirmed_actions.map(confirmed))].filter((why) => why !== '').join('\n\n');
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');
   if (email !== undefined) return lookUp(turn, email);
   if (ABOUT_ME.some((question) => question.test(turn.text))) return lookUp(turn, null);
   if (GREETING.test(turn.text) || HELP.test(turn.text)) return welcome(turn);
-  return `I cannot answer that: I work by a few plain rules, without a language model.\n\n${abilities(turn)}`;
+  return `I can’t answer that, because I have no language model: I follow a few simple rules.\n\n${abilities(turn)}`;
 }
 
 /** Why a confirmed action was not carried out. Empty if it was. */
@@ -72,7 +73,7 @@ function welcome(turn: AgentTurn): string {
     : 'Hello!';
   const name = serviceName(turn);
   const whose = name === null ? '' : ` of ${plainText(name)}`;
-  return `${hello} I am the assistant${whose}. I work by a few plain rules.\n\n${abilities(turn)}`;
+  return `${hello} I’m the assistant${whose}. I have no language model, so I follow a few simple rules.\n\n${abilities(turn)}`;
 }
 
 function abilities(turn: AgentTurn): string {
@@ -85,7 +86,7 @@ function abilities(turn: AgentTurn): string {
   ].join('\n');
   return turn.person
     ? can
-    : `${can}\n\nYou are not signed in, so my answers are general. Sign in to get answers about you.`;
+    : `${can}\n\nYou’re not signed in, so my answers are general. Sign in to get answers about you.`;
 }
 
 function toolLines({ tools }: AgentTurn): string[] {
@@ -115,7 +116,8 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
   if (waits_for_confirmation === true) return 'I can do that once you confirm it.';
   if (sign_in_needed === true) return `Sign in, and ask me again. ${plainText(message ?? '')}`.trim();
   const shown = valueAsMarkdown(answer.result);
-  return shown === '' ? `${name}: there is nothing to show.` : `${name}:\n\n${shown}`;
+  const whose = name.replace(/^My\b/, 'Your');
+  return shown === '' ? `${whose}: I found nothing.` : `${whose}:\n\n${shown}`;
 }
 
 /** The daemon's answer to a call that it did not make. */
@@ -168,12 +170,12 @@ function withoutSignIn(
     return 'Your sign-in was not accepted by the system that holds the data. Please sign in again, then ask once more.';
   }
   if (email === null) {
-    return 'I do not know who you are, because you are not signed in. Sign in, and I can tell you about your account.';
+    return 'I don’t know who you are, because you’re not signed in. Sign in, and I can tell you about your account.';
   }
   if (shown) {
     return `This is public about ${plainText(email)}:\n\n${recordAsMarkdown(shown)}\n\nSign in to see more.`;
   }
-  return 'I show details of people only to those who are signed in, so I can say nothing about that address. Sign in, and ask me again.';
+  return 'I can show details about a person only after you sign in. Sign in, and ask me again.';
 }
 
 function youAre(turn: AgentTurn, user: Record<string, unknown>): string {

@@ -98,8 +98,8 @@ export function failureWords(message: string): string {
   const [, status, body] = REFUSED.exec(message) ?? [];
   if (status === undefined) return plainText(message);
   const said = sentenceIn(body ?? '');
-  if (said === undefined) return `The other system refused it (status ${status}).`;
-  return `The other system refused it: ${plainText(said)}`;
+  if (said === undefined) return `The request was refused (status ${status}).`;
+  return plainText(said);
 }
 
 function sentenceIn(body: string): string | undefined {

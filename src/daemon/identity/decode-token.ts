@@ -99,7 +99,7 @@ function withExactIds(value: UntrustedObject, json: string): UntrustedObject {
 /** A JSON object as it was received. Nothing in it is trusted. */
 export type UntrustedObject = Readonly<Record<string, unknown>>;
 
-const TEXTS = ['name', 'organization', 'phone', 'locale', 'timezone'] as const;
+const TEXTS = ['name', 'organization', 'phone', 'locale', 'timezone', 'sid'] as const;
 const MOMENTS = ['iat', 'nbf'] as const;
 /** The claims that identify a person, together with `sub`. */
 const IDENTIFYING = ['iss', 'tenant_id'] as const;

@@ -17,6 +17,8 @@ export interface Claims {
   phone?: string;
   locale?: string;
   timezone?: string;
+  /** The session at the site (OpenID Connect Back-Channel Logout 1.0, §2.1). */
+  sid?: string;
 }
 
 /** Result of a successful validation (agentd-identity(7), "Claims"). */

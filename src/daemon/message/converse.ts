@@ -45,12 +45,13 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
     text: (text) => events.push({ type: 'text_chunk', text }),
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
     close: async () => ({}),
-    complete: ({ session_id, response, question, receipts, replayed }) =>
+    complete: ({ turn_id, session_id, response, question, receipts, replayed }) =>
       events.push({
         type: 'complete',
         session_id,
         response,
         replayed,
+        ...(turn_id === null ? {} : { message_id: turn_id }),
         ...(question === null ? {} : { confirmation: question.confirmation }),
         ...(receipts === null ? {} : { receipts }),
       }),

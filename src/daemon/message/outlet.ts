@@ -33,6 +33,8 @@ export interface ReplyQuestion {
 }
 
 export interface CompleteReply {
+  /** The turn that the reply belongs to; null if it is not known. */
+  turn_id: string | null;
   session_id: string;
   response: string;
   /** The question at the end of the response; null if there is none. */

@@ -65,26 +65,22 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  const { session_id, reply, question, receipts, stopped } = found;
-  return { session_id, response: reply, question, receipts, stopped, replayed: false };
+  const { turn_id, session_id, reply, question, receipts, stopped } = found;
+  return { turn_id, session_id, response: reply, question, receipts, stopped, replayed: false };
 }
 
 /** Replays the first answer. The message leads to no turn, so its trace is stored separately. */
 async function replay(
   turn: Answering,
-  { session_id, response, confirmation, receipts }: StoredAnswer,
+  { turn_id, session_id, response, confirmation, receipts }: StoredAnswer,
   services: Services,
 ): Promise<CompleteReply> {
   // The trace belongs to the conversation of the answer, not to a generated id that was never used.
   turn.session_id = session_id;
   const question = confirmation ? { confirmation, stored: null } : null;
   const reply = {
-    session_id,
-    response,
-    question,
-    receipts: receipts ?? null,
-    stopped: false,
-    replayed: true,
+    ...{ turn_id: turn_id ?? null, session_id, response, question, receipts: receipts ?? null },
+    ...{ stopped: false, replayed: true },
   };
   turn.outlet.started(session_id);
   const { events } = await turn.outlet.close({ answered: true, reply });

@@ -49,11 +49,12 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 export const storeReply: Step<Turn, Stored> = {
   name: 'store-reply',
   async run(turn, services: Uses, line) {
-    const { session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
+    const { turn_id, session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
-    const complete = { session_id, response: reply, question, receipts, stopped, replayed: false };
+    const complete = { turn_id, session_id, response: reply, question, receipts, stopped, replayed: false };
     const answer = {
+      turn_id,
       session_id,
       response: reply,
       ...(question === null ? {} : { confirmation: question.confirmation }),

@@ -58,6 +58,8 @@ export type KeyState =
   | { outcome: 'done'; answer: StoredAnswer };
 
 export interface StoredAnswer {
+  /** The turn of the answer. Absent if the answer belongs to no turn. */
+  turn_id?: string;
   /** Empty if the answer belongs to no session. */
   session_id: string;
   response: string;

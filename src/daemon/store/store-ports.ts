@@ -20,6 +20,7 @@ export const STORE_PORTS = [
   'links',
   'memories',
   'outages',
+  'signOutMarks',
   'recordings',
   'streams',
 ] as const satisfies readonly (keyof Store)[];

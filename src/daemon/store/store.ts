@@ -18,6 +18,7 @@ import { type ForgetMemories, type PersonStore, personStore, type Scrub } from '
 import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
+import { type SignOutMarkStore, signOutMarkStore } from './sign-out-marks.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
 import { type StreamHints, type StreamStore, streamStore } from './streams.ts';
 import { type SummaryStore, summaryStore } from './summaries.ts';
@@ -51,6 +52,7 @@ export interface Store {
   readonly outages: OutageStore;
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
+  readonly signOutMarks: SignOutMarkStore;
   readonly recordings: RecordingStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
@@ -200,6 +202,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     links: linkStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
+    signOutMarks: signOutMarkStore(kernel),
     recordings: recordingStore(kernel, bounds),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),

@@ -21,6 +21,13 @@ export interface Completion extends Start {
   response: string;
   /** Set if the person stopped the answer. */
   stopped?: true;
+  /** `message_id` names the message with its answer. Absent if nothing ran. */
+  metadata?: { message_id: string };
+}
+
+/** The member `metadata` of a completion. */
+export function completionMetadata(turn_id: string | null): Pick<Completion, 'metadata'> {
+  return turn_id === null ? {} : { metadata: { message_id: turn_id } };
 }
 
 /** The first event of an answer, which is sent when its session is known. */

@@ -18,7 +18,7 @@ import {
   refuseForeignPage,
 } from './admit-reader.ts';
 import { EventWriter } from './event-writer.ts';
-import { numbered, replayed, started } from './events.ts';
+import { completionMetadata, numbered, replayed, started } from './events.ts';
 import { enterReader } from './readers.ts';
 import { runStream } from './run-stream.ts';
 import { StopRequest } from './stop-stream.ts';
@@ -146,13 +146,13 @@ async function replay(
   { name }: ChannelPlugin,
   { store: { streams }, clock, log, observer }: StreamServices,
   claim: StreamClaim,
-  { session_id, response, confirmation = null, receipts }: StoredAnswer,
+  { turn_id, session_id, response, confirmation = null, receipts }: StoredAnswer,
 ): Promise<void> {
   const { stream_id } = claim;
   observer.messageEnded(name, 'replayed');
   try {
     const answer = replayed(
-      { stream_id, session_id, response },
+      { stream_id, session_id, response, ...completionMetadata(turn_id ?? null) },
       { confirmation, receipts: receipts ?? null },
     );
     const events = [started({ stream_id, session_id }), ...answer];

@@ -43,9 +43,11 @@ export async function runStream(
   const lost = new AbortController();
   const drop = services.claims.hold(claim, streams, lost);
   const writer = new EventWriter({ streams, claim, begun, clock: services.clock, log: services.log });
+  const turn_id = timeOrderedId(services.clock.now());
   const outlet = new StreamOutlet({
     writer,
     stream_id,
+    turn_id,
     session_id: start.session_id,
     hasStarted: begun > 0,
     stopping: services.stopping,
@@ -61,7 +63,7 @@ export async function runStream(
   const { message } = start;
   const metadata = token === undefined ? message.metadata : { ...message.metadata, jwt_token: token };
   const arrival = {
-    turn_id: timeOrderedId(services.clock.now()),
+    turn_id,
     request_id: start.request_id,
     opened_by,
     message: { ...message, metadata },

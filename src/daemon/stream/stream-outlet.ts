@@ -1,11 +1,20 @@
 import { AgentdError } from '../errors.ts';
 import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { EventWriter } from './event-writer.ts';
-import { completed, INTERRUPTED, replayed, type StreamEventData, started } from './events.ts';
+import {
+  completed,
+  completionMetadata,
+  INTERRUPTED,
+  replayed,
+  type StreamEventData,
+  started,
+} from './events.ts';
 
 interface StreamOutletParts {
   writer: EventWriter;
   stream_id: string;
+  /** The turn of the stream's message. */
+  turn_id: string;
   /** The id of the session when the message was stored. */
   session_id: string;
   /** Whether the first event, which names the session of the answer, is already stored. */
@@ -68,8 +77,9 @@ export class StreamOutlet implements Outlet {
    */
   async stop(): Promise<boolean> {
     if (this.#hasBegun || this.#isClosing) return false;
-    const { writer, session_id } = this.#parts;
+    const { writer, session_id, turn_id } = this.#parts;
     const reply = {
+      turn_id,
       session_id: this.#session_id ?? session_id,
       response: '',
       question: null,
@@ -93,6 +103,7 @@ export class StreamOutlet implements Outlet {
   }
 
   #lastOf({
+    turn_id,
     session_id,
     response,
     question,
@@ -101,7 +112,11 @@ export class StreamOutlet implements Outlet {
     replayed: isReplayed,
   }: CompleteReply): StreamEventData[] {
     const { stream_id } = this.#parts;
-    const data = { stream_id, session_id, response, ...(stopped ? { stopped: true as const } : {}) };
+    const data = {
+      ...{ stream_id, session_id, response },
+      ...(stopped ? { stopped: true as const } : {}),
+      ...completionMetadata(turn_id),
+    };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
     const confirmation = question?.confirmation ?? null;
     return [...first, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];

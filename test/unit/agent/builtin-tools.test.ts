@@ -25,7 +25,7 @@ describe('the tool that the builtin agent calls', () => {
     'has a title whose words are all in the message: %j',
     async (text) => {
       const tool = aTool('My orders');
-      expect(await say(text, [tool])).toBe('My orders:\n\n- **Id**: 7');
+      expect(await say(text, [tool])).toBe('Your orders:\n\n- **Id**: 7');
       expect(tool.calls).toEqual([{}]);
     },
   );
@@ -59,7 +59,7 @@ describe('the tool that the builtin agent calls', () => {
 
   test('is not get_user just because the message contains the words of its name', async () => {
     const user = fakeTool(FOUND);
-    expect(await say('please get the user', [user])).toMatch(/^I cannot answer that/);
+    expect(await say('please get the user', [user])).toMatch(/^I can’t answer that/);
   });
 });
 
@@ -157,8 +157,8 @@ describe('the result of a tool is shown as Markdown:', () => {
     [{ orders: [{ id: 1 }] }, 'Mine:\n\n- **Orders** (1)\n  - Id: 1'],
     ['Two lines\nof [text](http://x)', 'Mine:\n\nTwo lines\nof \\[text\\](http://x)'],
     [42, 'Mine:\n\n42'],
-    [[], 'Mine: there is nothing to show.'],
-    [null, 'Mine: there is nothing to show.'],
+    [[], 'Mine: I found nothing.'],
+    [null, 'Mine: I found nothing.'],
     [{ sign_in_needed: true, message: 'It is personal.' }, 'Sign in, and ask me again. It is personal.'],
   ])('%j', async (result, reply) => {
     expect(await say('mine', [aTool('Mine', {}, { ok: true, result })])).toBe(reply);
@@ -177,18 +177,18 @@ describe('the result of a tool is shown as Markdown:', () => {
   });
 
   test.each([
-    [': {"error":"It is *shipped*."}', ': It is \\*shipped\\*.'],
-    [': {"title":"Conflict","detail":"It is shipped"}', ': It is shipped'],
-    [': It is shipped', ': It is shipped'],
-    [': {"code":7}', ' (status 409).'],
-    [': {"error":"cut', ' (status 409).'],
-    [': <html>', ' (status 409).'],
-    ['', ' (status 409).'],
+    [': {"error":"It is *shipped*."}', 'It is \\*shipped\\*.'],
+    [': {"title":"Conflict","detail":"It is shipped"}', 'It is shipped'],
+    [': It is shipped', 'It is shipped'],
+    [': {"code":7}', 'The request was refused (status 409).'],
+    [': {"error":"cut', 'The request was refused (status 409).'],
+    [': <html>', 'The request was refused (status 409).'],
+    ['', 'The request was refused (status 409).'],
   ])('a refused call is reported in a sentence%s', async (body, words) => {
     const answer = body === '' ? '' : ` The answer was${body}`;
     const message = `The call was refused with the status 409.${answer}`;
     const tool = aTool('Mine', {}, { ok: false, message });
-    expect(await say('mine', [tool])).toBe(`That did not work. The other system refused it${words}`);
+    expect(await say('mine', [tool])).toBe(`That did not work. ${words}`);
   });
 });
 

@@ -71,7 +71,7 @@ describe('a signed-in person', () => {
 
   test('is greeted by name', async () => {
     expect(await say({ text: 'Hello!', person })).toMatch(
-      /^Hello Alice Example! You are signed in as alice@example\.com\. I am the assistant\./,
+      /^Hello Alice Example! You are signed in as alice@example\.com\. I’m the assistant\./,
     );
   });
 
@@ -85,13 +85,13 @@ describe('a signed-in person', () => {
 describe('a visitor', () => {
   test('is asked to sign in before the agent can say who they are', async () => {
     expect(await say({ text: 'Who am I?', tools: [signInNeeded()] })).toBe(
-      'I do not know who you are, because you are not signed in. Sign in, and I can tell you about your account.',
+      'I don’t know who you are, because you’re not signed in. Sign in, and I can tell you about your account.',
     );
   });
 
   test('learns nothing about an address', async () => {
     expect(await say({ text: 'alice@example.com', tools: [signInNeeded()] })).toBe(
-      'I show details of people only to those who are signed in, so I can say nothing about that address. Sign in, and ask me again.',
+      'I can show details about a person only after you sign in. Sign in, and ask me again.',
     );
   });
 
@@ -103,21 +103,23 @@ describe('a visitor', () => {
 
   test('is greeted, and learns that answers are personal after sign-in', async () => {
     const reply = await say({ text: 'hi there' });
-    expect(reply).toMatch(/^Hello! I am the assistant\. I work by a few plain rules\./);
+    expect(reply).toMatch(
+      /^Hello! I’m the assistant\. I have no language model, so I follow a few simple rules\./,
+    );
     expect(reply).toContain(
-      'You are not signed in, so my answers are general. Sign in to get answers about you.',
+      'You’re not signed in, so my answers are general. Sign in to get answers about you.',
     );
   });
 
   test('learns which service the assistant belongs to, if the service has a name', async () => {
     const reply = await say({ text: 'hi there', app_name: 'Shop *24*' });
-    expect(reply).toMatch(/^Hello! I am the assistant of Shop \\\*24\\\*\./);
+    expect(reply).toMatch(/^Hello! I’m the assistant of Shop \\\*24\\\*\./);
   });
 
   test.each([
     [
       'that the person has confirmed',
-      { confirmed: { tool: 'cancel', summary: 'Cancel 1', answer: { ok: true, result: {} } } },
+      { confirmed_actions: [{ tool: 'cancel', summary: 'Cancel 1', answer: { ok: true, result: {} } }] },
     ],
     [
       'of an interrupted run',
@@ -140,7 +142,9 @@ describe('a visitor', () => {
 test('the builtin agent says that it cannot answer any other message, and calls no tool', async () => {
   const tool = found(ALICE);
   const reply = await say({ text: 'What is the weather like?', person, tools: [tool] });
-  expect(reply).toMatch(/^I cannot answer that: I work by a few plain rules, without a language model\./);
+  expect(reply).toMatch(
+    /^I can’t answer that, because I have no language model: I follow a few simple rules\./,
+  );
   expect(tool.calls).toEqual([]);
 });
 

@@ -27,7 +27,7 @@ const load = (AGENT_RUNTIME: string) => loadAgent({ ...unset, AGENT_RUNTIME }, l
 
 test('the builtin runtime is the default', async () => {
   expect(await replyOf((await loadAgent(unset, log)).run(agentTurn()))).toContain(
-    'I work by a few plain rules',
+    'I follow a few simple rules',
   );
 });
 

@@ -62,9 +62,10 @@ describe('a turn', () => {
   });
 
   it('of a repeated message ends with the first answer, and is not stored again', async () => {
-    await run(aTurnOf(world, withKey));
+    await run(aTurnOf(world, { ...withKey, turn_id: 'first' }));
     const again = aTurnOf(world, withKey);
-    expect(await run(again)).toMatchObject({ answered: true, reply: { response: 'Hi.', replayed: true } });
+    const reply = { turn_id: 'first', response: 'Hi.', replayed: true };
+    expect(await run(again)).toMatchObject({ answered: true, reply });
     expect(again.outlet.told).toEqual(['started s', 'complete s Hi. (replayed)']);
     expect(await turns()).toHaveLength(1);
     expect((await traces()).map(({ outcome }) => outcome)).toEqual(['answered', 'replayed']);

@@ -68,7 +68,7 @@ describe('store-reply', () => {
     await runStep(world, storeReply, await answered({ key, reader: person('ada') }));
     expect(await world.store.idempotency.look('k', 'body')).toEqual({
       outcome: 'done',
-      answer: { session_id: 's', response: 'Hi.', reader: person('ada') },
+      answer: { turn_id: 'turn-1', session_id: 's', response: 'Hi.', reader: person('ada') },
     });
   });
 

@@ -34,7 +34,7 @@ const CLAIMS = [
   ...['streams.renew', 'streams.release', 'summaries.begin'],
 ];
 /** On disk, whatever REDIS_DURABILITY is. */
-const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle'];
+const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutMarks.add'];
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...[
@@ -57,6 +57,7 @@ const READS = [
     'links.list',
   ],
   ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
+  'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -230,6 +231,8 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     const seen = { token: CODE.token, confirmed_token: 'newer' };
     const binding = { code_id: 'c3', seen, link, alias: null, standing: new Map([[link.key, null]]) };
     await call('linkCodes.bind', () => linkCodes.bind(binding));
+    const signOut = { iss: 'i', jti: 'j', iat: 1, sub: 'ada', tenant_id: null, sid: null, expires_at: 1 };
+    await call('signOutMarks.add', () => store.signOutMarks.add(signOut));
   }
 
   async function messages(): Promise<void> {

@@ -21,6 +21,7 @@ beforeEach(async () => {
   outlet = new StreamOutlet({
     writer: new EventWriter({ streams, claim, clock: world.clock, log: world.services.log }),
     stream_id: 'stream',
+    turn_id: 'turn',
     session_id: 'at first',
     stopping: world.stopping.signal,
   });
@@ -33,6 +34,7 @@ const events = async () =>
     return [id, event, text ?? response ?? code, stopped].filter((part) => part !== undefined).join(' ');
   });
 const reply = (members: Partial<CompleteReply> = {}): CompleteReply => ({
+  turn_id: 'turn',
   session_id: 's',
   response: 'Hi.',
   question: null,
@@ -61,6 +63,7 @@ describe('the outlet of a stream', () => {
         log: world.services.log,
       }),
       stream_id: 'begun',
+      turn_id: 'turn',
       session_id: 's',
       hasStarted: true,
       stopping: world.stopping.signal,
@@ -89,6 +92,9 @@ describe('the outlet of a stream', () => {
     expect(await events()).toHaveLength(3);
     await commit(changes);
     expect((await events()).slice(3)).toEqual(['4 text_chunk .', '5 complete Hi.', '6 stream_complete Hi.']);
+    const last = await world.peer.streams.read('stream', 4);
+    for (const { data } of last ?? [])
+      expect(JSON.parse(data)).toMatchObject({ metadata: { message_id: 'turn' } });
   });
 
   it('ends the stream of a failed turn with an error, without internal details', async () => {

@@ -124,7 +124,7 @@ describe('the builtin agent as fallback', () => {
   test('answers messages that need no model', async () => {
     scripts([DOWN]);
     const { reply, lines } = await run(builtin, { text: 'hello' });
-    expect(reply).toMatch(/^Hello! I am the assistant/);
+    expect(reply).toMatch(/^Hello! I’m the assistant/);
     expect(lines.at(-1)).toEqual({ verdict: 'fallback', reason: 'model_overloaded', fallback: 'builtin' });
   });
 
