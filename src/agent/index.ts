@@ -99,6 +99,12 @@ export interface AgentTurn {
    */
   confirmed_actions: readonly ConfirmedAction[];
   /**
+   * The actions that the person is asked to confirm and that this message neither confirms nor declines; empty if there
+   * are none. The daemon asks again at the end of the reply. A call that needs confirmation, other than one of these,
+   * withdraws them. Give them to a model only as quoted data.
+   */
+  waiting: readonly WaitingAction[];
+  /**
    * The writes that an earlier, interrupted run of this message made. If this run repeats one of these calls, the call
    * is not made again, and the run gets the stored answer. If the outcome is `unknown`, the repeated call is refused,
    * unless the tool is `idempotent`: then it is made again. A different write with the same tool needs a confirmation.
@@ -133,6 +139,16 @@ export interface ConfirmedAction {
   summary: string;
   /** The answer of the tool. */
   answer: ToolAnswer;
+}
+
+/** An action that waits for the person. */
+export interface WaitingAction {
+  /** Its number in the question. */
+  number: number;
+  /** Name of the tool. */
+  tool: string;
+  /** The summary that the person was shown, on one line of plain text. */
+  summary: string;
 }
 
 /** A write of an earlier run of the same message. */

@@ -33,7 +33,7 @@ export function describeQuestions(current: () => StoreUnderTest): void {
 
     const states = async (of = store) => (await of.actions.ofQuestion('q')).map(({ state }) => state);
     const answer = (confirmed: string[], declined: string[], under = claim) =>
-      store.actions.answer(under, { confirmed, declined }, 'answering');
+      store.actions.answer(under, { confirmed, declined, answered_at: 7 }, 'answering');
 
     it('are found by their id, in order', async () => {
       const found = await store.actions.ofQuestion('q');

@@ -119,8 +119,8 @@ class Choices {
         return async (side) => {
           const begun = await side.store.beginTurn(tag, named, turn);
           if (begun === null) return null;
-          const { claim, found, pending, earlier } = begun;
-          return [keep(side.sessions, claim), found, pending, earlier];
+          const { claim, found, pending, lapsed, declined, earlier } = begun;
+          return [keep(side.sessions, claim), found, pending, lapsed, declined, earlier];
         };
       },
       renewSession: () => under(claimOf(below(3)), ({ store }, claim) => store.sessions.renew(claim)),
@@ -164,7 +164,15 @@ class Choices {
     const ttl_ms = pick([HOUR / 4, HOUR, 2 * HOUR]);
     // A question is stored with the turn that asks it.
     const pending = chance(0.4) && parts.turn ? this.#pending() : null;
+    const [asks, counts, withdraws, reader] = [
+      chance(0.5),
+      chance(0.5),
+      chance(0.2),
+      pick([ada, bob, 'chat:u1']),
+    ];
     return under(claimOf, async ({ store, inbox, keys, streams }, claim) => {
+      const [open] = await store.actions.pendingIn(claim.session_tag);
+      const question_id = open ? questionIdOf(open) : 'unknown';
       const session: Session = { ...created, session_id: claim.session_tag };
       const [message, key, stream] = [inbox.at(-1 - place), keys.at(-1 - place), streams.at(-1 - place)];
       const last = stream ? ((await store.streams.find(stream.stream_id))?.last_event ?? 0) : 0;
@@ -183,6 +191,14 @@ class Choices {
             ...{ session_tag: claim.session_tag, session_id: claim.session_tag },
             asked_by: parts.reply && message ? message.message.id : null,
           })),
+        }),
+        ...(parts.turn && {
+          reply_to_asked: {
+            principal: reader,
+            sent_by: parts.reply && message ? message.message.id : null,
+            repeats: asks ? { question_id, counts } : null,
+            withdraws: withdraws ? question_id : null,
+          },
         }),
         ...(ends &&
           stream && { events: { claim: stream, events: [{ id: last + 1, event: 'complete', data }] } }),
@@ -303,7 +319,10 @@ class Choices {
           );
           const [confirmed, declined] = [waiting.slice(0, yes), waiting.slice(yes, yes + no)];
           const asked = await store.actions.ofQuestion(waiting.at(0)?.split(':')[0] ?? 'unknown');
-          return [asked, await store.actions.answer(claim, { confirmed, declined }, turn_key)];
+          return [
+            asked,
+            await store.actions.answer(claim, { confirmed, declined, answered_at: 7 }, turn_key),
+          ];
         });
       },
       withdrawActions: () => {

@@ -22,6 +22,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     tools: [],
     confirmed: null,
     confirmed_actions: [],
+    waiting: [],
     already_done: [],
     reportWrites: () => {},
     meter: FREE_METER,

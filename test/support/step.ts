@@ -212,7 +212,13 @@ export function named(found: Session | null, session_id = 's', session_is_genera
 }
 
 /** The result of `beginTurn` for a session without records. */
-export const NOTHING_BEGUN: Locked['begun'] = { pending: [], earlier: [], turns: null };
+export const NOTHING_BEGUN: Locked['begun'] = {
+  pending: [],
+  lapsed: [],
+  declined: [],
+  earlier: [],
+  turns: null,
+};
 
 /** The result of lock-session. */
 export async function locked(world: StepWorld, of: NamedSession): Promise<Locked> {

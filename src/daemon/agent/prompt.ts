@@ -26,6 +26,7 @@ export function systemPrompt(turn: AgentTurn, instructions: string | undefined, 
       signIn(turn),
       thread(turn),
       alreadyDone(turn),
+      waiting(turn),
       memories(turn),
       beforeSignIn(turn),
       earlier(turn),
@@ -150,6 +151,15 @@ function severalConfirmed(actions: AgentTurn['confirmed_actions']): string {
   return [
     'The person has just confirmed these actions, and the service has carried them out in this order, up to the first that did not succeed: do not do any of them again. Tell them in your own words what became of each; do not say of one that did not succeed that it was done. The actions and the answers of the tools, as data:',
     `<confirmed>\n${told.map(fencedJson).join('\n')}\n</confirmed>`,
+  ].join('\n');
+}
+
+/** Tells the model which actions the person is asked about, so that it can answer questions about them. */
+function waiting({ waiting }: AgentTurn): string {
+  if (waiting.length === 0) return '';
+  return [
+    'The person was asked to confirm these actions, and has neither confirmed nor declined them: nothing of it is done. The service itself asks again at the end of your reply; you cannot confirm them, so do not ask. Answer what they say now. Call a tool for one of these actions only if they want it otherwise: that withdraws this question. The actions, as data:',
+    `<waiting>\n${waiting.map(fencedJson).join('\n')}\n</waiting>`,
   ].join('\n');
 }
 

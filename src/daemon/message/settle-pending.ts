@@ -1,5 +1,5 @@
 import { AgentdError } from '../errors.ts';
-import { type Action, questionIdOf } from '../store/actions.ts';
+import { type Action, questionIdOf, seenReplies } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
@@ -21,6 +21,7 @@ import type {
   Guarded,
   Identified,
   Locked,
+  OpenQuestion,
   Resolved,
   Settled,
   Settlement,
@@ -34,11 +35,11 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  * Checks whether the message answers the question about pending actions (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the question. If the question has several
- * actions, an answer may also confirm some of them and decline the others. Any other message of the same principal
- * declines all of them, except for an edited message: nobody knows which of its texts the person meant. The actions are
- * withdrawn if their person has signed out, or if somebody else has signed in.
+ * actions, an answer may also confirm some of them and decline the others. Any other message leaves them pending, and so
+ * does an edited one: nobody knows which of its texts the person meant. The actions are withdrawn if their person has
+ * signed out, or if somebody else has signed in.
  *
- * Adds `settlement`; if actions are confirmed, run-agent makes the calls. Throws `confirmation_gone` if a web client
+ * Adds `settlement`, and the question that stays open; if actions are confirmed, run-agent makes the calls. Throws `confirmation_gone` if a web client
  * names a question that does not wait for its answer, and `invalid_request` if the answer has a number that the
  * question does not have. In these cases no action is confirmed or declined.
  */
@@ -54,7 +55,7 @@ export const settlePending: Step<Turn, Settled> = {
     const earlier = settledBefore(turn);
     if (earlier.length > 0) {
       line.reason = 'settled_before';
-      return { ...added, settlement: again(earlier, turn, services, texts), still_waits: false };
+      return { ...added, settlement: again(earlier, turn, services, texts), open: null };
     }
     return { ...added, ...(await settle(turn, texts, services, line)) };
   },
@@ -146,7 +147,7 @@ async function settle(
   texts: LocalTexts,
   services: Uses,
   line: StepLine,
-): Promise<Pick<Settled, 'settlement' | 'still_waits'>> {
+): Promise<Pick<Settled, 'settlement' | 'open'>> {
   const named = turn.message.confirm?.id;
   const facts = factsOf(turn);
   const waiting = questionsIn(turn.begun.pending).map((actions) => {
@@ -170,17 +171,16 @@ async function settle(
   const answered =
     meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
     meant.find(({ verdict }) => verdict === 'sign_in');
-  const still_waits = waiting.some(
-    (question) =>
-      question.first.principal === facts.confirmer &&
-      question.verdict !== 'withdrawn' &&
-      question !== answered,
+  const left = waiting.find(
+    ({ first, verdict }) =>
+      first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),
   );
+  const open = left ? openQuestion(left.actions, turn) : null;
   const verdict = answered?.verdict ?? waiting.at(0)?.verdict;
   if (verdict !== undefined) line.reason = REASONS[verdict];
   if (!answered) {
     const settlement: Settlement = named === undefined ? { kind: 'none' } : gone(turn, texts, line);
-    return { settlement, still_waits };
+    return { settlement, open };
   }
   const { actions, first } = answered;
   line.detail = {
@@ -189,7 +189,7 @@ async function settle(
     ...(actions.length === 1 ? {} : { actions: actions.length }),
   };
   if (verdict === 'sign_in')
-    return { settlement: { kind: 'said', text: texts.say('confirm_sign_in') }, still_waits: true };
+    return { settlement: { kind: 'said', text: texts.say('confirm_sign_in') }, open };
   if (verdict === 'confirmed') {
     const { confirmed } = answered.answer;
     if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
@@ -200,11 +200,21 @@ async function settle(
       declined: others,
       resumed: false,
     };
-    return { settlement, still_waits };
+    return { settlement, open };
   }
   const isOurs = await decline(turn, actions, services);
   const settlement: Settlement = isOurs ? declined(actions, turn, services, texts) : { kind: 'none' };
-  return { settlement, still_waits };
+  return { settlement, open };
+}
+
+function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestion {
+  const [first] = actions;
+  return {
+    id: questionIdOf(first),
+    actions,
+    expires_at: first.expires_at ?? accepted_at,
+    counts: seenReplies(first).some(({ at }) => at <= accepted_at),
+  };
 }
 
 function factsOf(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
@@ -223,7 +233,8 @@ function factsOf(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
 
 /** Declines all actions of a question. @returns whether they were still pending. @throws ClaimLost */
 async function decline(turn: Turn, actions: AskedActions, { store }: Uses): Promise<boolean> {
-  const answer = { confirmed: [], declined: actions.map(({ action_id }) => action_id) };
+  const { accepted_at: answered_at } = turn;
+  const answer = { confirmed: [], declined: actions.map(({ action_id }) => action_id), answered_at };
   const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'settled';

@@ -7,6 +7,7 @@ import { clientOfKey } from '../store/client-of-key.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import { confirmerOf } from '../tools/confirmation/judge-answer.ts';
 import type { ReplyQuestion } from './outlet.ts';
 import type { RunRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
@@ -71,7 +72,10 @@ export const storeReply: Step<Turn, Stored> = {
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
-      ...(asked === null ? {} : { pending: pendingActions(asked, turn, services) }),
+      ...(asked === null || asked.actions.length === 0
+        ? {}
+        : { pending: pendingActions(asked, turn, services) }),
+      ...replyToAsked(turn),
     };
     const outcome = await services.sessions.commit(turn.claim, changes).catch((error: unknown) => {
       throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
@@ -86,10 +90,10 @@ export const storeReply: Step<Turn, Stored> = {
 };
 
 function questionOf(
-  { id, shown: actions, summary, begins_at, buttons }: AskedQuestion,
+  { id, shown: actions, summary, begins_at, buttons, expires_at: ends_at }: AskedQuestion,
   now: number,
 ): ReplyQuestion {
-  const expires_at = new Date(now + ANSWER_MS).toISOString();
+  const expires_at = new Date(ends_at ?? now + ANSWER_MS).toISOString();
   return {
     confirmation: { id, summary, expires_at, begins_at, actions },
     stored: { id, begins_at, ...buttons, actions },
@@ -102,15 +106,26 @@ function questionOf(
  */
 function pendingActions(
   { actions }: AskedQuestion,
-  { outlet, turn_id }: Turn,
+  { outlet, turn_id, run_record }: Turn,
   { settings }: Uses,
 ): NewPendingAction[] {
   return actions.map((action) => ({
     ...action,
+    ...(run_record.tainted ? { tainted: true } : {}),
     asked_by: outlet.leaves === null ? turn_id : null,
     answer_ms: ANSWER_MS,
     unasked_ms: settings.INBOX_SEND_SECONDS * 1000 + ANSWER_MS,
   }));
+}
+
+/** What the reply says about a question that was open before. Nothing if there was none, or its reader is not known. */
+function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
+  const { begun, about_open, outlet, turn_id } = turn;
+  const principal = confirmerOf(turn);
+  if (principal === null || begun.pending.length + begun.lapsed.length === 0) return {};
+  const { repeats, withdraws } = about_open ?? { repeats: null, withdraws: null };
+  const sent_by = outlet.leaves === null ? turn_id : null;
+  return { reply_to_asked: { principal, sent_by, repeats, withdraws } };
 }
 
 /** Where the lines about the writes are in the reply; null if there are none. */

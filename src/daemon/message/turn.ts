@@ -9,7 +9,7 @@ import type { Usage } from '../agent/model-meter.ts';
 import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
-import type { Action } from '../store/actions.ts';
+import type { Action, ReplyToAsked } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
@@ -155,7 +155,7 @@ export interface Guarded {
 export interface Locked extends NamedSession {
   claim: SessionClaim;
   /** The data that was read when the claim began. */
-  begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
+  begun: Pick<BegunTurn, 'pending' | 'lapsed' | 'declined' | 'earlier' | 'turns'>;
   /** Whether the outlet was notified that the answer has begun, and in which session. */
   has_started: boolean;
 }
@@ -179,10 +179,21 @@ export interface Settled {
   /** The message. For a button without a text, the text is the label of the button. */
   message: IncomingMessage;
   settlement: Settlement;
-  /** Whether a question to this principal is still open, so that no other action may ask for confirmation. */
-  still_waits: boolean;
+  /** The question to this principal that the message leaves open; null if there is none. */
+  open: OpenQuestion | null;
   /** The daemon's own texts in the language of the sender. */
   texts: LocalTexts;
+}
+
+/** A question that waits for an answer. */
+export interface OpenQuestion {
+  id: string;
+  /** In their order. */
+  actions: readonly [Action, ...Action[]];
+  /** When the actions expire, ms since the epoch. */
+  expires_at: number;
+  /** Whether the message was accepted after the question was asked, so that it could have answered it. */
+  counts: boolean;
 }
 
 export type Settlement =
@@ -212,14 +223,21 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
+  /** What the reply says about the question that was open before; null if there was none. */
+  about_open: AboutOpen | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
 }
 
+export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;
+
 /** The calls that wait for confirmation, and the question about them. */
 export interface AskedQuestion {
   id: string;
+  /** The new pending actions; empty if the question was asked before. */
   actions: readonly AskedAction[];
+  /** When the actions expire, ms since the epoch. Null: the time begins now. */
+  expires_at: number | null;
   /** The actions as clients show them. */
   shown: readonly ConfirmableAction[];
   /** The whole question as plain text. */

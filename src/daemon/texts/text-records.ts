@@ -65,7 +65,7 @@ export const TEXTS = {
   ),
   confirm_how: prose(
     'The end of the question. {confirm} and {decline} are the first words of the lists `confirm` and `decline`.',
-    'Answer "{confirm}" to confirm or "{decline}" to decline. Any other message declines it, too.',
+    'Answer "{confirm}" to confirm or "{decline}" to decline.',
     'confirm',
     'decline',
   ),
@@ -76,11 +76,21 @@ export const TEXTS = {
   ),
   confirm_how_list: prose(
     'The end of a question about several actions. {confirm} and {decline} are the first words of the lists `confirm` and `decline`; {only} and {except} are examples with the first words of `confirm_only` and `confirm_except`.',
-    'Answer "{confirm}" to confirm all of them or "{decline}" to decline all of them. For some of them, answer for example "{only}" or "{except}". Any other message declines them, too.',
+    'Answer "{confirm}" to confirm all of them or "{decline}" to decline all of them. For some of them, answer for example "{only}" or "{except}".',
     'confirm',
     'decline',
     'only',
     'except',
+  ),
+  confirm_replaced: prose(
+    'Says that an open question is withdrawn, because the reply asks another one.',
+    'I have withdrawn my earlier question. Not done: {action}',
+    'action',
+  ),
+  confirm_withdrawn: prose(
+    'Says that an open question is withdrawn, because three messages did not answer it, or its tool has changed.',
+    'I have withdrawn my question, because it was not answered. Not done: {action}',
+    'action',
   ),
   confirm_rest_not_done: prose(
     'Says that a confirmed action was not carried out, because an earlier action of the same question did not succeed, or may not have.',

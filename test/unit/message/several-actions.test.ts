@@ -216,7 +216,9 @@ describe('after a process died during the calls, the next process', () => {
     const [message] = await inbox.list({ states: ['waiting'], limit: 1 });
     if (!claim || !message) throw new Error('no message waits, or its session is claimed');
     const confirmed = (await actions.ofQuestion(id)).map(({ action_id }) => action_id);
-    expect(await actions.answer(claim, { confirmed, declined: [] }, message.id)).toBe('settled');
+    expect(await actions.answer(claim, { confirmed, declined: [], answered_at: 0 }, message.id)).toBe(
+      'settled',
+    );
     for (const [index, state] of begun.entries()) {
       const action_id = confirmed[index] ?? '';
       expect(await actions.settle(claim, action_id, 'started', message.id)).toBe('settled');

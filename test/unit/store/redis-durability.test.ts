@@ -131,7 +131,9 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
         pending: [aPendingAction(session, { action_id: 'pending' })],
       }),
     );
-    await call('actions.answer', () => actions.answer(claim, { confirmed: ['pending'], declined: [] }, 't'));
+    await call('actions.answer', () =>
+      actions.answer(claim, { confirmed: ['pending'], declined: [], answered_at: 0 }, 't'),
+    );
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },

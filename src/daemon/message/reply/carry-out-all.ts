@@ -74,7 +74,7 @@ async function recordAnswer(
   { store }: RunServices,
 ): Promise<boolean> {
   const ids = (actions: readonly Action[]) => actions.map(({ action_id }) => action_id);
-  const answer = { confirmed: ids(confirmed), declined: ids(declined) };
+  const answer = { confirmed: ids(confirmed), declined: ids(declined), answered_at: turn.accepted_at };
   const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'settled';

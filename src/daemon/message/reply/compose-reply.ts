@@ -2,19 +2,22 @@ import type { ConfirmedAction } from '../../../agent/index.ts';
 import type { Receipts } from '../../../channel/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
+import type { LocalTexts } from '../../texts/texts.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
+import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
-import { escapeMarkdown, plainQuestions, questionText } from '../../tools/confirmation/question.ts';
+import { escapeMarkdown, type Question, questionText } from '../../tools/confirmation/question.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 import { agentTurn } from '../run/agent-turn.ts';
 import { runFailure } from '../run/failure.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import { declinedText } from '../settle-pending.ts';
-import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
+import type { AboutOpen, Answered, AskedQuestion, Runnable } from '../turn.ts';
 import type { CarriedOut } from './carry-out.ts';
 import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
+import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
 import { leftOutInWords, pagesInWords, receiptsOf, WriteReports } from './reports.ts';
 
@@ -70,10 +73,12 @@ export async function composeReply(
   for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
   for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);
+  const end = stopped ? null : endOf(turn, run, services);
+  if (end && end.notice !== '') reply.add(end.notice);
   const receipts = addReceipts(reply, reports);
-  const asked = stopped ? null : askAtEnd(reply, run, turn);
+  const asked = end?.ask(reply) ?? null;
   reply.finish();
-  return { reply: reply.text, stopped, asked, receipts };
+  return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, receipts };
 }
 
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */
@@ -179,7 +184,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
-  return { reply, stopped: false, asked: null, receipts: null };
+  return { reply, stopped: false, asked: null, about_open: null, receipts: null };
 }
 
 /** The reply if no confirmed action was carried out. */
@@ -187,7 +192,7 @@ function nothingMade(left_out: readonly LeftOut[], turn: Runnable, line: StepLin
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   reply.add(leftOutInWords(left_out, turn.texts));
-  return { reply: reply.text, stopped: false, asked: null, receipts: null };
+  return { reply: reply.text, stopped: false, asked: null, about_open: null, receipts: null };
 }
 
 /**
@@ -198,25 +203,50 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
-  const asked = askAtEnd(reply, run, turn);
-  return { reply: reply.text, stopped: false, asked, receipts: null };
+  const asked = askAtEnd(reply, run.desk.question(), turn);
+  return { reply: reply.text, stopped: false, asked, about_open: null, receipts: null };
+}
+
+/** How the reply ends: with the question of this run, or else with the one that is still open. */
+interface End {
+  /** What the reply says before its last lines, in CommonMark; empty if nothing. */
+  notice: string;
+  about_open: AboutOpen | null;
+  /** Adds the question to the reply, if there is one. */
+  ask(reply: ReplyText): AskedQuestion | null;
+}
+
+function endOf(turn: Runnable, { desk }: Run, services: RunServices): End {
+  const { open, texts } = turn;
+  const kept = desk.question();
+  if (kept !== null) {
+    const notice = open === null ? '' : replacedNotice(open, services, texts);
+    return { notice, about_open: null, ask: (reply) => askAtEnd(reply, kept, turn) };
+  }
+  if (open === null) return { notice: '', about_open: null, ask: () => null };
+  const end = endOfOpen(open, services, texts);
+  if (end.kind === 'withdraws') return { notice: end.notice, about_open: end.about, ask: () => null };
+  const ask = (reply: ReplyText) => {
+    const { id, expires_at } = open;
+    const begins_at = addQuestion(reply, end.questions, texts);
+    return askedQuestion({ id, actions: [], expires_at }, end.questions, begins_at, texts);
+  };
+  return { notice: '', about_open: end.about, ask };
+}
+
+/** @returns where the question begins in the reply */
+function addQuestion(reply: ReplyText, questions: readonly Question[], texts: LocalTexts): number {
+  const question = questionText(questions, texts);
+  reply.add(question);
+  return reply.text.length - question.length;
 }
 
 /** Adds the question to the end of the reply, if calls of the run wait for confirmation. */
-function askAtEnd(reply: ReplyText, { desk }: Pick<Run, 'desk'>, { texts }: Runnable): AskedQuestion | null {
-  const kept = desk.question();
+function askAtEnd(reply: ReplyText, kept: KeptQuestion | null, { texts }: Runnable): AskedQuestion | null {
   if (kept === null) return null;
   const questions = kept.calls.map((call) => call.question);
-  const question = questionText(questions, texts);
-  reply.add(question);
-  return {
-    id: kept.id,
-    actions: kept.calls.map(({ action }) => action),
-    shown: questions.map(({ title, details }, index) => ({ number: index + 1, title, details })),
-    summary: plainQuestions(questions),
-    begins_at: reply.text.length - question.length,
-    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
-  };
+  const asked = { id: kept.id, actions: kept.calls.map(({ action }) => action), expires_at: null };
+  return askedQuestion(asked, questions, addQuestion(reply, questions, texts), texts);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { AgentTurn, ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
 import type { Claims } from '../../identity/identity.ts';
 import { bindTools } from '../../tools/bind-tools.ts';
+import { recordedSummary } from '../../tools/journal/action-record.ts';
 import type { Services } from '../services.ts';
 import type { Runnable } from '../turn.ts';
 import { pastExchange } from './history.ts';
@@ -41,6 +42,7 @@ export async function agentTurn(
     tools: bindTools(services.tools.tools(), tools),
     confirmed: inOne(confirmed_actions),
     confirmed_actions,
+    waiting: waitingActions(turn, services),
     already_done: journal.alreadyDone,
     reportWrites,
     meter,
@@ -49,6 +51,15 @@ export async function agentTurn(
     deadline,
     log: tools.log,
   };
+}
+
+/** The actions that the person is asked to confirm, and has neither confirmed nor declined. */
+function waitingActions({ open }: Runnable, { seal }: Pick<Services, 'seal'>): AgentTurn['waiting'] {
+  return (open?.actions ?? []).map((action, index) => ({
+    number: index + 1,
+    tool: action.tool,
+    summary: recordedSummary(seal, action),
+  }));
 }
 
 /** Several actions as one, for runtimes that read only `confirmed`. */

@@ -53,8 +53,10 @@ export async function beginRun(
 ): Promise<Run> {
   const history = await readHistory(turn, services);
   const taint = new RunTaint();
-  // An earlier run of the message may have been tainted, and this run is told what that run wrote.
-  if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
+  // An earlier run of the message may have been tainted, and this run is told what that run wrote. It is also told what
+  // waits for the person.
+  const isAskedByTainted = turn.open?.actions.some(({ tainted }) => tainted) === true;
+  if (isTaintedHistory(history) || turn.begun.earlier.length > 0 || isAskedByTainted) await taint.mark();
   const calls = new KeptCalls(history.calls_bytes);
   const state = new RunState(history.state?.value ?? null);
   const { store, seal, tools, clock, log } = services;
@@ -70,8 +72,8 @@ export async function beginRun(
   const claims = { session: turn.claim, key: turn.key };
   const parts = { actions: store.actions, seal, clock };
   const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
-  const { session_tag, still_waits } = turn;
-  const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
+  const { session_tag } = turn;
+  const asking = { ...sender, confirmer: confirmerOf(turn), session_tag, open: turn.open?.actions ?? [] };
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const { signal } = limit;

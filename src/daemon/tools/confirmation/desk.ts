@@ -1,8 +1,8 @@
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { NewPendingAction } from '../../store/actions.ts';
-import { closeActionText } from '../journal/action-record.ts';
+import type { Action, NewPendingAction } from '../../store/actions.ts';
+import { closeActionText, openActionText } from '../journal/action-record.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
 import type { CompleteCall } from '../tool.ts';
 import {
@@ -18,7 +18,8 @@ import {
 export const ACTIONS_MAX = 10;
 
 export type Asked =
-  | { outcome: 'waits' }
+  /** `replaces`: the question replaces one that is still open. */
+  | { outcome: 'waits'; replaces: boolean }
   /** `message` is a text for the agent, `reason` a stable word for the trace. */
   | { outcome: 'refused'; reason: string; message: string };
 
@@ -26,8 +27,8 @@ export type Asked =
 interface AskingTurn {
   /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
-  /** Whether another question to this principal is already waiting in the session. */
-  still_waits: boolean;
+  /** The actions of the question to this principal that is still open; empty if there is none. */
+  open: readonly Action[];
   session_tag: string;
   session_id: string;
   platform: string;
@@ -67,12 +68,15 @@ export class ConfirmationDesk {
   readonly #seal: Seal;
   readonly #makeId: () => string;
   readonly #waiting = new Map<string, WaitingCall>();
+  /** The calls that the open question asks about. */
+  readonly #open: ReadonlySet<string>;
 
   /** @param makeId makes the id of the question. */
   constructor(turn: AskingTurn, seal: Seal, makeId: () => string) {
     this.#turn = turn;
     this.#seal = seal;
     this.#makeId = makeId;
+    this.#open = new Set(turn.open.flatMap((action) => storedCall(action, seal) ?? []));
   }
 
   /** Whether a call waits for confirmation. */
@@ -80,10 +84,13 @@ export class ConfirmationDesk {
     return this.#waiting.size > 0;
   }
 
-  /** The question about the calls that wait for confirmation; null if there are none. Each call makes a new id. */
+  /**
+   * The question about the calls that wait for confirmation; null if there are none, or if the open question asks about
+   * all of them. Each call makes a new id.
+   */
   question(): KeptQuestion | null {
     const waiting = [...this.#waiting.values()];
-    if (waiting.length === 0) return null;
+    if ([...this.#waiting.keys()].every((key) => this.#open.has(key))) return null;
     const id = this.#makeId();
     const isAlone = waiting.length === 1;
     const calls = waiting.map((call, index) => ({
@@ -98,19 +105,15 @@ export class ConfirmationDesk {
    * repeats itself must not make the person pay twice.
    */
   async ask({ tool, args }: CompleteCall): Promise<Asked> {
-    const { confirmer, still_waits } = this.#turn;
+    const { confirmer } = this.#turn;
     if (confirmer === null)
       return refused(
         'sign_in_needed',
         'This was not done: it needs a confirmation, and the person must sign in first to give it. Tell them so.',
       );
-    if (still_waits)
-      return refused(
-        'another_waits',
-        'This was not done: another question waits for the person, and only one can wait. Ask again when it is settled.',
-      );
     const key = canonicalJson([tool.name, args]);
-    if (this.#waiting.has(key)) return { outcome: 'waits' };
+    const replaces = this.#open.size > 0 && !this.#open.has(key);
+    if (this.#waiting.has(key)) return { outcome: 'waits', replaces };
     const question = questionOf(tool, args);
     if (question === null)
       return refused(
@@ -126,7 +129,7 @@ export class ConfirmationDesk {
         'This was not done: the person is asked about the earlier calls first, and this call does not fit into that question. Make it again when they have answered.',
       );
     this.#waiting.set(key, { tool, args, question, principal: confirmer });
-    return { outcome: 'waits' };
+    return { outcome: 'waits', replaces };
   }
 
   #fits(question: Question): boolean {
@@ -138,7 +141,7 @@ export class ConfirmationDesk {
     { tool, args, question, principal }: WaitingCall,
     ids: Pick<AskedAction, 'action_id' | 'question'>,
   ): AskedAction {
-    const { confirmer: _confirmer, still_waits: _waits, ...turn } = this.#turn;
+    const { confirmer: _confirmer, open: _open, ...turn } = this.#turn;
     const sealed = (field: 'args' | 'summary', text: string) =>
       closeActionText(this.#seal, ids.action_id, field, text);
     return {
@@ -151,6 +154,12 @@ export class ConfirmationDesk {
       summary: sealed('summary', questionLine(question)),
     };
   }
+}
+
+/** The call of a stored action, in the form in which calls are compared. Null if no key opens its arguments. */
+function storedCall(action: Action, seal: Seal): string | null {
+  const args = openActionText(seal, action, 'args');
+  return args === null ? null : canonicalJson([action.tool, JSON.parse(args)]);
 }
 
 function placeIn(question_id: string, number: number): Pick<AskedAction, 'action_id' | 'question'> {
