@@ -35,8 +35,9 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  *
  * An answer is a word of the person's language, or a button, which names the question. If the question has several
  * actions, an answer may also confirm some of them and decline the others. Any other message of the same principal
- * declines all of them, except for an edited message: nobody knows which of its texts the person meant. The actions are
- * withdrawn if their person has signed out, or if somebody else has signed in.
+ * declines all of them, except for an edited message: nobody knows which of its texts the person meant. Messages that were
+ * collected are never an answer. The actions are withdrawn if their person has signed out, or if somebody else has signed
+ * in.
  *
  * Adds `settlement`; if actions are confirmed, run-agent makes the calls. Throws `confirmation_gone` if a web client
  * names a question that does not wait for its answer, and `invalid_request` if the answer has a number that the
@@ -51,7 +52,7 @@ export const settlePending: Step<Turn, Settled> = {
       message.locale,
     );
     const added = { message: labelled(message, texts), texts };
-    const earlier = settledBefore(turn);
+    const earlier = mayAnswer(turn) ? settledBefore(turn) : [];
     if (earlier.length > 0) {
       line.reason = 'settled_before';
       return { ...added, settlement: again(earlier, turn, services, texts), still_waits: false };
@@ -91,15 +92,20 @@ interface Answer {
   confirmed: readonly Action[];
 }
 
+/** Whether the message can be an answer: not if it was edited, or collected from several. */
+function mayAnswer({ edited, collected }: Turn): boolean {
+  return !edited && collected === undefined;
+}
+
 /** @throws `invalid_request` if the answer has a number that the question does not have. */
-function answerTo(actions: AskedActions, { message, edited }: Turn, texts: LocalTexts): Answer {
-  const { confirm, text } = message;
+function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): Answer {
+  const { confirm, text } = turn.message;
   const only = (numbers: readonly number[]): Answer => {
     const confirmed = actions.filter((_, index) => numbers.includes(index + 1));
     return { says: confirmed.length === 0 ? 'decline' : 'confirm', confirmed };
   };
   const all = actions.map((_, index) => index + 1);
-  if (edited) return { says: 'other', confirmed: [] };
+  if (!mayAnswer(turn)) return { says: 'other', confirmed: [] };
   if (confirm !== undefined) {
     if (typeof confirm.approve === 'boolean') return only(confirm.approve ? all : []);
     checkNumbers(confirm.approve, actions.length);
@@ -129,7 +135,8 @@ function settledBefore({ begun, principal: { person } }: Turn): readonly Action[
   const theirs = begun.earlier.filter(
     (action) => action.principal !== null && (action.person === null || action.person === person),
   );
-  const isAnswered = (actions: AskedActions) => actions.some(({ state }) => state !== 'withdrawn');
+  const isAnswered = (actions: AskedActions) =>
+    actions.some(({ state }) => state !== 'withdrawn' && state !== 'expired');
   return questionsIn(theirs).find(isAnswered) ?? [];
 }
 
