@@ -70,8 +70,10 @@ function digestOf(paths: readonly string[]): string {
 /** Writes the type declarations. Returns false if the sources have errors. The compiler prints the errors. */
 function declareTypes(directory: string): boolean {
   const tsc = join(ROOT, 'node_modules/.bin/tsc');
-  const options = ['-p', 'tsconfig.build.json', '--outDir', directory, '--noEmitOnError', '--checkers', '1'];
-  const { status, error } = spawnSync(tsc, options, { cwd: ROOT, stdio: 'inherit' });
-  if (error) throw error;
-  return status === 0;
+  return ['tsconfig.build.json', 'plugins/webchat/widget/tsconfig.build.json'].every((project) => {
+    const options = ['-p', project, '--outDir', directory, '--noEmitOnError', '--checkers', '1'];
+    const { status, error } = spawnSync(tsc, options, { cwd: ROOT, stdio: 'inherit' });
+    if (error) throw error;
+    return status === 0;
+  });
 }

@@ -23,7 +23,7 @@ const styles: Plugin = {
 };
 
 /**
- * Bundles and minifies the files for browsers. Each script becomes one file. Part of `npm run build`.
+ * Bundles and minifies the files for browsers, each script into one file, and compiles `agentd/widget`. Part of `npm run build`.
  * @param outdir folder of the compiled plugin, which serves the files
  */
 export async function bundleBrowserFiles(outdir: string): Promise<void> {
@@ -38,6 +38,12 @@ export async function bundleBrowserFiles(outdir: string): Promise<void> {
     charset: 'utf8',
     legalComments: 'none',
     plugins: [styles],
+  });
+  await build({
+    entryPoints: [source('widget/load-widget.ts')],
+    outdir: join(outdir, 'widget'),
+    format: 'esm',
+    target: 'es2022',
   });
   for (const page of PAGES) cpSync(source(page), join(outdir, page));
 }

@@ -29,6 +29,7 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { json: 'session_id' },
   { json: 'message_id' },
   { json: 'request_id' },
+  { json: 'turn_id', value: ({ turn_id }) => turn_id ?? null },
   { title: 'STATE', json: 'state', text: stateInWords, narrow: 'wrap' },
   { json: 'attempts' },
   { json: 'sends' },
@@ -50,6 +51,13 @@ export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { title: 'session', json: 'session_id' },
   { title: "platform's id", json: 'message_id' },
   { title: 'request', json: 'request_id' },
+  { title: 'part of the turn', json: 'turn_id', value: ({ turn_id }) => turn_id ?? null },
+  {
+    title: 'answered with',
+    json: 'collected',
+    value: ({ collected = [] }) => [...collected],
+    text: furtherInWords,
+  },
   { title: 'written', json: 'sent_at', isTime: true },
   { title: 'received', json: 'received_at', isTime: true },
   { json: 'attempts' },
@@ -97,6 +105,10 @@ export function stateInWords(message: InboxMessage): string {
     case 'failed':
       return failedInWords(message);
   }
+}
+
+function furtherInWords({ collected = [] }: InboxMessage): string | null {
+  return collected.length === 0 ? null : collected.join(', ');
 }
 
 /** `2 runs, 1 send`. */

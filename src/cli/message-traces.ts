@@ -1,4 +1,11 @@
-import type { Action, InboxMessage, Store, TraceLine, TraceRecord } from '../daemon/admin/store.ts';
+import type {
+  Action,
+  CollectedMessage,
+  InboxMessage,
+  Store,
+  TraceLine,
+  TraceRecord,
+} from '../daemon/admin/store.ts';
 import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
 import { stateInWords } from './inbox-view.ts';
@@ -44,11 +51,11 @@ export async function messageTraces(
   }
   // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
   const waiting = (await inboxOf(subject, inbox)).reverse().filter(({ message }) => message !== null);
-  for (const message of waiting) if (!byTurn.has(message.id)) byTurn.set(message.id, []);
+  for (const { id, turn_id = id } of waiting) if (!byTurn.has(turn_id)) byTurn.set(turn_id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
-    const trace = timeLineOf(records, message);
+    const trace = timeLineOf(records, message, await collectedIn(message, inbox));
     const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
     return trace === null ? [] : [{ trace, waits, actions: await actionsIn(trace, actions) }];
   });
@@ -101,7 +108,17 @@ async function actionsIn({ lines }: TraceRecord, actions: Store['actions']): Pro
   return found.filter((action) => action !== null);
 }
 
-function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | null): TraceRecord | null {
+/** The further messages of a turn that the inbox still has. */
+async function collectedIn(message: InboxMessage | null, inbox: Store['inbox']): Promise<InboxMessage[]> {
+  const found = await Promise.all((message?.collected ?? []).map((id) => inbox.find(id)));
+  return found.filter((one) => one !== null);
+}
+
+function timeLineOf(
+  records: readonly TraceRecord[],
+  message: InboxMessage | null,
+  further: readonly InboxMessage[],
+): TraceRecord | null {
   const [first] = records;
   // A summary is made after the message has ended.
   const last = records.findLast(({ outcome }) => outcome !== 'summarized');
@@ -119,12 +136,18 @@ function timeLineOf(records: readonly TraceRecord[], message: InboxMessage | nul
     started_at: received_at,
     finished_at: ended_at ?? last?.finished_at ?? received_at,
     outcome: outcomeOf(message),
+    ...(further.length === 0 ? {} : { collected: further.map(collectedMessage) }),
     lines: [
       acceptLine(message, first),
+      ...further.map(acceptedLater),
       ...lines,
       ...(message.state === 'done' && hasEnd ? [] : [endLine(message)]),
     ],
   };
+}
+
+function collectedMessage({ id, message_id, request_id }: InboxMessage): CollectedMessage {
+  return { id, message_id, request_id };
 }
 
 /** The trace of a message without an attempt so far. */
@@ -152,6 +175,11 @@ function acceptLine({ received_at, sent_at }: InboxMessage, first: TraceRecord |
     verdict: 'ok',
     detail: { written: isoTime(sent_at), ...waited },
   };
+}
+
+function acceptedLater(message: InboxMessage): TraceLine {
+  const { detail, ...line } = acceptLine(message, undefined);
+  return { ...line, detail: { message: message.message_id ?? message.id, ...detail } };
 }
 
 function endLine(message: InboxMessage): TraceLine {
@@ -251,9 +279,16 @@ export function traceInWords(
       trace.session_id && `session ${trace.session_id}`,
       trace.message_id && `message ${trace.message_id}`,
     ],
+    ...collectedInWords(trace),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
   return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+}
+
+function collectedInWords({ turn_id, message_id, collected = [] }: TraceRecord): string[][] {
+  if (collected.length === 0) return [];
+  const ids = [message_id ?? turn_id, ...collected.map((one) => one.message_id ?? one.id)];
+  return [[`turn ${turn_id}`, `answers ${ids.length} messages: ${ids.join(', ')}`]];
 }
 
 /** The `sub` of the person; null if nobody is signed in; undefined if the message ended before this was known. */

@@ -10,11 +10,13 @@ import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { backChannelLogout } from './http/back-channel-logout.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
+import { acceptsLogout, createLogoutValidator } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { createValidator, observedValidator } from './identity/token-checks.ts';
+import { createValidator, markedValidator, observedValidator } from './identity/token-checks.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -101,7 +103,11 @@ export async function startDaemon(
 
     readiness.starting('reading the token keys');
     const keys = await importKeys(settings, log);
-    const tokens = observedValidator(createValidator(settings, keys, clock, log), observer);
+    const marks = store.signOutMarks;
+    const tokens = observedValidator(
+      markedValidator(createValidator(settings, keys, clock, log), marks, log),
+      observer,
+    );
     const seal = await openSeal(settings, store, log);
     if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
       readiness.starting('sealing stored tokens');
@@ -116,7 +122,7 @@ export async function startDaemon(
     life.started('agent', () => agent.stop?.());
 
     readiness.starting('starting the sources of tools');
-    const access = createToolAccess(settings, { clock, log, seal, observer });
+    const access = createToolAccess(settings, { clock, log, seal, marks, observer });
     const parts = { clock, log, digests: store.toolDigests, exchange: access.exchange };
     const sources = await Promise.all(
       entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
@@ -189,7 +195,18 @@ export async function startDaemon(
       observer,
       sequencer: services.sequencer,
       channels: active,
-      ownRoutes: shop,
+      ownRoutes: [
+        ...shop,
+        ...(acceptsLogout(settings)
+          ? [
+              backChannelLogout({
+                ...{ settings, store, log },
+                logoutTokens: createLogoutValidator(settings, keys, clock, log),
+                signOut: (signOut) => marks.add(signOut),
+              }),
+            ]
+          : []),
+      ],
       outageOf: (platform) => inbox.health(platform),
     });
     const address = await server.listen(

@@ -1,8 +1,9 @@
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { FakeChat } from './fake-chat.ts';
 import { tokenFor } from './site-token.ts';
-import { type Visitor, visit } from './visitor.ts';
+import { follow, type Visitor, visit } from './visitor.ts';
 
 /* The rules are in agentd-webchat(7), "What is kept in the browser". */
 
@@ -134,5 +135,56 @@ describe.skipIf(withoutBrowser)('the element agentd-chat', () => {
     await visitor.page.setViewportSize({ width: 390, height: 700 });
     expect(await visitor.page.evaluate(() => document.querySelector('#place dialog:modal'))).toBeNull();
     expect(visitor.complaints).toEqual([]);
+  });
+});
+
+describe.skipIf(withoutBrowser)('the package entry agentd/widget', () => {
+  it('loads the widget of the service with the options of the page, once', async () => {
+    const ada = tokenFor('ada');
+    const page = await browser.context.newPage();
+    const entry = fileURLToPath(import.meta.resolve('agentd/widget'));
+    await page.route(`${chat.url}/entry.js`, (route) => route.fulfill({ path: entry }));
+    const visitor = follow(page);
+    await page.route(`${chat.url}/shop`, (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: '<!doctype html><h1>A shop</h1><div id="place"></div>',
+      }),
+    );
+    await page.goto(`${chat.url}/shop`);
+    await page.evaluate(async (token) => {
+      const { loadWidget } = await import(new URL('/entry.js', location.href).href);
+      const options = { title: 'Shop help', token: () => token };
+      const [controls, again] = await Promise.all([
+        loadWidget(`${location.origin}/`, options),
+        loadWidget(location.origin),
+      ]);
+      if (controls !== again) throw new Error('there are two');
+      controls.place(document.querySelector('#place'));
+    }, ada);
+    await visitor.chat.getByRole('heading', { name: 'Shop help' }).waitFor();
+    await visitor.say('Hello');
+    await shows(visitor, 'Fine.');
+    expect(chat.lastRun.body).toMatchObject({ jwt_token: ada });
+    await page.close();
+  });
+
+  it('says which script cannot be loaded, and can be called again', async () => {
+    const page = await browser.context.newPage();
+    await page.route(`${chat.url}/entry.js`, (route) =>
+      route.fulfill({ path: fileURLToPath(import.meta.resolve('agentd/widget')) }),
+    );
+    await page.route(`${chat.url}/shop`, (route) =>
+      route.fulfill({ contentType: 'text/html', body: '<!doctype html><h1>A shop</h1>' }),
+    );
+    await page.route(`${chat.url}/nowhere/**`, (route) => route.abort());
+    await page.goto(`${chat.url}/shop`);
+    const outcomes = await page.evaluate(async () => {
+      const { loadWidget } = await import(new URL('/entry.js', location.href).href);
+      const failed = await loadWidget(`${location.origin}/nowhere`).catch(String);
+      return [failed, typeof (await loadWidget(location.origin)).open];
+    });
+    expect(outcomes).toEqual([`Error: ${chat.url}/nowhere/webchat/widget.js cannot be loaded`, 'function']);
+    await page.close();
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
-import type { NewPendingAction } from '../../src/daemon/store/actions.ts';
+import { type NewPendingAction, questionIdOf } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type {
   Arrival,
@@ -425,7 +425,12 @@ class Choices {
       const message_id = chance(0.7) ? pick(['m0', 'm1', 'm2', 'm3', 'm4', 'm5']) : null;
       const reply = chance(0.2) ? 'a text' : null;
       const about = { id, queue, session_id: queue, message_id, reply, request_id: this.id('request') };
-      return anInboxMessage({ ...about, platform: pick(['chat', 'chat', 'mail']) });
+      const collects = chance(0.5) ? { wait_ms: SECOND, max_ms: 3 * SECOND } : undefined;
+      return anInboxMessage({
+        ...about,
+        platform: pick(['chat', 'chat', 'mail']),
+        ...(collects && { collects }),
+      });
     };
     const id = () => pick(this.message_ids.slice(-8));
     const outcome = (): AttemptOutcome =>
@@ -479,6 +484,11 @@ class Choices {
       settle: () => {
         const to = outcome();
         return under(claimOf(below(2)), ({ store }, claim) => store.inbox.settle(claim, to));
+      },
+      collect: () => under(claimOf(below(2)), ({ store }, claim) => store.inbox.collect(claim)),
+      endCollecting: () => {
+        const user_id = pick(['u0', 'u1']);
+        return ({ store }) => store.inbox.endCollecting('chat', user_id);
       },
       edit: () => {
         const message_id = pick(['m0', 'm1', 'm2']);

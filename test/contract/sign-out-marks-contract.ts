@@ -1,10 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  MARKS_MAX,
-  type SignOut,
-  type SignOutMarkStore,
-  type TokenOrigin,
-} from '../../src/daemon/store/sign-out-marks.ts';
+import type { TokenOrigin } from '../../src/daemon/identity/identity.ts';
+import { MARKS_MAX, type SignOut, type SignOutMarkStore } from '../../src/daemon/store/sign-out-marks.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { sweepAll } from './store-writes.ts';
 

@@ -6,6 +6,7 @@ import { describeAudit } from './audit-contract.ts';
 import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
+import { describeCollecting } from './collecting-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
@@ -100,6 +101,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);
+    describeCollecting(() => test);
     describeLinkCodes(() => test);
     describeLinks(() => test);
     describeOutages(() => test);

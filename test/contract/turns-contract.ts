@@ -48,6 +48,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     trace: aTrace(session, { turn_id: record.turn_id }),
     reply: { claim: inbox_claim, text: 'the reply' },
     pending: [aPendingAction(session)],
+    reply_to_asked: { principal: 'nobody', sent_by: null, repeats: null, withdraws: null },
     answer: { claim: (key as { claim: KeyClaim }).claim, answer: ANSWER, ttl_ms: HOUR },
     events: { claim: stream_claim as StreamClaim, events: END },
   };

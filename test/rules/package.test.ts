@@ -43,13 +43,14 @@ describe('package.json', () => {
     expect(manifest.keywords).toEqual([...new Set(manifest.keywords)].toSorted());
   });
 
-  it('exports the two contracts, and the modules that tests of a channel need, from sources that exist', () => {
+  it('exports the two contracts, the modules that tests of a channel need, and the widget, from sources that exist', () => {
     expect(Object.keys(manifest.exports)).toEqual([
       './agent',
       './channel',
       './channel/conformance',
       './channel/markdown',
       './package.json',
+      './widget',
     ]);
     for (const target of Object.values(manifest.exports)) {
       if (typeof target === 'string') continue;

@@ -3,6 +3,7 @@ import type { PushScope, ResponseScope, StreamScope } from '../../src/channel/in
 import { createPushScope, createResponseScope, createStreamScope } from '../../src/daemon/channels/scope.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
+import { NO_MARKS } from '../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
 import { Lifecycle } from '../../src/daemon/serve.ts';
@@ -89,7 +90,7 @@ export class SimulatedDaemon {
       tools: createRegistry(
         [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
         {
-          access: createToolAccess(settings, { seal: world.seal, clock, log }),
+          access: createToolAccess(settings, { seal: world.seal, marks: NO_MARKS, clock, log }),
           log,
         },
       ),

@@ -4,7 +4,7 @@ import { LongTermMemory } from '../../src/daemon/agent/long-term-memory.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
-import { createValidator } from '../../src/daemon/identity/token-checks.ts';
+import { createValidator, markedValidator } from '../../src/daemon/identity/token-checks.ts';
 import { type Configuration, configure } from '../../src/daemon/settings/configure/configure.ts';
 import { knownSecrets } from '../../src/daemon/settings/known-secrets.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
@@ -55,12 +55,16 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     log,
     observer: NO_OBSERVER,
     store,
-    tokens: createValidator(settings, await importKeys(settings), clock, log),
+    tokens: markedValidator(
+      createValidator(settings, await importKeys(settings), clock, log),
+      store.signOutMarks,
+      log,
+    ),
     seal,
     secrets: knownSecrets(configuration.effective.map(({ value }) => value)),
     agent,
     tools: createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {
-      access: createToolAccess(settings, { clock, log, seal }),
+      access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }),
       log,
     }),
     texts: options.texts ?? configuration.texts,

@@ -147,7 +147,7 @@ export function nothingWaits({ services }: StepWorld, session_id = 's') {
       claim,
       has_started: true,
     },
-    ...{ key: null, settlement, still_waits: false, texts: services.texts.in() },
+    ...{ key: null, settlement, open: null, says_more: false, texts: services.texts.in() },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { AgentTool } from '../../src/agent/index.ts';
+import { NO_MARKS } from '../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import { systemClock } from '../../src/daemon/time/clock.ts';
@@ -63,7 +64,7 @@ export function accessTo(api_base_url: string | undefined, log = collectLog().lo
       JWT_VERIFY_EXP: true,
       JWT_CLOCK_SKEW_SECONDS: 0,
     },
-    { clock: systemClock, log, seal: createSeal(undefined) },
+    { clock: systemClock, log, seal: createSeal(undefined), marks: NO_MARKS },
   );
 }
 

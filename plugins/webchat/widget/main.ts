@@ -1,15 +1,8 @@
-import { mountWidget, readOptions, type SiteConfiguration, type WidgetControls } from './widget.ts';
+import { mountWidget, readOptions, type WidgetControls } from './widget.ts';
 
 // This must be the last import: the style sheet compresses best at the end of the bundle.
 
 import style from './style.css';
-
-declare global {
-  interface Window {
-    /** Until the script runs, the site's configuration. After that, it also contains the widget's controls. */
-    agentdWebchat?: SiteConfiguration & Partial<WidgetControls>;
-  }
-}
 
 const script = document.currentScript;
 

@@ -165,6 +165,13 @@ export async function mountWidget(
   return controls;
 }
 
+declare global {
+  interface Window {
+    /** Until the script runs, the site's configuration. After that, it also contains the widget's controls. */
+    agentdWebchat?: SiteConfiguration & Partial<WidgetControls>;
+  }
+}
+
 /** The configuration that a site may put into `window.agentdWebchat` before the script runs; see agentd-webchat(7). */
 export interface SiteConfiguration {
   /** Returns a fresh token of the person who is signed in, or null. */

@@ -45,6 +45,10 @@ export const IDENTITY_ADVICE: AdviceTable = {
     todo: 'Have the site add all three claims. `agentd token verify` shows the claims of a token.',
   },
   'Token Expired': { happened: `The token has expired. ${NOT_AS_PERSON}.`, todo: RENEW },
+  'Signed Out': {
+    happened: `The person has signed out at the site since the token was issued. ${NOT_AS_PERSON}.`,
+    todo: 'Do nothing: the person can sign in again.',
+  },
   'Token Not Yet Valid': {
     happened: `The \`nbf\` or \`iat\` of the token is in the future. ${NOT_AS_PERSON}.`,
     todo: 'Compare the clocks of the site and of this machine. JWT_CLOCK_SKEW_SECONDS allows a difference.',
@@ -85,6 +89,10 @@ export const IDENTITY_ADVICE: AdviceTable = {
   stored_token_expired: {
     happened: `The token of an earlier message has expired. ${NOT_AS_PERSON}.`,
     todo: RENEW,
+  },
+  signed_out_at_site: {
+    happened: `The person has signed out at the site since the token was issued. ${NOT_AS_PERSON}.`,
+    todo: 'Do nothing: the person can sign in again.',
   },
   stored_token_unreadable: {
     happened: `No encryption key decrypts the stored token. ${NOT_AS_PERSON}.`,

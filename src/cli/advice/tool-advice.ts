@@ -334,7 +334,7 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   confirmation_gone: { happened: ERRORS.confirmation_gone.meaning, todo: ERRORS.confirmation_gone.solve },
   waits_for_confirmation: { happened: 'The call was not made: the person is asked first.' },
-  another_waits: { happened: 'The call was not made: another question waits for the same person.' },
+  declined_before: { happened: 'The call was not made: the person had just declined it.' },
   question_full: {
     happened:
       'The call was not made: the question already asks about 10 actions, or would have more than 3,000 characters.',

@@ -6,7 +6,7 @@ import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat. The traces of the message are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
+    'Deletes a message in any state, at once and without confirmation. If it is being answered, the reply is not sent. If it is answered together with other messages (COLLECT_MS), they are deleted, too. Later messages of its session continue. If the platform repeats the message, it is still recognized as a repeat. The traces of the message are kept for `agentd explain`. ID is as for `agentd inbox show`. Exit code 1 if there is no such message, or if the id matches several.',
   args: { '<id>': 'id of the message' },
   examples: { 'agentd inbox discard 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Deletes one message.' },
   json: true,

@@ -11,7 +11,7 @@ import { readStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description: [
-    'A failed message starts again: its attempts are counted from 0, its time limit begins anew, and it returns to its place before later messages of its session. If the agent has already answered it, the agent does not run again: the reply is sent, starting at the first part that the platform has not confirmed. A message that is waiting for its next attempt is tried now. If it is waiting because its platform was unreachable, the daemon checks now whether the platform can be reached again.',
+    'A failed message starts again: its attempts are counted from 0, its time limit begins anew, and it returns to its place before later messages of its session. If it is answered together with other messages (COLLECT_MS), they start again, too. If the agent has already answered it, the agent does not run again: the reply is sent, starting at the first part that the platform has not confirmed. A message that is waiting for its next attempt is tried now. If it is waiting because its platform was unreachable, the daemon checks now whether the platform can be reached again.',
     'A running daemon that has the channel does this at once; otherwise the next daemon does it when it starts. ID is as for `agentd inbox show`. With `--failed`, all failed messages start again.',
     'Exit code 1 if there is no such message, if the id matches several, or if there is nothing to retry for that id.',
   ].join('\n\n'),

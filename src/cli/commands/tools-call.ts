@@ -10,11 +10,12 @@ import {
 } from '../../daemon/admin/operator-call.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { readConfiguration, type Settings, unusualPlace } from '../../daemon/admin/settings.ts';
+import { StoreMissing } from '../../daemon/admin/store.ts';
 import { escapeControls, printable } from '../../daemon/admin/texts.ts';
-import { tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
+import { type SignOutMarks, tokenValidator, type ValidToken } from '../../daemon/admin/tokens.ts';
 import { type Tool, withRegistry } from '../../daemon/admin/tools.ts';
 import { EXIT, failed, misconfigured, usageError } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { confirm, readToken } from '../terminal.ts';
 import { withStore } from '../with-store.ts';
@@ -46,7 +47,7 @@ export const command: CommandRecord = {
   async run({ args: [name = '', json = '{}'], options, out }) {
     const given = parse(json);
     const configuration = await readConfiguration(configLocation(options));
-    const person = await personOf(options.token, configuration.settings, out.note);
+    const person = await personOf(options, configuration.settings, out.note);
     const log = operatorLog(out.note);
     const report = await withRegistry(
       configuration,
@@ -90,12 +91,24 @@ function parse(json: string): unknown {
 }
 
 async function personOf(
-  token: unknown,
+  options: OptionValues,
   settings: Settings,
   note: (text: string) => void,
 ): Promise<ValidToken | null> {
+  const { token } = options;
   if (token === undefined) return null;
-  const validator = await tokenValidator(settings, operatorLog(note));
+  const marks: SignOutMarks = {
+    covers: async (origin) => {
+      try {
+        return await withStore(options, ({ signOutMarks }) => signOutMarks.covers(origin));
+      } catch (error) {
+        // No daemon has stored anything yet.
+        if (error instanceof StoreMissing) return false;
+        throw error;
+      }
+    },
+  };
+  const validator = await tokenValidator(settings, operatorLog(note), marks);
   const verdict = await validator.validate(
     await readToken(typeof token === 'string' ? token : undefined, note),
   );

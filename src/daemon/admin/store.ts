@@ -22,7 +22,7 @@ export type { Outage } from '../store/outages.ts';
 export type { KeyCensus } from '../store/store.ts';
 export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
 export type { TraceStore } from '../store/traces.ts';
-export type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
+export type { CollectedMessage, TraceLine, TraceRecord } from '../trace/trace-record.ts';
 export type { MemoryBackend, MemoryStore, Store };
 export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable, sharesStore };
 

@@ -5,11 +5,19 @@ import {
   TOKEN_MAX,
   type UntrustedObject,
 } from '../identity/decode-token.ts';
-import type { TokenReason, TokenValidator, TokenVerdict, UserContext } from '../identity/identity.ts';
+import {
+  NO_MARKS,
+  type SignOutMarks,
+  type TokenReason,
+  type TokenValidator,
+  type TokenVerdict,
+  type UserContext,
+} from '../identity/identity.ts';
 import { importKeys, signingSecret } from '../identity/keys.ts';
 import {
   createValidator,
   isAny,
+  markedValidator,
   type Step,
   type TokenSettings,
   walkChecks,
@@ -20,7 +28,7 @@ import type { Settings } from '../settings/settings.ts';
 import { systemClock } from '../time/clock.ts';
 
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
-export type { Step, TokenReason, TokenSettings, TokenValidator, UntrustedObject, UserContext };
+export type { SignOutMarks, Step, TokenReason, TokenSettings, TokenValidator, UntrustedObject, UserContext };
 export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
 
 /** The verdict about a token that is valid. */
@@ -29,13 +37,16 @@ export type ValidToken = Extract<TokenVerdict, { valid: true }>;
 /**
  * The validator of the daemon, with the keys of these settings.
  * @param log default: nothing is logged, because the caller reports the reason
+ * @param marks sign-outs at the site; default: none, because what is done with the token asks for them
  * @throws UnusableKey
  */
 export async function tokenValidator(
   settings: Settings,
   log: Pick<Log, 'info' | 'warn'> = { info() {}, warn() {} },
+  marks: SignOutMarks = NO_MARKS,
 ): Promise<TokenValidator> {
-  return createValidator(settings, await importKeys(settings), systemClock, log);
+  const validator = createValidator(settings, await importKeys(settings), systemClock, log);
+  return markedValidator(validator, marks, log);
 }
 
 /** The outcome of every check of one token, and what the token claims. */

@@ -1,3 +1,4 @@
+import { NO_MARKS } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { Configuration } from '../settings/configure/configure.ts';
 import { StoreMissing } from '../store/failures.ts';
@@ -35,7 +36,8 @@ export async function withRegistry<T>(
   const { settings, tools: entries } = configuration;
   const log = given ?? pino({ enabled: false });
   // Nothing is stored here, so nothing is sealed.
-  const access = tools.createToolAccess(settings, { clock: systemClock, log, seal: createSeal(undefined) });
+  const seal = createSeal(undefined);
+  const access = tools.createToolAccess(settings, { clock: systemClock, log, seal, marks: NO_MARKS });
   const digests = store ?? knownDigests(await storedDigests(configuration));
   const parts = { clock: systemClock, log, digests, exchange: access.exchange };
   const sources = await Promise.all(

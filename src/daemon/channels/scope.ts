@@ -17,6 +17,7 @@ import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
 import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
+import { endCollecting } from '../inbox/end-collecting.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
@@ -61,7 +62,7 @@ type Given = [settings: ChannelSettings, doors: Doors, isSimulated?: boolean];
 function commonScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
-  { services }: Doors,
+  { services, inbox }: Doors,
   isSimulated = false,
 ): ChannelScope {
   return {
@@ -73,7 +74,7 @@ function commonScope(
     readToken,
     say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
     translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
-    links: linksOf(plugin, services),
+    links: linksOf(plugin, services, inbox),
     tokens: {
       validate: async (token, request) =>
         answerOf(await validateOnce(services.tokens, request).validate(token)),
@@ -139,19 +140,20 @@ function originOf(request: ChannelRequest, { observer }: Services): Origin {
   return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
-function linksOf(plugin: ChannelPlugin, services: Services): ChannelScope['links'] {
+function linksOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): ChannelScope['links'] {
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
       runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
+        await endCollecting(services, inbox, plugin.name, user_id);
         const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
         const person = outcome.linked ? outcome.verdict.person : null;
         return { answer: linkAnswerOf(outcome), person };
       }),
     unlink: (user_id, { message_id } = {}) =>
-      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => ({
-        answer: await unlink(services, plugin, user_id),
-        person: null,
-      })),
+      runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
+        await endCollecting(services, inbox, plugin.name, user_id);
+        return { answer: await unlink(services, plugin, user_id), person: null };
+      }),
     unlinkPerson: (user_id, token, request) =>
       unlinkPerson(forRequest(services, request), plugin, user_id, token),
   };

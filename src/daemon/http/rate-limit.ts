@@ -18,23 +18,34 @@ interface RateLimitParts {
  */
 export function rateLimit({ settings, store }: RateLimitParts): Middleware {
   const seconds = settings.RATE_LIMIT_WINDOW_SECONDS;
-  const window_ms = seconds * 1000;
   return async (ctx, next) => {
     const { route, request } = ctx.state;
     if (route.limited) {
       const { policy, key } = senderOf(request);
       const max = policy === 'person' ? settings.RATE_LIMIT_TOKEN_MAX : settings.RATE_LIMIT_ANONYMOUS_MAX;
-      const state = await store.limits.hit(key, { max, window_ms });
-      ctx.set('RateLimit-Policy', `"${policy}";q=${max};w=${seconds}`);
-      ctx.set('RateLimit', `"${policy}";r=${state.remaining};t=${secondsToRoom(state)}`);
-      if (!state.allowed) {
-        throw new AgentdError('rate_limited', `More than ${max} requests within ${seconds} seconds.`, {
-          retryAfter: state.retry_after_ms / 1000,
-        });
-      }
+      const { headers, refusal } = await countRequest(store, key, { policy, max, seconds });
+      ctx.set(headers);
+      if (refusal !== null) throw refusal;
     }
     await next();
   };
+}
+
+/** Counts a request in a window. @returns the headers of its answer, and the problem if the window is full */
+export async function countRequest(
+  store: Pick<Store, 'limits'>,
+  key: string,
+  { policy, max, seconds }: { policy: 'person' | 'address'; max: number; seconds: number },
+): Promise<{ headers: Record<string, string>; refusal: AgentdError | null }> {
+  const state = await store.limits.hit(key, { max, window_ms: seconds * 1000 });
+  const headers = {
+    'RateLimit-Policy': `"${policy}";q=${max};w=${seconds}`,
+    RateLimit: `"${policy}";r=${state.remaining};t=${secondsToRoom(state)}`,
+  };
+  if (state.allowed) return { headers, refusal: null };
+  const detail = `More than ${max} requests within ${seconds} seconds.`;
+  const retryAfter = state.retry_after_ms / 1000;
+  return { headers, refusal: new AgentdError('rate_limited', detail, { retryAfter, headers }) };
 }
 
 function senderOf({ validated, address }: ReceivedRequest): { policy: 'person' | 'address'; key: string } {

@@ -61,6 +61,23 @@ export function isWellFormed({ header, payload }: DecodedToken): boolean {
   return ['nbf', 'iat'].every((name) => !Object.hasOwn(payload, name) || Number.isFinite(payload[name]));
 }
 
+/** The type of a logout token (OpenID Connect Back-Channel Logout 1.0, §2.4), in lower case. */
+const LOGOUT_TYPE = 'logout+jwt';
+
+/** Whether the header says that the token is a logout token. The prefix `application/` may be left out (RFC 7515 §4.1.9). */
+export function hasLogoutType({ header }: DecodedToken): boolean {
+  const typ = header?.typ;
+  return typeof typ === 'string' && typ.toLowerCase().replace(/^application\//, '') === LOGOUT_TYPE;
+}
+
+/**
+ * Whether a token reports events (RFC 8417), as a logout token does. Such a token is signed with the keys of user tokens,
+ * and may have all of their claims, but it is never a user token.
+ */
+export function reportsEvents(token: DecodedToken): boolean {
+  return hasLogoutType(token) || Object.hasOwn(token.payload ?? {}, 'events');
+}
+
 /** The expiry that the token claims, in ms since the epoch, even if the token is not valid; null if it has none. */
 export function claimedExpiry({ payload }: DecodedToken): number | null {
   return isMoment(payload?.exp) ? Math.floor(payload.exp * 1000) : null;
@@ -132,7 +149,7 @@ function readClaims(payload: UntrustedObject): Claims | null {
 }
 
 /** Whether a value is a time that a date can hold, in seconds since the epoch (ECMA-262, "Time Values"). */
-function isMoment(value: unknown): value is number {
+export function isMoment(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= 8.64e12;
 }
 
@@ -140,7 +157,7 @@ function isMoment(value: unknown): value is number {
  * `sub` and `email` become keys of stores, query parameters and log fields. Half of a surrogate pair has no UTF-8 form,
  * so two people could become one when the claim is stored. Control characters are not part of any name.
  */
-function isName(value: unknown): value is string {
+export function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }
 
@@ -148,7 +165,7 @@ function isName(value: unknown): value is string {
  * Tenants are often numbered. If a number were left out like other claims of the wrong type, people of two tenants with
  * the same `sub` would be one person. Therefore a value that is not a text counts as its JSON.
  */
-function identifying(value: unknown): string | undefined {
+export function identifying(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

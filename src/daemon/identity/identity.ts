@@ -21,6 +21,18 @@ export interface Claims {
   sid?: string;
 }
 
+/** The claims by which a sign-out at the site covers a token. */
+export type TokenOrigin = Pick<Claims, 'iss' | 'sub' | 'tenant_id' | 'sid' | 'iat'>;
+
+/** The sign-outs at the site, of which everything that uses a token asks each time. */
+export interface SignOutMarks {
+  /** Whether the token with these claims ended with a sign-out. Rejects if that cannot be found out. */
+  covers(token: TokenOrigin): Promise<boolean>;
+}
+
+/** For commands that see no store, and for tests. */
+export const NO_MARKS: SignOutMarks = { covers: async () => false };
+
 /** Result of a successful validation (agentd-identity(7), "Claims"). */
 export interface UserContext {
   user_id: string;
@@ -29,7 +41,7 @@ export interface UserContext {
   token: Secret;
 }
 
-/** Why a token is invalid (agentd-identity(7), "Checks"). */
+/** Why a token is invalid (agentd-identity(7), "Checks"), in the order of the checks. */
 export const TOKEN_REASONS = [
   'JWT Malformed',
   'Algorithm Not Allowed',
@@ -40,7 +52,8 @@ export const TOKEN_REASONS = [
   'Invalid Issuer',
   'Invalid Audience',
 ] as const;
-export type TokenReason = (typeof TOKEN_REASONS)[number];
+/** `Signed Out`: the person has signed out at the site since the token was issued. */
+export type TokenReason = (typeof TOKEN_REASONS)[number] | 'Signed Out';
 
 export type TokenVerdict =
   | {
@@ -131,6 +144,8 @@ export type NobodyReason =
   | 'invalid_token'
   | 'signed_out'
   | 'stored_token_expired'
+  /** The person has signed out at the site since the stored token was issued. */
+  | 'signed_out_at_site'
   /** No encryption key opens the stored token. */
   | 'stored_token_unreadable'
   /** The client chose the session's id, so only a message that comes with the token is trusted. */

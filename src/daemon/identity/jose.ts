@@ -16,6 +16,8 @@ const TIMEOUT_MS = 5000;
 /** Maximum number of fetches per minute because of keys that are not in the set: any sender can name an unknown key. */
 const RELOADS_MAX = 5;
 const RELOADS_WINDOW_MS = 60_000;
+/** Minimum time between the last fetch of the set and a fetch because of a logout token, ms. */
+const LOGOUT_RELOAD_MS = 60_000;
 /** Age at which the set is renewed in the background, ms. */
 const RENEW_AFTER_MS = 600_000;
 /** Wait after a failed renewal, ms. Each failure is logged as a warning. */
@@ -47,12 +49,27 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   });
   /** The times of the last fetches for a key that was not in the set, ms since the epoch. */
   let reloads: readonly number[] = [];
+  /** When a logout token last had the set fetched, ms since the epoch. */
+  let logoutReload = 0;
+
+  /** Whether a logout token may have the set fetched now. It has no share in the fetches for user tokens. */
+  function mayReloadForLogout(): boolean {
+    const now = Date.now();
+    const last = [source.fetchedAt(), logoutReload];
+    if (!last.every((at) => isPast(at, LOGOUT_RELOAD_MS, now))) return false;
+    logoutReload = now;
+    return true;
+  }
 
   /** The keys for this `kid`. If there are none, the set is fetched again, since the key may be newer than the set. */
-  async function keysFor(kid: unknown): Promise<webcrypto.CryptoKey[]> {
+  async function keysFor({ kid, isLogout = false }: Signed): Promise<webcrypto.CryptoKey[]> {
+    if (isLogout && !set.fresh && !set.reloading && !mayReloadForLogout())
+      throw new KeySetUnreachable(new Error('The last attempt was less than a minute ago.'));
     const known = await matching(set, kid);
     if (known.length > 0) return known;
-    if (!set.reloading) {
+    if (isLogout) {
+      if (!mayReloadForLogout()) return [];
+    } else if (!set.reloading) {
       const now = Date.now();
       // A time in the future is dropped: the clock was set back.
       reloads = reloads.filter((at) => at <= now && now - at < RELOADS_WINDOW_MS);
@@ -81,7 +98,7 @@ export function createKeySet(url: URL, log?: Pick<Log, 'warn'>): VerificationKey
   return {
     async verify(token) {
       renewWhenOld();
-      const keys = await keysFor(token.kid);
+      const keys = await keysFor(token);
       for (const key of keys.filter(isLongEnough)) if (await isSignedWithKey(key, token)) return true;
       return false;
     },

@@ -35,6 +35,8 @@ export interface Signed {
   signature: string;
   /** Which key of a set was used, according to the header. Not trusted. */
   kid: unknown;
+  /** True for a logout token, for which a key set is fetched less often. */
+  isLogout?: boolean;
 }
 
 /**

@@ -3,10 +3,11 @@ import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Observer } from '../trace/observer.ts';
-import { type DecodedToken, decodeToken, isWellFormed } from './decode-token.ts';
+import { type DecodedToken, decodeToken, isWellFormed, reportsEvents } from './decode-token.ts';
 import {
   type Claims,
   personKey,
+  type SignOutMarks,
   type TokenReason,
   type TokenValidator,
   type TokenVerdict,
@@ -32,7 +33,7 @@ export interface Examination {
   now: number;
 }
 
-interface TokenCheck {
+export interface TokenCheck {
   /** Name for people and for `token verify --json`; stable. */
   check: string;
   /** Why the token is invalid if this check fails. */
@@ -52,7 +53,7 @@ export const TOKEN_CHECKS: readonly TokenCheck[] = [
   {
     check: 'format',
     reason: 'JWT Malformed',
-    passes: ({ token }) => isWellFormed(token),
+    passes: ({ token }) => isWellFormed(token) && !reportsEvents(token),
   },
   {
     // Checked before the signature, and even if the signature is not checked: the token must not choose how it is
@@ -116,7 +117,7 @@ export type CheckOutcome =
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
 /** Runs one check; never throws. A check that cannot be run (a key set that cannot be reached) fails. */
-async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
+export async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };
   try {
@@ -219,6 +220,28 @@ function accept(token: string, claims: Claims): Extract<TokenVerdict, { valid: t
     claims,
     person: personKey(claims),
     expires_at: Math.floor(claims.exp * 1000),
+  };
+}
+
+/**
+ * Wraps a validator, so that a token which ended with a sign-out at the site is not valid, and not known as the expired
+ * token of its person either.
+ */
+export function markedValidator(
+  validator: TokenValidator,
+  marks: SignOutMarks,
+  log: Pick<Log, 'warn'>,
+): TokenValidator {
+  return {
+    async validate(token, request_id) {
+      const verdict = await validator.validate(token, request_id);
+      const claims = verdict.valid ? verdict.claims : verdict.expired && decodeToken(token).claims;
+      if (!claims || !(await marks.covers(claims))) return verdict;
+      if (!verdict.valid) return { valid: false, reason: verdict.reason };
+      const reason = 'Signed Out';
+      log.warn({ ...(request_id === undefined ? {} : { request_id }), reason }, `token refused: ${reason}`);
+      return { valid: false, reason };
+    },
   };
 }
 

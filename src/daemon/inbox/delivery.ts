@@ -6,6 +6,7 @@ import { runTurn } from '../message/run-turn.ts';
 import type { Services } from '../message/services.ts';
 import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
+import { textOfTurn } from '../store/collect-turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
 import { wait } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
@@ -114,10 +115,12 @@ export class Delivery {
       await this.#end({ kind: 'sent' });
       return;
     }
+    const collected = await this.#collect(outlet);
+    if (collected === null) return;
     const reply_to = this.#replyTo();
     const stopTyping = reply_to === null ? () => {} : this.#typing.keepShowing(this.#later, reply_to);
     try {
-      const end = await runTurn(runFromInbox, this.#arrival(lost, outlet), this.#services);
+      const end = await runTurn(runFromInbox, this.#arrival(lost, outlet, collected), this.#services);
       if (!end.answered) {
         const outcome = await outlet.afterFailure(end.error);
         if (end.isStored) this.#logOutcome(outcome);
@@ -128,6 +131,24 @@ export class Delivery {
       await this.#send();
     } finally {
       stopTyping();
+    }
+  }
+
+  /**
+   * Fixes the turn of a message that collects. @returns its further messages. Null if the turn cannot run now; its claim
+   * has then ended.
+   */
+  async #collect(outlet: PushOutlet): Promise<readonly InboxMessage[] | null> {
+    const { store, log } = this.#services;
+    if (this.#message.collects === undefined) return [];
+    try {
+      const collected = await store.inbox.collect(this.#claim);
+      if (collected === null) log.info(this.#about, 'the claim of the message was lost before its run');
+      return collected;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      await this.#end(await outlet.afterFailure(error));
+      return null;
     }
   }
 
@@ -185,14 +206,26 @@ export class Delivery {
     await this.#end({ kind: 'sent' });
   }
 
-  #arrival(lost: AbortController, outlet: PushOutlet): Arrival<Answering & Deduplicated & Guarded> {
+  #arrival(
+    lost: AbortController,
+    outlet: PushOutlet,
+    collected: readonly InboxMessage[],
+  ): Arrival<Answering & Deduplicated & Guarded> {
     const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
     const { parent_span, edited = false, ...message } = queued;
+    const text = textOfTurn([this.#message, ...collected]);
+    const isEdited = edited || collected.some((one) => one.message?.edited === true);
+    const further = collected.map((one) => ({
+      id: one.id,
+      message_id: one.message_id,
+      request_id: one.request_id,
+    }));
     return {
       turn_id: id,
       request_id,
-      message: { ...message, ...(message_id === null ? {} : { message_id }), reply_to },
+      message: { ...message, text, ...(message_id === null ? {} : { message_id }), reply_to },
+      ...(further.length === 0 ? {} : { collected: further }),
       session_id,
       session_is_generated: false,
       channel: arrivedChannel(this.#later.plugin),
@@ -200,7 +233,7 @@ export class Delivery {
       validated: null,
       ticket: null,
       parent_span,
-      edited,
+      edited: isEdited,
       outlet,
       stopped: null,
       accepted_at: received_at,

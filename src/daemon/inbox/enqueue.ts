@@ -12,10 +12,10 @@ import { guardUser } from '../guard/user.ts';
 import { type GuardedMessage, type GuardVerdict, guardLimits } from '../guard/verdict.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { maskMessage, requireMessages } from '../message/arrival.ts';
-import { guardedText } from '../message/guard.ts';
+import { answersQuestion, guardedText } from '../message/guard.ts';
 import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
-import type { Arrival } from '../store/inbox.ts';
+import type { Arrival, Collects } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { noticeTo, tooMany } from './notify.ts';
 import { sealReplyTo } from './outgoing.ts';
@@ -50,11 +50,17 @@ export async function enqueue(
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
   const parent_span = services.observer.parentOf(request?.headers.traceparent);
-  const entries = messages.map((message) => entryOf(message, { request_id, parent_span }, services));
+  const entries = await Promise.all(
+    messages.map(async (message) => {
+      const entry = entryOf(message, { request_id, parent_span }, services);
+      const collects = await collectsOf(entry, services);
+      return collects === null ? entry : { ...entry, collects };
+    }),
+  );
   const outcomes = await screen(plugin, services, entries);
   entries.forEach((entry, index) => {
     if (outcomes[index] === 'repeated') logRepeat(entry, services);
-    else if (outcomes[index] === 'kept') worker.showTyping(entry.platform, entry.reply_to);
+    else if (outcomes[index] === 'kept') worker.accepted(entry);
   });
   const count = (wanted: string) => outcomes.filter((outcome) => outcome === wanted).length;
   services.log.info(
@@ -125,6 +131,16 @@ function entryOf(
     sent_at: Math.max(0, Math.floor(Math.min(message.sent_at ?? now, now))),
     request_id,
   };
+}
+
+/** How long the run of a message waits for further messages; null if it does not (agentd-message(7), "Collected messages"). */
+async function collectsOf(
+  { message, session_id }: ArrivedMessage,
+  services: Services,
+): Promise<Collects | null> {
+  const { COLLECT_MS: wait_ms, COLLECT_MAX_MS: max_ms } = services.settings;
+  if (wait_ms === 0 || (await answersQuestion(message, session_id, services))) return null;
+  return { wait_ms, max_ms };
 }
 
 function logRepeat({ platform, message, message_id, request_id }: ArrivedMessage, services: Services): void {

@@ -6,6 +6,7 @@ import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
+import { endCollecting } from './end-collecting.ts';
 import { publicPartOf, sealReplyTo } from './outgoing.ts';
 import type { InboxWorker } from './work.ts';
 
@@ -33,6 +34,7 @@ export async function notify(
   checkReplyTo(reply_to, refuse('reply_to'));
   checkText(text, refuse('text'));
   if (message_id !== undefined) checkMessageId(message_id, refuse('message_id'));
+  if (user_id !== undefined) await endCollecting(services, worker, plugin.name, user_id);
   const about = { channel: plugin.name, message_id };
   if (throttle_key !== undefined && !throttle.allows(throttle_key, text)) {
     services.log.debug(about, 'hint not sent: its recipient was notified recently');

@@ -1,7 +1,7 @@
-import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
+import type { Channel, ChannelHealth, ChannelPlugin } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
 import { REAP_MS } from '../store/claims.ts';
-import type { AttemptKind, InboxClaim } from '../store/inbox.ts';
+import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox.ts';
 import type { Outage } from '../store/outages.ts';
 import { every } from '../time/clock.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
@@ -97,9 +97,27 @@ export class InboxWorker {
     if (!this.#filling) this.#track(this.#fill());
   }
 
-  showTyping(platform: string, reply_to: JsonObject): void {
+  /**
+   * Shows on the platform that a message was accepted. If its run waits for further messages, keeps showing it until
+   * then, and takes it in time.
+   */
+  accepted({
+    platform,
+    reply_to,
+    collects,
+  }: Pick<NewInboxMessage, 'platform' | 'reply_to' | 'collects'>): void {
     const later = this.#channels.get(platform);
-    if (later && this.#taking) this.#typing.show(later, reply_to);
+    if (!later || !this.#taking) return;
+    if (collects === undefined) {
+      this.#typing.show(later, reply_to);
+      return;
+    }
+    const stopTyping = this.#typing.keepShowing(later, reply_to);
+    const { clock } = this.#services;
+    clock.after(Math.min(collects.wait_ms, collects.max_ms), () => {
+      stopTyping();
+      this.wake();
+    });
   }
 
   /**

@@ -23,7 +23,7 @@ const LINK_TTL_MS = 2_592_000 * 1000;
 const MAX_TRIES = 5;
 
 export interface LinkServices {
-  store: Pick<Store, 'links' | 'actions'>;
+  store: Pick<Store, 'links' | 'actions' | 'signOutMarks'>;
   seal: Seal;
   tokens: TokenValidator;
   clock: Clock;
@@ -119,6 +119,8 @@ export async function link(
   const [key] = keys;
   const sealed = services.seal.close(token, key);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
+    if (await services.store.signOutMarks.covers(verdict.claims))
+      return { linked: false, reason: 'Signed Out' };
     const standing = await standingUnder(keys, services);
     const holder = standing
       .map((one) => holderOf(one, services))
@@ -127,8 +129,8 @@ export async function link(
     await withdrawActions(services, channel, user_id, person);
     const kept = standing.find((one) => one.key === key);
     const others = standing.filter((one) => one.key !== key);
-    if (!(await links.put({ key, token: sealed, person, ttl_ms: LINK_TTL_MS }, kept?.token ?? null)))
-      continue;
+    const made = { key, token: sealed, person, origin: verdict.claims, ttl_ms: LINK_TTL_MS };
+    if (!(await links.put(made, kept?.token ?? null))) continue;
     const alias = others.find((one) => one.alias?.person === person)?.alias;
     if (!kept && alias) await links.bindAlias(key, sealed, alias);
     // From here on, lookups find the new link first, so a crash cannot leave links of two people in effect.

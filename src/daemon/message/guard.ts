@@ -98,19 +98,19 @@ export async function guardedText(
   session_tag: string,
   services: Pick<Uses, 'store' | 'texts'>,
 ): Promise<string | null> {
-  if (message.confirm !== undefined || (await answersQuestion(message, session_tag, services))) return null;
-  return textHash(message.text);
+  return (await answersQuestion(message, session_tag, services)) ? null : textHash(message.text);
 }
 
 /**
- * Whether the message answers a question by a word of any language. This is a guess, because only the turn decides
- * which question the message answers.
+ * Whether the message answers a question, by a button or by a word of any language. For a word, this is a guess, because
+ * only the turn decides which question the message answers.
  */
-async function answersQuestion(
-  { user_id, text }: IncomingMessage,
+export async function answersQuestion(
+  { user_id, text, confirm }: IncomingMessage,
   session_tag: string,
   { store, texts }: Pick<Uses, 'store' | 'texts'>,
 ): Promise<boolean> {
+  if (confirm !== undefined) return true;
   if (!texts.isWord('confirm', text) && !texts.isWord('decline', text) && !texts.isPart(text)) return false;
   const waiting = await store.actions.pendingIn(session_tag);
   return waiting.some((action) => action.user_id === user_id);

@@ -63,7 +63,7 @@ async function resolve(
   turn: Turn,
   services: Uses,
 ): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
-  const { session, principal } = decide(turn, services);
+  const { session, principal } = await decideNow(turn, services);
   const stored = await store(turn, kept(session, services), services);
   return stored && { ...stored, principal, states: statesPassed(turn, principal).join(' > ') };
 }
@@ -81,6 +81,23 @@ function begunAnew(turn: Turn, services: Uses): Turn {
 
 /** Reasons that are normal, because nobody claimed that the sender is signed in. */
 const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
+
+/**
+ * The decision, unless the person has signed out at the site: a message may have waited since its token was validated,
+ * and a stored token is not validated again.
+ */
+async function decideNow(turn: Turn, services: Uses): Promise<Decision> {
+  const decision = decide(turn, services);
+  const { principal } = decision;
+  if (principal.person === null || !(await services.store.signOutMarks.covers(principal.claims)))
+    return decision;
+  const reason = 'signed_out_at_site';
+  services.log.warn(
+    { request_id: turn.request_id, reason },
+    'the person has signed out; using default credentials',
+  );
+  return { session: cleared(turn.session), principal: nobody(reason) };
+}
 
 function decide(turn: Turn, services: Uses): Decision {
   const { credential, session, message } = turn;

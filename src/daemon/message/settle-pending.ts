@@ -35,13 +35,20 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  * Checks whether the message answers the question about pending actions (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the question. If the question has several
+<<<<<<< HEAD
  * actions, an answer may also confirm some of them and decline the others. Any other message leaves them pending, and so
  * does an edited one: nobody knows which of its texts the person meant. The actions are withdrawn if their person has
  * signed out, or if somebody else has signed in.
+=======
+ * actions, an answer may also confirm some of them and decline the others. Any other message of the same principal
+ * declines all of them, except for an edited message: nobody knows which of its texts the person meant. Messages that were
+ * collected are never an answer. The actions are withdrawn if their person has signed out, or if somebody else has signed
+ * in.
+>>>>>>> w-several
  *
- * Adds `settlement`, and the question that stays open; if actions are confirmed, run-agent makes the calls. Throws `confirmation_gone` if a web client
- * names a question that does not wait for its answer, and `invalid_request` if the answer has a number that the
- * question does not have. In these cases no action is confirmed or declined.
+ * Adds `settlement`, and the question that stays open; if actions are confirmed, run-agent makes the calls. Throws
+ * `confirmation_gone` if a web client names a question that does not wait for its answer, and `invalid_request` if the
+ * answer has a number that the question does not have. In these cases no action is confirmed or declined.
  */
 export const settlePending: Step<Turn, Settled> = {
   name: 'settle-pending',
@@ -51,8 +58,9 @@ export const settlePending: Step<Turn, Settled> = {
       principal.person === null ? null : principal.claims.locale,
       message.locale,
     );
-    const added = { message: labelled(message, texts), texts };
-    const earlier = settledBefore(turn);
+    const says_more = message.confirm !== undefined && message.text !== '';
+    const added = { message: labelled(message, texts), says_more, texts };
+    const earlier = mayAnswer(turn) ? settledBefore(turn) : [];
     if (earlier.length > 0) {
       line.reason = 'settled_before';
       return { ...added, settlement: again(earlier, turn, services, texts), open: null };
@@ -92,15 +100,20 @@ interface Answer {
   confirmed: readonly Action[];
 }
 
+/** Whether the message can be an answer: not if it was edited, or collected from several. */
+function mayAnswer({ edited, collected }: Turn): boolean {
+  return !edited && collected === undefined;
+}
+
 /** @throws `invalid_request` if the answer has a number that the question does not have. */
-function answerTo(actions: AskedActions, { message, edited }: Turn, texts: LocalTexts): Answer {
-  const { confirm, text } = message;
+function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): Answer {
+  const { confirm, text } = turn.message;
   const only = (numbers: readonly number[]): Answer => {
     const confirmed = actions.filter((_, index) => numbers.includes(index + 1));
     return { says: confirmed.length === 0 ? 'decline' : 'confirm', confirmed };
   };
   const all = actions.map((_, index) => index + 1);
-  if (edited) return { says: 'other', confirmed: [] };
+  if (!mayAnswer(turn)) return { says: 'other', confirmed: [] };
   if (confirm !== undefined) {
     if (typeof confirm.approve === 'boolean') return only(confirm.approve ? all : []);
     checkNumbers(confirm.approve, actions.length);
@@ -130,7 +143,8 @@ function settledBefore({ begun, principal: { person } }: Turn): readonly Action[
   const theirs = begun.earlier.filter(
     (action) => action.principal !== null && (action.person === null || action.person === person),
   );
-  const isAnswered = (actions: AskedActions) => actions.some(({ state }) => state !== 'withdrawn');
+  const isAnswered = (actions: AskedActions) =>
+    actions.some(({ state }) => state !== 'withdrawn' && state !== 'expired');
   return questionsIn(theirs).find(isAnswered) ?? [];
 }
 
@@ -255,7 +269,7 @@ function declined(
   // A message with other text is more than an answer, so the agent replies to it, too.
   const isPart = actions.length > 1 && texts.confirmedPart(message.text, actions.length) !== null;
   const ends = message.text === '' || texts.isWord('decline', message.text) || isPart;
-  return { kind: 'declined', text: declinedText(actions, seal, texts), ends };
+  return { kind: 'declined', declined: actions, text: declinedText(actions, seal, texts), ends };
 }
 
 /** Says that these actions were declined, in CommonMark. */

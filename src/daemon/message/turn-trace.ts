@@ -41,6 +41,7 @@ export function traceOf(
     message_id: turn.message.message_id ?? null,
     platform: turn.message.platform,
     user_id: turn.message.user_id,
+    ...(turn.collected === undefined ? {} : { collected: turn.collected }),
     ...(person === null ? {} : { person }),
     started_at: turn.started_at,
     finished_at,

@@ -17,6 +17,7 @@ import type { Ticket } from '../time/tickets.ts';
 import type { AskedAction } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
+import type { CollectedMessage } from '../trace/trace-record.ts';
 import type { Outlet, ReplyQuestion } from './outlet.ts';
 import type { RunHistory } from './run/history.ts';
 import type { RunRecord } from './run/record.ts';
@@ -44,6 +45,8 @@ export interface Arrived {
   address: string | null;
   /** Whether the sender has changed the text since the message was accepted. Absent if the channel has no edits. */
   edited?: boolean;
+  /** The further messages that this turn answers, in order. Absent if it answers one message. */
+  collected?: readonly CollectedMessage[];
   /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
@@ -179,6 +182,8 @@ export interface Settled {
   /** The message. For a button without a text, the text is the label of the button. */
   message: IncomingMessage;
   settlement: Settlement;
+  /** Whether the message presses a button and also has a text of its own. */
+  says_more: boolean;
   /** The question to this principal that the message leaves open; null if there is none. */
   open: OpenQuestion | null;
   /** The daemon's own texts in the language of the sender. */
@@ -204,7 +209,7 @@ export type Settlement =
    */
   | { kind: 'confirmed'; actions: readonly Action[]; declined: readonly Action[]; resumed: boolean }
   /** `text` comes before the text of the agent. `ends`: `text` is the whole reply. */
-  | { kind: 'declined'; text: string; ends: boolean }
+  | { kind: 'declined'; declined: readonly Action[]; text: string; ends: boolean }
   /** `text` is the reply, without a run. */
   | { kind: 'said'; text: string };
 

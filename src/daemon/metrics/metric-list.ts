@@ -75,7 +75,7 @@ const RECORDS = {
   ),
   agentd_tool_calls_total: counter(
     ['tool', 'outcome'],
-    'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …). If the person must sign in first: `sign_in_needed`, or why the person is not signed in (`no_jwt_context`, `no_token`, `no_link`, `invalid_token`, `signed_out`, `stored_token_expired`, `client_chosen_session`, `other_sender`, `link_of_other_sender`).',
+    'Tool calls: `ok`, or the reason in the trace (`tool_failed`, `invalid_arguments`, `tool_timeout`, …). If the person must sign in first: `sign_in_needed`, or why the person is not signed in (`no_jwt_context`, `no_token`, `no_link`, `invalid_token`, `signed_out`, `signed_out_at_site`, `stored_token_expired`, `client_chosen_session`, `other_sender`, `link_of_other_sender`).',
   ),
   agentd_model_requests_total: counter(
     ['model', 'outcome'],

@@ -107,7 +107,9 @@ export class Metrics implements Observer {
     for (const line of trace.lines) this.#countLine(channel, line);
     if (runs_again) return;
     const outcome = outcomeOf(trace);
-    this.#count('agentd_messages_total', { channel, outcome });
+    const messages = 1 + (trace.collected ?? []).length;
+    for (let message = 0; message < messages; message++)
+      this.#count('agentd_messages_total', { channel, outcome });
     if (outcome === 'answered' || outcome === 'failed' || outcome === 'stopped')
       this.#observe(
         'agentd_turn_duration_seconds',

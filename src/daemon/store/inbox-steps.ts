@@ -1,6 +1,7 @@
 import { afterVerdict } from './after-verdict.ts';
 import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
+import { collectTurn } from './collect-turn.ts';
 import { dueAt } from './due-at.ts';
 import { checkMessage } from './guard.ts';
 import type {
@@ -13,7 +14,9 @@ import type {
   NewInboxMessage,
 } from './inbox.ts';
 import {
+  collectingIndex,
   dropMessage,
+  endCollecting,
   heads,
   MESSAGE,
   putMessage,
@@ -67,7 +70,8 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         const { id } = seenMessage(tx, platform, message_id);
         const found = id === null ? null : tx.get(MESSAGE, id);
         if (found?.message.state !== 'waiting' || found.message.attempts > 0) return false;
-        const { message: written } = found.message;
+        const { message: written, collected, turn_id } = found.message;
+        if (collected !== undefined || turn_id !== undefined) return false;
         if (written?.user_id !== user_id || found.message.session_id !== session_id) return false;
         const message = { ...written, text, edited: true as const };
         putMessage(tx, { ...found, message: { ...found.message, message } });
@@ -93,6 +97,20 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         if (stored?.claim) putMessage(tx, { ...stored, claim: renewed(stored.claim, tx) });
         return stored !== null;
       }, ONLY_CLAIMS),
+    collect: (claim) =>
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored === null) return null;
+        const { collects, collected = [] } = stored.message;
+        const isFixed = collects === undefined || stored.message.collected !== undefined;
+        const ids = isFixed ? collected : collectTurn(tx, stored);
+        return ids.flatMap((id) => tx.get(MESSAGE, id)?.message ?? []);
+      }),
+    endCollecting: (platform, user_id) =>
+      kernel.step((tx) => {
+        const waiting = tx.first(MESSAGE, collectingIndex(platform, user_id), BATCH);
+        for (const queue of new Set(waiting.map(({ doc }) => doc.message.queue))) endCollecting(tx, queue);
+      }),
     settle: (claim, outcome) =>
       kernel.step((tx) => {
         const stored = heldMessage(tx, claim);
@@ -173,33 +191,48 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
     retry: (id) =>
       kernel.step((tx) => {
         const stored = tx.get(MESSAGE, id);
-        return stored !== null && retry(tx, stored);
+        return stored !== null && retry(tx, turnOf(tx, stored));
       }),
     async retryFailed({ platform, failed_since = 0 }) {
       const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
         state === 'failed' && (ended_at ?? 0) >= failed_since && (platform === undefined || on === platform);
       const meant = (await listed(kernel, MESSAGE, isMeant)).sort((one, other) => one.serial - other.serial);
       const retried: string[] = [];
-      for (let next = 0; next < meant.length; next += RETRIED)
+      for (let next = 0; next < meant.length; next += RETRIED) {
+        const batch = meant.slice(next, next + RETRIED);
+        const before = new Set(retried);
         retried.push(
-          ...(await kernel.step((tx) =>
-            meant.slice(next, next + RETRIED).flatMap(({ message: { id } }) => {
-              const stored = tx.get(MESSAGE, id);
-              return stored !== null && isMeant(stored) && retry(tx, stored) ? [id] : [];
-            }),
-          )),
+          ...(await kernel.step((tx) => {
+            const done = new Set(before);
+            for (const { message } of batch) {
+              const stored = tx.get(MESSAGE, message.id);
+              // The first message of a turn restarts the others, too.
+              const isRestarted = done.has(message.turn_id ?? '');
+              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, turnOf(tx, stored)))))
+                done.add(message.id);
+            }
+            return [...done].filter((id) => !before.has(id));
+          })),
         );
+      }
       return retried;
     },
     discard: (id) =>
       kernel.step((tx) => {
         const stored = tx.get(MESSAGE, id);
         if (stored === null) return false;
-        dropUnasked(tx, id);
-        dropMessage(tx, stored);
+        const first = turnOf(tx, stored);
+        dropUnasked(tx, first.message.id);
+        dropMessage(tx, first);
         return true;
       }),
   };
+}
+
+/** The first message of the turn that a message is part of. */
+function turnOf(tx: Tx, stored: StoredMessage): StoredMessage {
+  const { turn_id } = stored.message;
+  return (turn_id === undefined ? null : tx.get(MESSAGE, turn_id)) ?? stored;
 }
 
 /** The message of a claim that is still held; null if it is lost. */
@@ -290,6 +323,7 @@ function retry(tx: Tx, stored: StoredMessage): boolean {
   if (state !== 'failed' && state !== 'waiting' && state !== 'replied') return false;
   const anew = state === 'failed' ? begunAnew(message, tx.now) : { ...message, next_attempt_at: tx.now };
   putMessage(tx, changed(tx, stored, anew));
+  if (message.collected === undefined) endCollecting(tx, message.queue);
   return true;
 }
 
@@ -313,6 +347,7 @@ function enqueue(
   const fresh = messages.filter((_, place) => isNew[place]);
   if (fresh.length > 0 && tx.count(MESSAGE, 'open') + fresh.length > inboxMax) return null;
   for (const message of fresh) {
+    if (message.collects === undefined) endCollecting(tx, message.queue);
     const stored = { message: received(message, tx.now), serial: tx.serial(), wait_ms: 0 };
     putMessage(tx, { ...stored, claim: null, expires_at: null });
     noteSeen(tx, message.platform, message.message_id, { id: message.id, user_id: message.user_id });

@@ -53,6 +53,19 @@ export interface InboxStore {
   take(platforms: readonly string[], room: Readonly<Record<AttemptKind, number>>): Promise<Taken>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
   renew(claim: InboxClaim): Promise<boolean>;
+  /**
+   * Fixes the turn of a claimed message that `collects`, unless an earlier attempt has fixed it: the message, and the
+   * messages of its sender that directly follow it and collect, too, up to `TURN_MESSAGES_MAX` messages and `TEXT_MAX`
+   * characters. Durable when it resolves, so that each attempt at the turn has exactly these messages. From then on, the
+   * turn is one unit: its further messages share the state of its first, and none of them can be edited.
+   * @returns the further messages, in order. Null if the claim is lost.
+   */
+  collect(claim: InboxClaim): Promise<InboxMessage[] | null>;
+  /**
+   * Ends the collecting of the messages of this user that wait now: the runs of their sessions begin at once, and
+   * messages that arrive later are other turns.
+   */
+  endCollecting(platform: string, user_id: string): Promise<void>;
   /** Ends the claim and records the outcome of the attempt (see `settled`). */
   settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean>;
   /** How many parts of a message's text the platform has confirmed; 0 for an unknown id. */
@@ -94,12 +107,15 @@ export interface InboxStore {
   /**
    * Restarts a failed message at its old position in its queue, as if no attempt at it had been made. If it has a
    * reply, sending continues with the first part that the platform has not confirmed. A message that waits for its next
-   * attempt becomes due now. False for any other message.
+   * attempt becomes due now. False for any other message. If the message is part of a turn, this restarts the turn.
    */
   retry(id: string): Promise<boolean>;
   /** Restarts failed messages like `retry`; atomic over all of them. @returns their ids, oldest first. */
   retryFailed(filter: { platform?: string; failed_since?: number }): Promise<string[]>;
-  /** Deletes a message in any state; its `message_id` stays known. False if there is none. */
+  /**
+   * Deletes a message in any state, with the other messages of its turn; its `message_id` stays known. False if there is
+   * none.
+   */
   discard(id: string): Promise<boolean>;
 }
 
@@ -164,7 +180,23 @@ export interface NewInboxMessage {
   reply: string | null;
   sent_at: number;
   request_id: string;
+  /**
+   * Its run waits for further messages, and takes up those of the same sender. Absent if it runs at once, and alone:
+   * then it also ends the collecting of the messages before it.
+   */
+  collects?: Collects;
 }
+
+/** How long a run waits for further messages of its session (COLLECT_MS, COLLECT_MAX_MS). */
+export interface Collects {
+  /** After the newest message, ms. */
+  wait_ms: number;
+  /** After the first message, ms: the run begins then at the latest. */
+  max_ms: number;
+}
+
+/** Maximum number of messages in one turn. */
+export const TURN_MESSAGES_MAX = 20;
 
 /** A message with what the inbox knows about it. */
 export type QueuedMessage = IncomingMessage & {
@@ -219,6 +251,10 @@ export interface Screened {
 
 export interface InboxMessage extends NewInboxMessage {
   state: InboxState;
+  /** The ids of the further messages of its turn, in order. Absent until the turn is fixed (`InboxStore.collect`). */
+  collected?: readonly string[];
+  /** The id of the turn that has taken up this message, which is the id of the first message. Absent if there is none. */
+  turn_id?: string;
   received_at: number;
   /** The number of runs that were begun. */
   attempts: number;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { PersonKey } from '../identity/identity.ts';
+import type { PersonKey, TokenOrigin } from '../identity/identity.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
+import { isSignedOut } from './sign-out-marks.ts';
 
 /**
  * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. The keys have the documented
@@ -21,8 +22,8 @@ export interface LinkStore {
   findByAlias(alias: string): Promise<Link | null>;
   /**
    * Writes a link if the value of the key is still `expected` (a value from `get`, or null if there was no link);
-   * atomic. Otherwise it returns false and writes nothing, and the caller must read the link again. An alias that was
-   * bound for the same person is kept; any other alias is removed.
+   * atomic. Otherwise, or if the token has ended with a sign-out at the site, it returns false and writes nothing, and
+   * the caller must read the link again. An alias that was bound for the same person is kept; any other alias is removed.
    */
   put(link: NewLink, expected: string | null): Promise<boolean>;
   /**
@@ -45,6 +46,8 @@ export interface LinkStore {
 export interface NewLink {
   key: string;
   token: string;
+  /** The claims of the token. Absent for a token whose claims do not matter. */
+  origin?: TokenOrigin;
   /** The person of the token. */
   person: PersonKey;
   ttl_ms: number;
@@ -127,7 +130,9 @@ export function linkStore(kernel: Kernel): LinkStore {
     findByAlias: (alias) => kernel.step((tx) => knownLink(findByAlias(tx, alias))),
     put: (link, expected) =>
       kernel.step((tx) => {
-        if ((tx.get(LINK, link.key)?.token ?? null) !== expected) return false;
+        const found = tx.get(LINK, link.key);
+        if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
+        if ((found?.token ?? null) !== expected) return false;
         putLink(tx, link, null);
         return true;
       }),

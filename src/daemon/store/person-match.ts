@@ -121,12 +121,12 @@ export class PersonMatch {
   inbox(
     found: Pick<
       InboxMessage,
-      'id' | 'platform' | 'session_id' | 'user_id' | 'message' | 'message_id' | 'reply_to'
+      'id' | 'turn_id' | 'platform' | 'session_id' | 'user_id' | 'message' | 'message_id' | 'reply_to'
     >,
   ) {
-    const { id, platform, session_id, user_id, message, message_id, reply_to } = found;
+    const { id, turn_id = id, platform, session_id, user_id, message, message_id, reply_to } = found;
     const isTheirs =
-      this.#turns.has(id) ||
+      this.#turns.has(turn_id) ||
       this.#isSession(session_id) ||
       this.#isUser(platform, user_id) ||
       (message === null && this.#isNotice(platform, message_id, reply_to));

@@ -32,7 +32,7 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
         ...action,
         ...{ state: 'pending', attempt: 0, status: null, answer: null, created_at: tx.now },
         ...(asked_by === null
-          ? { asked_at: tx.now, expires_at: tx.now + answer_ms, seen_replies: [{ at: tx.now, asks: true }] }
+          ? { asked_at: tx.now, expires_at: tx.now + answer_ms }
           : { asked_at: null, expires_at: tx.now + unasked_ms }),
         ...{ started_at: null, finished_at: null },
       },

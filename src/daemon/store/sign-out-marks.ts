@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Claims } from '../identity/identity.ts';
+import type { TokenOrigin } from '../identity/identity.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /**
@@ -35,9 +35,6 @@ export interface SignOut {
   /** Until when the logout token itself is valid, ms since the epoch. */
   expires_at: number;
 }
-
-/** The claims by which a mark covers a token. */
-export type TokenOrigin = Pick<Claims, 'iss' | 'sub' | 'tenant_id' | 'sid' | 'iat'>;
 
 /** Covers the tokens of one person that were issued at `iat` or earlier. */
 interface Mark {

@@ -61,18 +61,23 @@ export function traceRings(bounds: {
     name,
     max,
     retention_ms: bounds.traceRetentionMs,
-    ids: ({ trace: { turn_id, request_id, session_id, message_id, platform, user_id } }) =>
-      [
-        turn_id,
-        request_id,
-        session_id,
-        message_id,
-        message_id === null ? null : `${platform}:${message_id}`,
-        user_id === null ? null : userId(user_id),
-      ].filter((id) => id !== null),
+    ids: ({ trace: { turn_id, request_id, session_id, message_id, platform, user_id, collected = [] } }) => {
+      const further = collected.flatMap((message) => [
+        message.id,
+        message.request_id,
+        ...messageIds(platform, message.message_id),
+      ]);
+      const user = user_id === null ? null : userId(user_id);
+      const ids = [turn_id, request_id, session_id, ...messageIds(platform, message_id), user, ...further];
+      return [...new Set(ids.filter((id) => id !== null))];
+    },
     client: ({ client = null }) => client,
   });
   return { answered: ring('traces', bounds.tracesMax), refused: ring('refused', bounds.refusedMax) };
+}
+
+function messageIds(platform: string, message_id: string | null): string[] {
+  return message_id === null ? [] : [message_id, `${platform}:${message_id}`];
 }
 
 /** The id under which the traces of a channel's user are found. It never equals another id of a trace. */

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Log } from '../process/log.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
 import type { TraceWriter } from '../trace/trace.ts';
@@ -130,6 +131,7 @@ export class CallClient {
    * credentials if the policy allows it (agentd-agent(7), "Credentials").
    */
   async #sendByPolicy(request: ToolRequest, target: SourceTarget): Promise<ToolResponse> {
+    if (await this.#isSignedOut()) return { outcome: 'sign_in_needed' };
     const { use, response } = await this.#sendTwice(request, target, () => this.#chosenBearer());
     if (response.status !== 401 || use === 'none' || use === 'default')
       return { outcome: 'answered', credentials: use, ...response };
@@ -221,6 +223,8 @@ export class CallClient {
     if (target === null || new URL(request.url).origin !== new URL(target.base_url).origin)
       throw new TypeError('a request to another origin is refused');
     const again = request.clone();
+    // As if the system had refused the token, which is not sent.
+    if (await this.#isSignedOut()) return new Response(null, { status: 401 });
     const bearer = await this.#chosenBearer();
     const response = await this.#fetchOnce(request, target, bearer);
     if (response.status !== 401 || !this.#renew(bearer)) return response;
@@ -265,6 +269,22 @@ export class CallClient {
       end(null);
       throw error;
     }
+  }
+
+  /**
+   * Whether the person has signed out at the site since their token was issued. Asked before each request, because a
+   * call may make several, over a long time.
+   */
+  async #isSignedOut(): Promise<boolean> {
+    const credential = this.#credential;
+    if (credential.use !== 'user' && credential.use !== 'exchange') return false;
+    const isSignedOut = await this.#access.marks.covers(claimsOfStoredToken(credential.token.reveal()));
+    if (isSignedOut)
+      this.#noteFailure('signed_out_at_site', {
+        credentials: credential.use,
+        tool: this.#tool.name,
+      });
+    return isSignedOut;
   }
 
   /**

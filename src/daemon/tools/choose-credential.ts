@@ -1,6 +1,6 @@
 import type { RequestContext } from '../agent/context.ts';
-import { decodePayload } from '../identity/decode-token.ts';
-import type { NobodyReason } from '../identity/identity.ts';
+import { claimsOfStoredToken, decodePayload } from '../identity/decode-token.ts';
+import type { NobodyReason, SignOutMarks } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-context.ts';
@@ -18,6 +18,7 @@ export type CredentialChoice =
 export interface CredentialSources {
   settings: ExpirySettings;
   seal: Seal;
+  marks: SignOutMarks;
   clock: Clock;
   log: Pick<Log, 'info' | 'warn'>;
 }
@@ -41,18 +42,20 @@ const INSTEAD: Readonly<Record<CredentialPolicy, string | null>> = {
 const GIVEN_UP: readonly string[] = [
   'stored_token_expired',
   'stored_token_unreadable',
+  'signed_out_at_site',
 ] satisfies NobodyReason[];
 
 /**
  * Chooses the credentials for a tool by the documented rules, in their documented order (agentd-api(7), "How the
  * credentials are chosen"). One more check keeps one person's token out of another person's message: the stored context
  * must belong to the channel user who sent this message, and to the person for whom it acts. The token was validated
- * when it was stored. Only its expiry is checked again, since a message may have waited.
+ * when it was stored. Only its expiry is checked again, and whether its person has signed out at the site, since a
+ * message may have waited.
  * Never rejects: if anything is wrong, the person's token is not used, so the call has fewer rights.
  */
 export async function chooseCredentials(
   context: RequestContext | null,
-  { settings, seal, clock, log }: CredentialSources,
+  { settings, seal, marks, clock, log }: CredentialSources,
   policy: CredentialPolicy = 'user-or-default',
 ): Promise<CredentialChoice> {
   if (!context) return byDefault('no_request_context', 'warn');
@@ -82,6 +85,11 @@ export async function chooseCredentials(
 
   const token = storedToken(session, seal);
   if (token === null) return byDefault('stored_token_unreadable', 'warn');
+  try {
+    if (await marks.covers(claimsOfStoredToken(token))) return byDefault('signed_out_at_site', 'warn');
+  } catch (err) {
+    return byDefault('session_unreachable', 'warn', err);
+  }
   return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };
 
   function byDefault(reason: string, level: 'info' | 'warn', err?: unknown): CredentialChoice {

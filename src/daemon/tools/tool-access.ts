@@ -1,3 +1,4 @@
+import type { SignOutMarks } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -33,6 +34,7 @@ type AccessSettings = Pick<
 
 interface AccessParts {
   seal: Seal;
+  marks: SignOutMarks;
   clock: Clock;
   log: Log;
   observer?: Pick<Observer, 'downstreamEnded'>;
@@ -43,7 +45,7 @@ const API = 'api';
 
 export function createToolAccess(
   settings: AccessSettings,
-  { seal, clock, log, observer = NO_OBSERVER }: AccessParts,
+  { seal, marks, clock, log, observer = NO_OBSERVER }: AccessParts,
 ): ToolAccess {
   const timeoutMs = settings.API_TIMEOUT_SECONDS * 1000;
   const clients = new WeakMap<object, Downstream>();
@@ -61,7 +63,7 @@ export function createToolAccess(
       ? null
       : createDefaultToken({ downstream: clientOf(API_BASE_URL, API), email, password, clock });
   return {
-    ...{ settings, seal, clock, log, observer, defaultToken },
+    ...{ settings, seal, marks, clock, log, observer, defaultToken },
     exchange: createTokenExchange({ clock, timeoutMs, observer }),
     downstreamOf(name, target) {
       const client = clients.get(target) ?? clientOf(target.base_url, name);

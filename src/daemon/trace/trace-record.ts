@@ -27,6 +27,8 @@ export interface TraceRecord {
   message_id: string | null;
   platform: string;
   user_id: string | null;
+  /** The further messages of the turn, in order. Absent if the turn answers one message. */
+  collected?: readonly CollectedMessage[];
   /**
    * The key of the person whose valid token came with the message, so that the trace can be erased with the person's
    * data. Absent if no valid token came.
@@ -37,4 +39,12 @@ export interface TraceRecord {
   /** `answered`, `replayed`, `summarized`, or the error code that ended the message. */
   outcome: string;
   lines: TraceLine[];
+}
+
+/** A further message that a turn answers (agentd-message(7), "Collected messages"). */
+export interface CollectedMessage {
+  /** The id of the message in the inbox. */
+  id: string;
+  message_id: string | null;
+  request_id: string;
 }

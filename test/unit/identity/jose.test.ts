@@ -189,6 +189,40 @@ describe('a key set', () => {
   });
 });
 
+describe('a key set, for logout tokens', () => {
+  const sign = (key: KeyObject, kid: string) => {
+    const [header, payload, signature = ''] = rs256(key, CLAIMS, { alg: 'RS256', kid }).split('.');
+    return { signed: `${header}.${payload}`, signature, kid, isLogout: true };
+  };
+
+  it('is fetched at most once a minute because of unknown keys, also together with user tokens', async () => {
+    publish(jwk(one.publicKey, { kid: '1' }));
+    const keys = createKeySet(url);
+    expect(await keys.verify(sign(one.privateKey, '1'))).toBe(true);
+    for (let n = 0; n < 9; n++) expect(await keys.verify(sign(two.privateKey, `${n + 2}`))).toBe(false);
+    expect(fetches).toBe(1);
+    vi.setSystemTime(NOW + MINUTE);
+    publish(jwk(two.publicKey, { kid: '2' }));
+    expect(await keys.verify(sign(two.privateKey, '2'))).toBe(true);
+    expect(await keys.verify(sign(two.privateKey, '3'))).toBe(false);
+    expect(fetches).toBe(2);
+    // A user token has its own share.
+    expect(await keys.verify({ ...sign(two.privateKey, '3'), isLogout: false })).toBe(false);
+    expect(fetches).toBe(3);
+  });
+
+  it('is fetched at most once a minute while it cannot be reached', async () => {
+    answer = (response) => response.writeHead(500).end();
+    const keys = createKeySet(url);
+    for (let n = 0; n < 5; n++)
+      await expect(keys.verify(sign(one.privateKey, '1'))).rejects.toThrow('cannot be reached');
+    expect(fetches).toBe(1);
+    vi.setSystemTime(NOW + MINUTE);
+    publish(jwk(one.publicKey, { kid: '1' }));
+    expect(await keys.verify(sign(one.privateKey, '1'))).toBe(true);
+  });
+});
+
 describe('a key set that cannot be fetched', () => {
   const broken: [what: string, answer: typeof answer, cause: string][] = [
     ['answers 500', (response) => response.writeHead(500).end(), 'Expected status 200, got 500.'],

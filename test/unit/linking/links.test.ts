@@ -352,7 +352,7 @@ describe('a link whose token is sealed again with another key at the same time',
   async function linked(): Promise<LinkServices> {
     await link({ ...services, seal: old }, TELEX, 'u1', await token({ sub: 'ada' }));
     const port = resealing(store.links);
-    return { ...services, seal: both, store: { links: port, actions: store.actions } };
+    return { ...services, seal: both, store: { ...store, links: port } };
   }
 
   it('can still be removed for its person', async () => {

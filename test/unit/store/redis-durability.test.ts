@@ -270,6 +270,13 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    const collects = { wait_ms: 0, max_ms: 0 };
+    const own = { collects, platform: 'telex' };
+    await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));
+    const [collecting] = await inbox.claim('run', ['telex'], 1);
+    if (!collecting) throw new Error('no message');
+    await call('inbox.collect', () => inbox.collect(collecting));
+    await call('inbox.endCollecting', () => inbox.endCollecting('telex', 'u1'));
     await call('inbox.reap', () => inbox.reap());
   }
 

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { type PersonKey, personKey } from '../../../src/daemon/identity/identity.ts';
+import {
+  NO_MARKS,
+  type PersonKey,
+  personKey,
+  type SignOutMarks,
+} from '../../../src/daemon/identity/identity.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { chooseCredentials } from '../../../src/daemon/tools/choose-credential.ts';
@@ -12,12 +17,18 @@ const key = (byte: number) => new Secret(Buffer.alloc(32, byte).toString('base64
 
 async function choose(
   context: TestContext | null,
-  options: { verifyExp?: boolean; skew?: number; seal?: ReturnType<typeof createSeal> } = {},
+  options: {
+    verifyExp?: boolean;
+    skew?: number;
+    seal?: ReturnType<typeof createSeal>;
+    marks?: SignOutMarks;
+  } = {},
 ) {
   const { log, lines, text } = collectLog();
   const choice = await chooseCredentials(context, {
     settings: { JWT_VERIFY_EXP: options.verifyExp ?? true, JWT_CLOCK_SKEW_SECONDS: options.skew ?? 0 },
     seal: options.seal ?? createSeal(undefined),
+    marks: options.marks ?? NO_MARKS,
     clock: { now: () => NOW },
     log,
   });

@@ -134,7 +134,7 @@ async function isStillTheirs(
   { person }: Action,
   { channel, message, request_id }: Runnable,
   services: RunServices,
-  { tools: { context } }: Run,
+  { tools: { context, access } }: Run,
 ): Promise<boolean> {
   if (channel.has_platform) {
     const link = await findSendersLink(services, channel, message);
@@ -143,7 +143,7 @@ async function isStillTheirs(
     return (verdict?.valid ? verdict.person : null) === person;
   }
   if (person === null || context?.acts_for !== person) return false;
-  return (await chooseCredentials(context, services, 'none')).use === 'user';
+  return (await chooseCredentials(context, access, 'none')).use === 'user';
 }
 
 /** What the agent is told about an action that was left out. */

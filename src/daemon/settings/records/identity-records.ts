@@ -33,7 +33,7 @@ export const IDENTITY_RECORDS = {
   ),
   JWT_AUDIENCE: text(
     { shared: true, needed_for: ['tokens'] },
-    'Expected `aud`. If unset or `*`, any audience passes. JWT_JWKS_URL needs this setting, unless its address is a loopback address.',
+    'Expected `aud`. If unset or `*`, any audience passes. JWT_JWKS_URL needs this setting, unless its address is a loopback address. With JWT_ISSUER, it makes `POST /backchannel-logout` available (agentd-service(7)).',
   ),
   JWT_CLOCK_SKEW_SECONDS: integer(
     { min: 0, max: 300, default: 0, unit: 'seconds', shared: true, needed_for: ['store', 'tokens'] },

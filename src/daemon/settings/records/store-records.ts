@@ -66,6 +66,14 @@ export const STORE_RECORDS = {
     { min: 1, max: 604_800, default: 86_400, unit: 'seconds', shared: true },
     'How long the daemon keeps trying to send a reply that the platform has not accepted, counted from the time when the reply was stored.',
   ),
+  COLLECT_MS: integer(
+    { min: 0, max: 10_000, default: 0, unit: 'ms', shared: true },
+    'How long a message of a platform waits for further messages, counted from the newest message of its session. The messages that one person sends meanwhile are answered together. 0 answers each message by itself.',
+  ),
+  COLLECT_MAX_MS: integer(
+    { min: 0, max: 60_000, default: 4000, unit: 'ms', shared: true },
+    'How long a message of a platform waits for further messages at most. Only with COLLECT_MS.',
+  ),
 };
 
 /** Limits, and the loop guard. */

@@ -29,6 +29,10 @@ interface AskingTurn {
   confirmer: string | null;
   /** The actions of the question to this principal that is still open; empty if there is none. */
   open: readonly Action[];
+  /** The actions that this person has declined lately, with no later message than this one. */
+  declined: readonly Action[];
+  /** The tools of the actions that this message declines, if it says nothing else. */
+  declined_tools: readonly string[];
   session_tag: string;
   session_id: string;
   platform: string;
@@ -70,13 +74,18 @@ export class ConfirmationDesk {
   readonly #waiting = new Map<string, WaitingCall>();
   /** The calls that the open question asks about. */
   readonly #open: ReadonlySet<string>;
+  /** The calls that the person has declined. */
+  readonly #declined: ReadonlySet<string>;
 
   /** @param makeId makes the id of the question. */
   constructor(turn: AskingTurn, seal: Seal, makeId: () => string) {
     this.#turn = turn;
     this.#seal = seal;
     this.#makeId = makeId;
-    this.#open = new Set(turn.open.flatMap((action) => storedCall(action, seal) ?? []));
+    const callsOf = (actions: readonly Action[]) =>
+      new Set(actions.flatMap((action) => storedCall(action, seal) ?? []));
+    this.#open = callsOf(turn.open);
+    this.#declined = callsOf(turn.declined);
   }
 
   /** Whether a call waits for confirmation. */
@@ -112,6 +121,11 @@ export class ConfirmationDesk {
         'This was not done: it needs a confirmation, and the person must sign in first to give it. Tell them so.',
       );
     const key = canonicalJson([tool.name, args]);
+    if (this.#declined.has(key) || this.#turn.declined_tools.includes(tool.name))
+      return refused(
+        'declined_before',
+        'This was not done, and the person is not asked about it: they have just declined it. Ask them in words whether they want something else.',
+      );
     const replaces = this.#open.size > 0 && !this.#open.has(key);
     if (this.#waiting.has(key)) return { outcome: 'waits', replaces };
     const question = questionOf(tool, args);
@@ -141,7 +155,13 @@ export class ConfirmationDesk {
     { tool, args, question, principal }: WaitingCall,
     ids: Pick<AskedAction, 'action_id' | 'question'>,
   ): AskedAction {
-    const { confirmer: _confirmer, open: _open, ...turn } = this.#turn;
+    const {
+      confirmer: _confirmer,
+      open: _open,
+      declined: _declined,
+      declined_tools: _tools,
+      ...turn
+    } = this.#turn;
     const sealed = (field: 'args' | 'summary', text: string) =>
       closeActionText(this.#seal, ids.action_id, field, text);
     return {
