@@ -141,7 +141,7 @@ describe('webchat', () => {
       begins_at: expect.any(Number),
     });
     expect(asked.body.response).toBe(
-      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.',
     );
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };

@@ -1,11 +1,14 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { findSendersLink } from '../linking/links.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { requireMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';
+import { becameOf } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
-import type { ActionState } from '../store/actions.ts';
+import type { Action, ActionState } from '../store/actions.ts';
 import type { InboxMessage } from '../store/inbox.ts';
+import type { LocalTexts } from '../texts/texts.ts';
 import { enqueue } from './enqueue.ts';
 import type { InboxWorker } from './work.ts';
 
@@ -22,25 +25,37 @@ export async function press(
 ): Promise<PressOutcome> {
   if (message.confirm === undefined) throw new Error('press needs a message with `confirm`');
   requireMessage(plugin, message);
-  const reason = await refusalOf(message, services);
-  if (reason === null) {
+  const { platform, user_id, thread_id, confirm } = message;
+  const actions = await services.store.actions.ofQuestion(confirm.id);
+  const [first] = actions;
+  const isHere = first?.platform === platform && first.session_id === thread_id;
+  const isTheirs = isHere && first.user_id === user_id;
+  if (isTheirs && first.state === 'pending') {
     await enqueue(plugin, services, worker, [message], request);
     return { outcome: 'enqueued' };
   }
+  const reason = isHere && !isTheirs ? 'confirm_not_yours' : 'confirm_gone';
   services.log.info({ request_id: request?.id, channel: plugin.name, reason }, 'press of a button refused');
   const texts = await sendersTexts(services, plugin, message);
-  return { outcome: 'refused', text: texts.say(reason) };
+  const became = isTheirs ? await whatBecame(actions, plugin, services, message, texts) : null;
+  return { outcome: 'refused', text: became ?? texts.say(reason) };
 }
 
-async function refusalOf(
-  { platform, user_id, thread_id, confirm }: IncomingMessage,
-  { store }: Services,
-): Promise<'confirm_gone' | 'confirm_not_yours' | null> {
-  const [action] = await store.actions.ofQuestion(confirm?.id ?? '');
-  if (action === undefined || action.platform !== platform || action.session_id !== thread_id)
-    return 'confirm_gone';
-  if (action.user_id !== user_id) return 'confirm_not_yours';
-  return action.state === 'pending' ? null : 'confirm_gone';
+/** What became of an answered question, for the person who was asked. Null if the sender is linked as another one now. */
+async function whatBecame(
+  actions: readonly Action[],
+  plugin: ChannelPlugin,
+  services: Services,
+  message: IncomingMessage,
+  texts: LocalTexts,
+): Promise<string | null> {
+  const link = await findSendersLink(services, plugin, message);
+  if (link === 'other_sender') return null;
+  const verdict = link && (await services.tokens.validate(link.token));
+  const claims = verdict?.valid ? verdict.claims : null;
+  const person = verdict?.valid ? verdict.person : null;
+  if (actions[0]?.person !== person) return null;
+  return becameOf(actions, services.clock.now(), { texts, timezone: claims?.timezone ?? null });
 }
 
 const SETTLED: readonly ActionState[] = ['confirmed', 'started', 'done', 'failed', 'unknown', 'declined'];

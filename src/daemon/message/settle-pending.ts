@@ -8,11 +8,13 @@ import {
   confirmationGone,
   confirmerOf,
   judgeAnswer,
+  wasAskedLast,
 } from '../tools/confirmation/judge-answer.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { turnKey } from './keys.ts';
+import { becameOf, lateAnswer } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -27,7 +29,7 @@ import type {
   Settlement,
 } from './turn.ts';
 
-type Uses = Pick<Services, 'store' | 'seal' | 'texts'>;
+type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'clock'>;
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
@@ -45,6 +47,8 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  * collected are never an answer. The actions are withdrawn if their person has signed out, or if somebody else has signed
  * in.
 >>>>>>> w-several
+ *
+ * A word that answers a question which has ended, and a button of a question that was answered, are answered, too.
  *
  * Adds `settlement`, and the question that stays open; if actions are confirmed, run-agent makes the calls. Throws
  * `confirmation_gone` if a web client names a question that does not wait for its answer, and `invalid_request` if the
@@ -193,8 +197,9 @@ async function settle(
   const verdict = answered?.verdict ?? waiting.at(0)?.verdict;
   if (verdict !== undefined) line.reason = REASONS[verdict];
   if (!answered) {
-    const settlement: Settlement = named === undefined ? { kind: 'none' } : gone(turn, texts, line);
-    return { settlement, open };
+    const ended =
+      named === undefined ? lapsedAnswer(turn, texts, line) : gone(named, turn, texts, services, line);
+    return { settlement: await ended, open };
   }
   const { actions, first } = answered;
   line.detail = {
@@ -279,9 +284,46 @@ export function declinedText(actions: readonly Action[], seal: Uses['seal'], tex
     .join('\n\n');
 }
 
-/** The reply to a button whose question is no longer open. @throws `confirmation_gone` to a web client. */
-function gone({ channel }: Turn, texts: LocalTexts, line: StepLine): Settlement {
+/** The reply to a word that answers a question which has ended, if that question is the last that the person has read. */
+function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement {
+  const confirmer = confirmerOf(turn);
+  const lapsed = questionsIn(turn.begun.lapsed).find(
+    ([first]) =>
+      first.principal === confirmer &&
+      first.user_id === turn.message.user_id &&
+      wasAskedLast(first, turn.accepted_at),
+  );
+  if (lapsed === undefined || answerTo(lapsed, turn, texts).says === 'other') return { kind: 'none' };
+  line.reason = 'question_ended';
+  return { kind: 'said', text: escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: timezoneOf(turn) })) };
+}
+
+/**
+ * The reply to a button whose question is no longer open: what became of it, if the sender was asked. @throws
+ * `confirmation_gone` to a web client.
+ */
+async function gone(
+  question_id: string,
+  turn: Turn,
+  texts: LocalTexts,
+  { store, clock }: Uses,
+  line: StepLine,
+): Promise<Settlement> {
   line.reason = 'confirmation_gone';
-  if (!channel.has_platform) throw confirmationGone();
-  return { kind: 'said', text: escapeMarkdown(texts.say('confirm_gone')) };
+  const { channel, message, principal, credential, session_tag } = turn;
+  const actions = await store.actions.ofQuestion(question_id);
+  const [first] = actions;
+  const isTheirs =
+    first?.session_tag === session_tag &&
+    first.user_id === message.user_id &&
+    first.person === principal.person &&
+    (principal.person === null || credential.kind === 'person');
+  const reading = { texts, timezone: timezoneOf(turn) };
+  const became = isTheirs ? becameOf(actions, clock.now(), reading) : null;
+  if (!channel.has_platform) throw confirmationGone(became ?? undefined);
+  return { kind: 'said', text: escapeMarkdown(became ?? texts.say('confirm_gone')) };
+}
+
+function timezoneOf({ principal }: Turn): string | null {
+  return principal.person === null ? null : (principal.claims.timezone ?? null);
 }

@@ -116,6 +116,26 @@ export const TEXTS = {
     'The answer to a button of an action that is no longer pending.',
     'This question is no longer open. Please ask again.',
   ),
+  confirm_late: line(
+    'The answer to a question that has ended. {time} is a time of day, in the time zone of the person, or else in UTC.',
+    'That question ended at {time}. Nothing was done.',
+    'time',
+  ),
+  became_done: plain('The answer to a button: what became of the action.', 'This was done.'),
+  became_failed: plain('The answer to a button: what became of the action.', 'This could not be done.'),
+  became_unknown: plain(
+    'The answer to a button: what became of the action.',
+    'It is not known whether this was done.',
+  ),
+  became_running: plain('The answer to a button: what became of the action.', 'This is being done.'),
+  became_declined: plain(
+    'The answer to a button: what became of the action.',
+    'This was declined, and not done.',
+  ),
+  became_withdrawn: plain(
+    'The answer to a button: what became of the action.',
+    'This was withdrawn, and not done.',
+  ),
   confirm_not_yours: plain(
     'Shown to a person who presses another person’s button.',
     'Only the person who was asked can answer this.',
@@ -198,6 +218,15 @@ function prose<const Names extends string[]>(
 /** One line of plain text of at most 200 characters, because some platforms show it in a small window. */
 function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
   return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
+}
+
+/** As `plain`, with values that are filled in. */
+function line<const Names extends string[]>(
+  sentence: string,
+  text: string,
+  ...placeholders: Names
+): ProseRecord & { placeholders: Names } {
+  return { ...plain(sentence, text), placeholders };
 }
 
 function button(sentence: string, text: string): ProseRecord & { placeholders: [] } {

@@ -11,6 +11,7 @@ import { token } from '../../support/tokens.ts';
 const MINUTE = 60_000;
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
 const GONE = 'This question is no longer open. Please ask again.';
+const ENDED = /^That question ended at \d\d:\d\d\. Nothing was done\.$/;
 const SIGN_IN = 'Please sign in, and then answer again.';
 
 let world: ConfirmationWorld;
@@ -186,7 +187,7 @@ describe('a link that was renewed since the question', () => {
       expect(await stateOf(id)).toBe('withdrawn');
       // The old button has no effect, even after the old claims are back.
       await inOrg('ORG-1');
-      expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+      expect(await world.press({ id, approve: true })).toMatchObject({ outcome: 'refused' });
       await inOrg('ORG-2');
       expect(await world.press({ id: world.asked, approve: true })).toEqual({ outcome: 'enqueued' });
       expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-2' }, sub: 'ada' }]);
@@ -262,7 +263,7 @@ describe('a press of a button', () => {
     expect(await world.press({ id: 'unknown', approve: true })).toEqual({ outcome: 'refused', text: GONE });
     const id = await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
-    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true })).toMatchObject({ text: expect.stringMatching(ENDED) });
     expect(world.calls).toEqual([]);
   });
 
@@ -278,7 +279,7 @@ describe('a press of a button', () => {
     await world.settle();
     expect(world.sent.slice(before).map(({ text }) => text)).toEqual([DONE]);
     expect(world.calls).toHaveLength(1);
-    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: 'This was done.' });
   });
 
   it('is processed only once if it is delivered twice', async () => {
@@ -295,7 +296,7 @@ describe('a press of a button', () => {
     await world.post('', 'ada', { confirm: { id, approve: true } });
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
     await world.settle();
-    expect(world.sent.at(-1)?.text).toBe(GONE);
+    expect(world.sent.at(-1)?.text).toMatch(ENDED);
     expect(world.calls).toEqual([]);
   });
 });
@@ -342,7 +343,10 @@ describe('after a sign-in or sign-out, the daemon', () => {
     await signIn('ada', 'ada');
     expect(await stateOf(id)).toBe('withdrawn');
     expect(await world.write('yes')).toEqual(['You said: yes']);
-    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: 'This was withdrawn, and not done.',
+    });
     expect(world.calls).toEqual([]);
   });
 

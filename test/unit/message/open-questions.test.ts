@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { link } from '../../../src/daemon/linking/links.ts';
 import { endOfOpen } from '../../../src/daemon/message/reply/open-question.ts';
 import type { OpenQuestion } from '../../../src/daemon/message/turn.ts';
 import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { TELEX } from '../../support/later-services.ts';
 import { token } from '../../support/tokens.ts';
 
 /* Messages that neither confirm nor decline, and actions that were declined (agentd-agent(7), "Confirmation"). */
@@ -185,5 +187,84 @@ describe('a declined action', () => {
     expect(await world.store.inbox.retry(failed?.id ?? '')).toBe(true);
     await world.settle();
     expect(world.sent.at(-1)?.confirmation !== undefined).toBe(asks);
+  });
+});
+
+describe('a late answer', () => {
+  async function askAndWait(person = ada): Promise<{ id: string; time: string }> {
+    const { confirmation } = await world.say('cancel 1', { token: person });
+    world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    return { id: confirmation?.id ?? '', time: String(confirmation?.expires_at).slice(11, 16) };
+  }
+
+  it('is told when the question ended, in UTC, and only once', async () => {
+    const { time } = await askAndWait();
+    world.turns.length = 0;
+    expect((await say('yes')).response).toBe(`That question ended at ${time}. Nothing was done.`);
+    expect(world.turns).toEqual([]);
+    expect((await say('yes')).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('is told the time in the time zone of the person', async () => {
+    const kolkata = await token({ sub: 'ada', ttl: 7200, claims: { timezone: 'Asia/Kolkata' } });
+    const { confirmation } = await world.say('cancel 1', { token: kolkata });
+    world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    const local = new Date(Date.parse(confirmation?.expires_at ?? '') + 330 * MINUTE)
+      .toISOString()
+      .slice(11, 16);
+    const { response } = await world.say('no', { token: kolkata });
+    expect(response).toBe(`That question ended at ${local}. Nothing was done.`);
+  });
+
+  it('is an ordinary message if another reply has left since, or if it says something else', async () => {
+    await askAndWait();
+    expect((await say('hello')).response).toBe('You said: hello');
+    expect((await say('yes')).response).toBe('You said: yes');
+    await askAndWait();
+    const other = await world.say('yes', { session: 'room' });
+    expect(other.response).toBe('You said: yes');
+  });
+
+  it('by a button is told so on a platform', async () => {
+    await world.write('cancel 1', 'ada');
+    const id = world.asked;
+    const [asked] = await world.store.actions.ofQuestion(id);
+    world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    const time = new Date(asked?.expires_at ?? 0).toISOString().slice(11, 16);
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: `That question ended at ${time}. Nothing was done.`,
+    });
+  });
+});
+
+describe('a press on an answered question', () => {
+  it('tells what became of it to the person who was asked, and to nobody else', async () => {
+    await world.write('cancel 1 and 2', 'ada');
+    const id = world.asked;
+    await world.write('only 1', 'ada');
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: '1: This was done. 2: This was declined, and not done.',
+    });
+    expect(await world.press({ id, approve: true }, 'bob')).toMatchObject({
+      text: 'Only the person who was asked can answer this.',
+    });
+    expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
+    expect(await world.press({ id, approve: true })).toMatchObject({
+      text: 'This question is no longer open. Please ask again.',
+    });
+  });
+
+  it('tells it to a web client in the problem, if the client brings the token of the person', async () => {
+    const detail = (promise: Promise<unknown>) => promise.catch((error: Error) => error.message);
+    const { id } = await ask();
+    const confirm = { id, approve: true };
+    await say('', { confirm });
+    expect(await detail(say('', { confirm }))).toBe('This was done.');
+    const NOT_YOURS = 'This action is not waiting for an answer from you.';
+    expect(await detail(world.say('', { confirm }))).toBe(NOT_YOURS);
+    expect(await detail(say('', { confirm, session: 'other' }))).toBe(NOT_YOURS);
   });
 });

@@ -89,7 +89,10 @@ export function confirmerOf({ principal, channel, message }: Acting): string | n
   return channel.has_platform ? `${channel.name}:${message.user_id}` : null;
 }
 
-/** The error if a web client answers a question, but no action waits for an answer from this client. */
-export function confirmationGone(): AgentdError {
-  return new AgentdError('confirmation_gone', 'This action is not waiting for an answer from you.');
+/**
+ * The error if a web client answers a question, but no action waits for an answer from this client.
+ * @param detail what became of the actions, if the client may know it
+ */
+export function confirmationGone(detail = 'This action is not waiting for an answer from you.'): AgentdError {
+  return new AgentdError('confirmation_gone', detail);
 }
