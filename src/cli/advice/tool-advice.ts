@@ -334,6 +334,7 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   confirmation_gone: { happened: ERRORS.confirmation_gone.meaning, todo: ERRORS.confirmation_gone.solve },
   waits_for_confirmation: { happened: 'The call was not made: the person is asked first.' },
+  question_ended: { happened: 'The message answered a question that had ended, so nothing was done.' },
   declined_before: { happened: 'The call was not made: the person had just declined it.' },
   question_full: {
     happened:

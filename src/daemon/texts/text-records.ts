@@ -58,6 +58,8 @@ export const TEXTS = {
   },
   confirm_button: button('The button that confirms a pending action.', 'Confirm'),
   decline_button: button('The button that declines a pending action.', 'Decline'),
+  confirm_all_button: button('The button that confirms all actions of a question.', 'Confirm all'),
+  decline_all_button: button('The button that declines all actions of a question.', 'Decline all'),
   confirm_question: prose(
     'Asks a person to confirm an action. The daemon adds the arguments that {action} does not name.',
     'Please confirm: {action}',

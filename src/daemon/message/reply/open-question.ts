@@ -74,7 +74,10 @@ export function askedQuestion(
     shown: questions.map(({ title, details }, index) => ({ number: index + 1, title, details })),
     summary: plainQuestions(questions),
     begins_at,
-    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
+    buttons:
+      questions.length === 1
+        ? { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') }
+        : { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') },
   };
 }
 
