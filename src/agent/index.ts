@@ -126,6 +126,8 @@ export interface AgentTurn {
    * run has ended.
    */
   signal: AbortSignal;
+  /** When the run began, ms since the epoch: the time to tell a model. */
+  started_at: number;
   /** When the run must have ended, ms since the epoch. */
   deadline: number;
   log: { debug(fields: object, message: string): void; warn(fields: object, message: string): void };

@@ -122,6 +122,7 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'sessions end': 'End a session: delete it with its turns.',
   'actions list': 'List what the agent did: for whom, and with what outcome.',
   explain: 'Explain why a message got its answer, or got none.',
+  replay: 'Run the agent again on a recorded message, and compare.',
   'guard list': 'List the users and sessions that the loop guard blocks.',
   'guard reset': 'Unblock a user, a session or everyone.',
   'inbox list': 'List platform messages that are waiting or have failed, newest first.',

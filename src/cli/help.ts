@@ -88,7 +88,7 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'Without AGENT_MODEL the runtime `builtin` answers by simple rules. Tools come from OpenAPI documents, MCP servers and modules, which the configuration file lists under `tools`.',
       'A tool that writes asks the person first, and the journal of actions records the outcome.',
     ],
-    commands: ['tools', 'actions', 'memory', 'explain'],
+    commands: ['tools', 'actions', 'memory', 'explain', 'replay'],
     pages: ['agentd-agent(7)', 'agentd-api(7)'],
   },
   {
@@ -112,6 +112,10 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
           'agentd guard list',
           'agentd logs --level warn --since 1d',
         ],
+      },
+      {
+        words: '"The answer was wrong."',
+        commands: ['agentd explain SESSION', 'agentd replay ID --times 5'],
       },
       {
         words: '"It happened twice."',

@@ -23,6 +23,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['tools/downstream'],
   ['tools'],
   ['message'],
+  ['replay'],
   ['inbox'],
   ['stream'],
   ['metrics', 'telemetry'],

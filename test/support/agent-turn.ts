@@ -28,6 +28,7 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     meter: FREE_METER,
     memories: [],
     signal: new AbortController().signal,
+    started_at: Date.now(),
     deadline: Date.now() + 60_000,
     log: { debug: () => {}, warn: () => {} },
     ...changes,

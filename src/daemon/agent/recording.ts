@@ -12,8 +12,6 @@ export interface RecordedRun {
   request_id: string;
   /** `builtin`, `llm`, or the path of a module. */
   runtime: string;
-  /** When the run began, ms since the epoch. */
-  started_at: number;
   given: GivenTurn;
   /** The tools that were offered. */
   tools: readonly { name: string; effect: 'read' | 'write' }[];

@@ -8,7 +8,6 @@ type Ended = Pick<RecordedRun, 'turn_id' | 'request_id' | 'runtime' | 'reply' | 
 
 /** Notes what one run sees and says (RECORD_RUNS). It is unmasked until it is stored. */
 export class RunRecorder {
-  readonly #started_at: number;
   #given: GivenTurn | null = null;
   #offered: RecordedRun['tools'] = [];
   readonly #places = new Map<string, number>();
@@ -17,11 +16,6 @@ export class RunRecorder {
   readonly #toolCalls: RecordedToolCall[] = [];
   #said = '';
   #size = 0;
-
-  /** @param started_at the time that the prompt names, ms since the epoch */
-  constructor(started_at: number) {
-    this.#started_at = started_at;
-  }
 
   begin(turn: AgentTurn): void {
     const { session_id: _id, state, tools, meter: _m, reportWrites: _w, signal: _s, ...rest } = turn;
@@ -61,7 +55,7 @@ export class RunRecorder {
     return {
       version: 1,
       ...ended,
-      ...{ started_at: this.#started_at, given: this.#given, tools: this.#offered },
+      ...{ given: this.#given, tools: this.#offered },
       ...{ messages: this.#messages, model_calls: this.#modelCalls, tool_calls: this.#toolCalls },
       said: this.#said,
       ...(this.#size > PROMPTS_MAX ? { cut: true as const } : {}),

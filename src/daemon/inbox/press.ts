@@ -9,7 +9,9 @@ import type { Services } from '../message/services.ts';
 import type { Action, ActionState } from '../store/actions.ts';
 import type { InboxMessage } from '../store/inbox.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { timeOrderedId } from '../time/clock.ts';
 import { enqueue } from './enqueue.ts';
+import { pressLinkCode } from './link-codes.ts';
 import type { InboxWorker } from './work.ts';
 
 /**
@@ -26,7 +28,14 @@ export async function press(
   if (message.confirm === undefined) throw new Error('press needs a message with `confirm`');
   requireMessage(plugin, message);
   const { platform, user_id, thread_id, confirm } = message;
-  const actions = await services.store.actions.ofQuestion(confirm.id);
+  const ofCode = await pressLinkCode(
+    { services, worker },
+    plugin,
+    message,
+    request?.id ?? timeOrderedId(services.clock.now()),
+  );
+  if (ofCode === 'settled') return { outcome: 'enqueued' };
+  const actions = ofCode === null ? await services.store.actions.ofQuestion(confirm.id) : [];
   const [first] = actions;
   const isHere = first?.platform === platform && first.session_id === thread_id;
   const isTheirs = isHere && first.user_id === user_id;
@@ -34,7 +43,7 @@ export async function press(
     await enqueue(plugin, services, worker, [message], request);
     return { outcome: 'enqueued' };
   }
-  const reason = isHere && !isTheirs ? 'confirm_not_yours' : 'confirm_gone';
+  const reason = ofCode ?? (isHere && !isTheirs ? 'confirm_not_yours' : 'confirm_gone');
   services.log.info({ request_id: request?.id, channel: plugin.name, reason }, 'press of a button refused');
   const texts = await sendersTexts(services, plugin, message);
   const became = isTheirs ? await whatBecame(actions, plugin, services, message, texts) : null;

@@ -35,7 +35,7 @@ export const runAgent: Step<Runnable, Answered> = {
     const ends = [turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
-    const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder(services.clock.now());
+    const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder();
     const isLost = lossOf(turn, services);
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost, recorder });
     try {

@@ -91,7 +91,7 @@ async function* converse(turn: AgentTurn, { models, instructions, settings }: Pa
   });
   const result = streamText({
     model,
-    instructions: systemPrompt(turn, instructions, new Date()),
+    instructions: systemPrompt(turn, instructions, new Date(turn.started_at)),
     messages: conversation(turn, settings.AGENT_HISTORY_TOKENS),
     tools: toolSet(turn.tools),
     ...(AGENT_TEMPERATURE === undefined ? {} : { temperature: AGENT_TEMPERATURE }),

@@ -10,7 +10,7 @@ import type { Run } from './run.ts';
 /** The message and its context, as a runtime gets them. */
 export async function agentTurn(
   turn: Runnable,
-  services: Pick<Services, 'settings' | 'seal' | 'tools'>,
+  services: Pick<Services, 'clock' | 'settings' | 'seal' | 'tools'>,
   { limit: { signal, deadline }, meter, history, state, journal, tools }: Run,
   { confirmed_actions, reportWrites }: Pick<AgentTurn, 'confirmed_actions' | 'reportWrites'>,
 ): Promise<AgentTurn> {
@@ -48,6 +48,7 @@ export async function agentTurn(
     meter,
     memories,
     signal,
+    started_at: services.clock.now(),
     deadline,
     log: tools.log,
   };

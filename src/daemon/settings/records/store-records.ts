@@ -33,7 +33,7 @@ export const STORE_RECORDS = {
   ),
   RECORD_RUNS: choice(
     { choices: ['off', 'all', 'flagged'], default: 'off' },
-    'Records what runs of the agent see and say, sealed. flagged: a recording is deleted after 24 hours unless the run failed, had a warning, or its answer was marked. Needs a key that seals tokens.',
+    'Records what runs of the agent see and say, sealed, for `agentd replay`. flagged: a recording is deleted after 24 hours unless the run failed, had a warning, or its answer was marked. Needs a key that seals tokens.',
   ),
   RECORDINGS_MAX_BYTES: integer(
     {

@@ -1,0 +1,126 @@
+import { isOnlyProvider } from '../agent/llm/provider-needs.ts';
+import { runtimeName } from '../agent/load.ts';
+import type { RecordedRun } from '../agent/recording.ts';
+import type { Log } from '../process/log.ts';
+import type { Configuration } from '../settings/configure/configure.ts';
+import { knownSecrets } from '../settings/known-secrets.ts';
+import type { Settings } from '../settings/settings.ts';
+import type { Recording } from '../store/recordings.ts';
+import { systemClock } from '../time/clock.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+import { lazy } from './lazy.ts';
+import type { Who } from './who.ts';
+
+/** A recording, and the agent that runs again on it. */
+export type { ReplayedCall, ReplayedRun } from '../replay/replay.ts';
+export type { RecordedRun, Recording };
+
+/** Opens a recording with the keys of the daemon. Null if none of them opens it. */
+export const openRecording = lazy(() => import('../agent/recording.ts'), 'openRecording');
+
+/** Whom a recording is about, for the audit log: the person for whom the run acted, or the user of the channel. */
+export function recordedWho({ platform, users, persons }: Recording, { given }: RecordedRun): Who {
+  const [person] = persons;
+  if (given.principal !== null && person !== undefined) return { person };
+  return { platform, user_id: users[0] ?? '' };
+}
+
+export interface ReplayChanges {
+  /** Replaces AGENT_MODEL. */
+  model?: string | undefined;
+  /** A file with instructions that replace AGENT_INSTRUCTIONS. */
+  instructions?: string | undefined;
+}
+
+/** The provider of OpenAI-compatible servers, as recordings name it. */
+const COMPATIBLE = 'openai';
+
+/**
+ * The settings of a replayed run. The fallback model is not used: it would answer for another model than the one that
+ * is tried. A model of another provider than that of AGENT_MODEL gets neither its address nor its key.
+ */
+export function replaySettings(settings: Settings, { model, instructions }: ReplayChanges): Settings {
+  const changed = {
+    ...settings,
+    ...(instructions === undefined ? {} : { AGENT_INSTRUCTIONS: instructions }),
+    AGENT_FALLBACK_MODEL: undefined,
+  };
+  if (model === undefined) return changed;
+  const before = settings.AGENT_BASE_URL === undefined ? prefixOf(settings.AGENT_MODEL) : null;
+  const own = prefixOf(model);
+  // A name with a colon may also be a model of the server at AGENT_BASE_URL.
+  const isElsewhere = settings.AGENT_BASE_URL === undefined || isOnlyProvider(own ?? '');
+  const leaves = own !== null && own !== before && isElsewhere;
+  return {
+    ...changed,
+    ...(leaves ? { AGENT_BASE_URL: undefined, AGENT_API_KEY: undefined } : {}),
+    AGENT_MODEL: model,
+    AGENT_RUNTIME: 'llm',
+  };
+}
+
+function providerOf(model: string | undefined, base_url: string | undefined): string | null {
+  return base_url !== undefined && model !== undefined ? COMPATIBLE : prefixOf(model);
+}
+
+function prefixOf(model = ''): string | null {
+  return /^([a-z][a-z0-9-]*):./.exec(model)?.[1] ?? null;
+}
+
+/**
+ * The provider that a replay would send the recording to, if the recorded run has not used it. Null if there is no such
+ * provider. The provider of an OpenAI-compatible server counts as another one than OpenAI itself.
+ * @param configured the settings without the changes of the replay
+ */
+export function newProvider(
+  settings: Settings,
+  configured: Settings,
+  { model_calls }: Pick<RecordedRun, 'model_calls'>,
+): string | null {
+  if (runtimeName(settings) !== 'llm') return null;
+  const provider = providerOf(settings.AGENT_MODEL, settings.AGENT_BASE_URL);
+  const isKnown =
+    settings.AGENT_BASE_URL === configured.AGENT_BASE_URL &&
+    model_calls.some((call) => call.provider === provider);
+  return isKnown ? null : provider;
+}
+
+/** Runs the agent again on a recording, as often as asked, one run after the other. */
+export async function replayTimes(
+  recorded: RecordedRun,
+  times: number,
+  {
+    configuration,
+    settings,
+    registry,
+    live_reads,
+    log,
+  }: {
+    configuration: Pick<Configuration, 'effective'>;
+    /** From `replaySettings`. */
+    settings: Settings;
+    registry: ToolRegistry;
+    live_reads: boolean;
+    log: Log;
+  },
+) {
+  const [{ loadAgent }, { differences, recordedCalls, replayRun }] = await Promise.all([
+    import('../agent/load.ts'),
+    import('../replay/replay.ts'),
+  ]);
+  const runtime = await loadAgent(settings, log);
+  const secrets = knownSecrets(configuration.effective.map(({ value }) => value));
+  const runs = [];
+  try {
+    for (let run = 0; run < times; run++) {
+      const parts = { runtime, registry, settings, secrets, live_reads, clock: systemClock, log };
+      const replayed = await replayRun(recorded, parts);
+      runs.push({ ...replayed, differs: differences(recorded, replayed) });
+    }
+  } finally {
+    await runtime.stop?.();
+  }
+  return { calls: recordedCalls(recorded), runs };
+}
+
+export type Replayed = Awaited<ReturnType<typeof replayTimes>>;

@@ -1,0 +1,88 @@
+import type { AgentTool, ToolAnswer } from '../../agent/index.ts';
+import type { RecordedRun } from '../agent/recording.ts';
+import { bindTools } from '../tools/bind-tools.ts';
+import type { ToolRun } from '../tools/perform-call.ts';
+import { canonicalJson, readArguments } from '../tools/schema/read-arguments.ts';
+import type { Tool } from '../tools/tool.ts';
+
+/** A call of a replayed run. `held`: a write that was not recorded; it was not made. */
+export interface ReplayedCall {
+  tool: string;
+  effect: 'read' | 'write';
+  args: unknown;
+  answer: ToolAnswer;
+  from: 'recording' | 'live' | 'not_recorded' | 'held';
+}
+
+interface ReplayToolsParts {
+  tools: readonly Tool[];
+  /** For live reads: without a person, a journal, and anybody to ask. */
+  run: Omit<ToolRun, 'audience'>;
+  /** Whether reads that were not recorded are made, with default credentials. */
+  live_reads: boolean;
+}
+
+/**
+ * The tools of a replayed run: those of the settings that the recorded run would have been offered now. A recorded call
+ * gets its recorded answer; of several equal calls each the next one. A write is never made.
+ * @param calls gets each call
+ */
+export function replayTools(
+  recorded: RecordedRun,
+  { tools, run, live_reads }: ReplayToolsParts,
+  calls: ReplayedCall[],
+): AgentTool[] {
+  const hadMemory = recorded.tools.some(({ name }) => name === 'recall');
+  const audience = { memory_of: hadMemory ? 'replay' : null, shared: recorded.given.shared };
+  const answers = new RecordedAnswers(recorded);
+  return bindTools(tools, { ...run, audience }).map((tool) => ({
+    ...tool,
+    async call(given: unknown) {
+      run.signal.throwIfAborted();
+      const known = answers.next(tool.name, given);
+      const isLive = known === null && live_reads && tool.effect === 'read';
+      const answer = known ?? (isLive ? await tool.call(given) : unrecorded(tool));
+      const from =
+        known !== null ? 'recording' : isLive ? 'live' : tool.effect === 'write' ? 'held' : 'not_recorded';
+      calls.push({ tool: tool.name, effect: tool.effect, args: argumentsOf(given), answer, from });
+      return answer;
+    },
+  }));
+}
+
+/** The arguments as an object, also if the agent gave them as a text. */
+export function argumentsOf(given: unknown): unknown {
+  const read = readArguments(given);
+  return read.ok ? read.args : given;
+}
+
+export function callKey(tool: string, args: unknown): string {
+  return canonicalJson([tool, argumentsOf(args) ?? {}]);
+}
+
+class RecordedAnswers {
+  readonly #answers = new Map<string, ToolAnswer[]>();
+
+  constructor({ tool_calls }: RecordedRun) {
+    for (const { tool, args, answer } of tool_calls) {
+      const key = callKey(tool, args);
+      this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer]);
+    }
+  }
+
+  /** The last recorded answer is repeated. Null if the call was not recorded. */
+  next(tool: string, args: unknown): ToolAnswer | null {
+    const left = this.#answers.get(callKey(tool, args));
+    if (left === undefined) return null;
+    return (left.length > 1 ? left.shift() : left[0]) ?? null;
+  }
+}
+
+function unrecorded({ effect, confirm }: AgentTool): ToolAnswer {
+  if (effect === 'read') return { ok: false, message: 'not recorded' };
+  if (confirm === 'never')
+    return { ok: false, message: 'The call was held: writes are not made when a run is replayed.' };
+  const message =
+    'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
+  return { ok: true, result: { waits_for_confirmation: true, message } };
+}

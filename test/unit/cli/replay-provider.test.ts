@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { newProvider, replaySettings } from '../../../src/daemon/admin/replay.ts';
+import { Secret } from '../../../src/daemon/settings/secret.ts';
+import type { Settings } from '../../../src/daemon/settings/settings.ts';
+
+const settings = (changes: Partial<Settings>) => changes as Settings;
+const SERVER = settings({
+  AGENT_MODEL: 'large',
+  AGENT_BASE_URL: 'http://model.internal/v1',
+  AGENT_API_KEY: new Secret('key-of-the-server'),
+  AGENT_FALLBACK_MODEL: 'small',
+});
+const HOSTED = settings({ AGENT_MODEL: 'openai:large', AGENT_API_KEY: new Secret('key-of-openai') });
+const recordedBy = (...providers: (string | undefined)[]) => ({
+  model_calls: providers.map((provider) => ({
+    ...{ model: 'm', provider, prompt: null, output: '', input_tokens: 0, output_tokens: 0 },
+  })),
+});
+
+describe('the settings of a replay', () => {
+  it('have no fallback model', () => {
+    expect(replaySettings(SERVER, {})).toEqual({ ...SERVER, AGENT_FALLBACK_MODEL: undefined });
+  });
+
+  it('keep address and key for another model of the same server or provider', () => {
+    for (const model of ['small', 'llama3:8b', 'mistral:7b'])
+      expect(replaySettings(SERVER, { model })).toMatchObject({
+        ...{ AGENT_MODEL: model, AGENT_BASE_URL: SERVER.AGENT_BASE_URL, AGENT_API_KEY: SERVER.AGENT_API_KEY },
+      });
+    expect(replaySettings(HOSTED, { model: 'openai:small' }).AGENT_API_KEY).toBe(HOSTED.AGENT_API_KEY);
+  });
+
+  it.each([
+    ['a server', SERVER],
+    ['a provider', HOSTED],
+  ])('give the key of %s to no other provider', (_, from) => {
+    const changed = replaySettings(from, { model: 'anthropic:claude' });
+    expect(changed).toMatchObject({ AGENT_MODEL: 'anthropic:claude', AGENT_RUNTIME: 'llm' });
+    expect([changed.AGENT_API_KEY, changed.AGENT_BASE_URL]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('the provider to ask about', () => {
+  const ask = (from: Settings, model: string | undefined, ...recorded: (string | undefined)[]) =>
+    newProvider(replaySettings(from, { model }), from, recordedBy(...recorded));
+
+  it('is one that the recorded run has not used', () => {
+    expect(ask(SERVER, 'small', 'openai')).toBeNull();
+    expect(ask(HOSTED, undefined, 'openai')).toBeNull();
+    expect(ask(HOSTED, 'anthropic:claude', 'openai')).toBe('anthropic');
+    expect(ask(SERVER, undefined)).toBe('openai');
+  });
+
+  it('is OpenAI itself if a compatible server made the recording', () => {
+    expect(ask(SERVER, 'openai:large', 'openai')).toBe('openai');
+  });
+
+  it('is none if no model is called', () => {
+    expect(newProvider(settings({}), settings({}), recordedBy())).toBeNull();
+  });
+});
