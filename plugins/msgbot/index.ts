@@ -16,6 +16,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 /** Telegram bots. The platform posts updates to a webhook, and replies are sent with methods of the Bot API. */
 const msgbot: PushPlugin = {
   name: 'msgbot',
+  title: 'Telegram',
   apiVersion: 1,
   summary: 'People who write to a Telegram bot, in private chats and groups.',
   settings: [
@@ -53,6 +54,7 @@ const msgbot: PushPlugin = {
   },
   linking: {
     argument: 'ID',
+    how: TEXTS.how_to_sign_in,
     idsOf: (given) => (/^[1-9]\d{0,15}$/.test(given.trim()) ? [given.trim()] : []),
   },
   simulator: async () => (await import('./simulator.ts')).simulator,

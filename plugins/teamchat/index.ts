@@ -28,6 +28,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 /** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
 const teamchat: PushPlugin = {
   name: 'teamchat',
+  title: 'Slack',
   apiVersion: 1,
   summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,
@@ -41,6 +42,7 @@ const teamchat: PushPlugin = {
   },
   linking: {
     argument: 'ID',
+    how: TEXTS.how_to_sign_in,
     idsOf(given) {
       const id = given.trim();
       return USER.test(id) ? [id] : [];
@@ -111,6 +113,9 @@ function createTeamchat(scope: PushScope): PushChannel {
         break;
       case 'edit':
         await scope.edit(parsed.edited);
+        break;
+      case 'reaction':
+        await scope.rate(parsed.reaction);
         break;
       case 'trouble':
         scope.log.warn({ request_id: request.id }, parsed.words);

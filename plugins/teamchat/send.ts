@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
 import { type Call, type Health, refusalOf } from './api.ts';
+import { isId, isTimestamp } from './parse.ts';
 import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
 
@@ -18,12 +19,17 @@ export function createSend(
   call: Call,
   health: Health,
 ): (reply: OutgoingReply) => Promise<void> {
-  async function post({ id, reply_to }: OutgoingReply, { text, blocks }: Part, part: number): Promise<void> {
+  /** @returns the id of the message; null if the platform did not report it */
+  async function post(
+    { id, reply_to }: OutgoingReply,
+    { text, blocks }: Part,
+    part: number,
+  ): Promise<string | null> {
     const { channel, thread_ts } = reply_to;
     if (typeof channel !== 'string')
       throw scope.deliveryFailed('the reply names no channel', { final: true });
     try {
-      await call('chat.postMessage', {
+      const sent = await call('chat.postMessage', {
         channel,
         ...(typeof thread_ts === 'string' ? { thread_ts } : {}),
         text,
@@ -35,12 +41,13 @@ export function createSend(
         unfurl_media: false,
         client_msg_id: partId(id, part),
       });
+      health.answered();
+      return isId(sent.channel) && isTimestamp(sent.ts) ? `${sent.channel}:${sent.ts}` : null;
     } catch (error) {
       const refusal = refusalOf(error);
       health.refused(refusal);
       throw scope.deliveryFailed(refusal.reason, refusal);
     }
-    health.answered();
   }
 
   return (reply) =>

@@ -17,11 +17,12 @@ const LAYERS: readonly (readonly string[])[] = [
   ['session'],
   ['guard'],
   ['store'],
-  ['linking', 'replica'],
+  ['feedback', 'linking', 'replica'],
 
   ['agent'],
   ['tools/downstream'],
   ['tools'],
+  ['renewal'],
   ['message'],
   ['replay'],
   ['inbox'],
@@ -31,7 +32,9 @@ const LAYERS: readonly (readonly string[])[] = [
   ['channels'],
   ['settings/configure'],
   ['dev', 'sealing'],
+  ['reload'],
   ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
+  ['eval'],
   ['admin'],
 ];
 

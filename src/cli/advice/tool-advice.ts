@@ -309,6 +309,18 @@ export const AGENT_ADVICE: AdviceTable = {
     todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
   },
 
+  // Sign-in (agentd-identity(7))
+  question_waits: {
+    happened:
+      'A tool needed the sign-in of a person. The reply said how to sign in, and the question waits for it.',
+  },
+  sign_in_asked: {
+    happened: 'A tool needed the sign-in of a person. The reply said how to sign in.',
+  },
+  waits_for_sign_in: {
+    happened: 'The question waits for the sign-in of its sender. It is then run again.',
+  },
+
   // Confirmation (agentd-agent(7))
   no_button: { happened: 'The message is not a button press, so there was no action to find.' },
   no_run_needed: { happened: 'The service answered by itself, without a run of the agent.' },

@@ -24,6 +24,7 @@ import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
 import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
+import type { SentIds } from './sent-ids.ts';
 import type { Typing } from './typing.ts';
 
 /** A channel that sends its replies later. */
@@ -38,6 +39,7 @@ interface DeliveryServices {
   reach: PlatformReach;
   typing: Typing;
   questions: QuestionsBeingSent;
+  sentIds: SentIds;
 }
 
 /**
@@ -57,6 +59,7 @@ export class Delivery {
   readonly #reach: PlatformReach;
   readonly #typing: Typing;
   readonly #questions: QuestionsBeingSent;
+  readonly #sentIds: SentIds;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
   /** The message as it was claimed; after its run, the message with the stored reply. */
@@ -66,7 +69,7 @@ export class Delivery {
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
-    { services, reach, typing, questions }: DeliveryServices,
+    { services, reach, typing, questions, sentIds }: DeliveryServices,
     later: LaterChannel,
     claim: InboxClaim,
     admitted: Admittance | null,
@@ -75,6 +78,7 @@ export class Delivery {
     this.#reach = reach;
     this.#typing = typing;
     this.#questions = questions;
+    this.#sentIds = sentIds;
     this.#later = later;
     this.#claim = claim;
     this.#message = claim.message;
@@ -203,7 +207,7 @@ export class Delivery {
     this.#observe('sent');
     await this.#noteReach(() => this.#reach.answered(this.#message.platform));
     if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
-    await this.#end({ kind: 'sent' });
+    await this.#end({ kind: 'sent', sent_ids: this.#sentIds.take(reply.id) });
   }
 
   #arrival(
@@ -211,7 +215,7 @@ export class Delivery {
     outlet: PushOutlet,
     collected: readonly InboxMessage[],
   ): Arrival<Answering & Deduplicated & Guarded> {
-    const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
+    const { id, request_id, session_id, message: queued, message_id, reply_to, rerun } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
     const { parent_span, edited = false, ...message } = queued;
     const text = textOfTurn([this.#message, ...collected]);
@@ -226,6 +230,7 @@ export class Delivery {
       request_id,
       message: { ...message, text, ...(message_id === null ? {} : { message_id }), reply_to },
       ...(further.length === 0 ? {} : { collected: further }),
+      ...(rerun === undefined ? {} : { rerun }),
       session_id,
       session_is_generated: false,
       channel: arrivedChannel(this.#later.plugin),
@@ -236,7 +241,8 @@ export class Delivery {
       edited: isEdited,
       outlet,
       stopped: null,
-      accepted_at: received_at,
+      // The person wrote it before the first run.
+      accepted_at: rerun?.received_at ?? this.#message.received_at,
       lost,
       patient: true,
       reader: null,

@@ -41,6 +41,8 @@ export interface CompleteReply {
   question: ReplyQuestion | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
+  /** The text of the message if it waits until its sender signs in. Absent if it does not. */
+  waiting_text?: string;
   /** Whether the person stopped the answer. */
   stopped: boolean;
   /** Whether the reply is the answer to an earlier request with the same idempotency key. */
@@ -49,7 +51,7 @@ export interface CompleteReply {
 
 export type TurnEnd = { answered: true; reply: CompleteReply } | { answered: false; error: unknown };
 
-export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events'> {
+export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events' | 'waits'> {
   /** The run failed and will be repeated. The turn has not ended, so only its trace is stored. */
   runs_again?: boolean;
 }

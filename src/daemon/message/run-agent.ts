@@ -25,7 +25,7 @@ export const runAgent: Step<Runnable, Answered> = {
       const said = saidWithQuestion(settlement.text, turn.open, services, turn.texts);
       outlet.text(said.reply);
       return {
-        ...{ ...said, stopped: false, receipts: null, history: null, usage: null },
+        ...{ ...said, stopped: false, sign_in: null, receipts: null, history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };

@@ -20,14 +20,18 @@ type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered &
 /**
  * Answers a message with these steps. A failed turn is stored, too, if its principal was resolved, no claim was lost
  * and the message will not run again. Otherwise only its trace is stored. Never rejects.
+ * A reload takes effect between two turns: the whole turn uses the services as they are now.
+ * @param current the services that are in use now.
  * @param begun the trace of the message so far. Later lines are appended to this array.
  */
 export async function runTurn<Turn extends Answering>(
   steps: Steps<Turn>,
   arrival: Arrival<Turn>,
-  services: Services,
+  current: Services,
   begun: TraceLine[] = [],
 ): Promise<EndedTurn> {
+  const services = { ...current };
+  const endUse = services.use.begin();
   let isStored = false;
   let ended: Turn | null = null;
   const work = async (turn: Turn) => {
@@ -39,6 +43,8 @@ export async function runTurn<Turn extends Answering>(
       throw error;
     }
   };
+  const { name } = arrival.channel;
+  services.observer.turnBegan(name);
   try {
     const reply = await withTurn(arrival, services, work, { begun });
     if (ended) keepRecording(ended, null, services);
@@ -46,6 +52,9 @@ export async function runTurn<Turn extends Answering>(
   } catch (error) {
     if (ended) keepRecording(ended, error, services);
     return { answered: false, error, isStored };
+  } finally {
+    services.observer.turnEnded(name);
+    endUse();
   }
 }
 

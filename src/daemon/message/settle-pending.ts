@@ -37,16 +37,9 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  * Checks whether the message answers the question about pending actions (agentd-agent(7), "Confirmation").
  *
  * An answer is a word of the person's language, or a button, which names the question. If the question has several
-<<<<<<< HEAD
- * actions, an answer may also confirm some of them and decline the others. Any other message leaves them pending, and so
- * does an edited one: nobody knows which of its texts the person meant. The actions are withdrawn if their person has
- * signed out, or if somebody else has signed in.
-=======
- * actions, an answer may also confirm some of them and decline the others. Any other message of the same principal
- * declines all of them, except for an edited message: nobody knows which of its texts the person meant. Messages that were
- * collected are never an answer. The actions are withdrawn if their person has signed out, or if somebody else has signed
- * in.
->>>>>>> w-several
+ * actions, an answer may also confirm some of them and decline the others. Any other message leaves them pending. So does
+ * a message that was edited, because nobody knows which of its texts the person meant, or collected, or runs again. The
+ * actions are withdrawn if their person has signed out, or if somebody else has signed in.
  *
  * A word that answers a question which has ended, and a button of a question that was answered, are answered, too.
  *
@@ -104,9 +97,9 @@ interface Answer {
   confirmed: readonly Action[];
 }
 
-/** Whether the message can be an answer: not if it was edited, or collected from several. */
-function mayAnswer({ edited, collected }: Turn): boolean {
-  return !edited && collected === undefined;
+/** Whether the message can be an answer: not if it was edited, collected from several, or runs again after sign-in. */
+function mayAnswer({ edited, collected, rerun }: Turn): boolean {
+  return !edited && collected === undefined && rerun === undefined;
 }
 
 /** @throws `invalid_request` if the answer has a number that the question does not have. */
@@ -239,7 +232,7 @@ function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestio
 function factsOf(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
   const { principal, credential, message, accepted_at } = turn;
   return {
-    is_edited: turn.edited ?? false,
+    is_edited: turn.edited === true || turn.rerun !== undefined,
     user_id: message.user_id,
     confirmer: confirmerOf(turn),
     person: principal.person,

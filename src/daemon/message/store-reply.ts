@@ -53,7 +53,11 @@ export const storeReply: Step<Turn, Stored> = {
     const { turn_id, session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
-    const complete = { turn_id, session_id, response: reply, question, receipts, stopped, replayed: false };
+    const waiting = turn.sign_in?.waits ? { waiting_text: turn.message.text } : {};
+    const complete = {
+      ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
+      ...waiting,
+    };
     const answer = {
       turn_id,
       session_id,

@@ -11,6 +11,7 @@ import type { Credential, PersonKey, Principal, ValidatedToken } from '../identi
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, ReplyToAsked } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
+import type { Rerun } from '../store/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
@@ -47,10 +48,14 @@ export interface Arrived {
   edited?: boolean;
   /** The further messages that this turn answers, in order. Absent if it answers one message. */
   collected?: readonly CollectedMessage[];
+  /** Set if this is the second run of a message, after its sender has signed in. */
+  rerun?: Rerun;
   /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
   ticket: Ticket | null;
+  /** The digest of instructions, tools and model that answer the message. */
+  agent_digest: string;
   /** The parent of the message's span, from `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;
   trace: Trace;
@@ -230,8 +235,16 @@ export interface Answered {
   asked: AskedQuestion | null;
   /** What the reply says about the question that was open before; null if there was none. */
   about_open: AboutOpen | null;
+  /** Set if a tool said that sign-in is needed, on a platform. */
+  sign_in: SignInNeeded | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
+}
+
+/** A reply that tells the person to sign in. */
+export interface SignInNeeded {
+  /** Whether the message is to be run again when its sender has signed in. */
+  waits: boolean;
 }
 
 export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;

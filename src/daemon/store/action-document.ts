@@ -1,4 +1,5 @@
 import type { Action } from './actions.ts';
+import { byPersonOf } from './by-person.ts';
 import type { IndexEntry, Kind, Tx } from './kernels/kernel.ts';
 import { findSession } from './session-document.ts';
 
@@ -32,10 +33,17 @@ export const ACTION: Kind<StoredAction> = {
     if (asked_by !== null && action.asked_at === null) unsent.push(asked_by);
     for (const message_id of new Set(unsent)) places.push([`asked by ${message_id}`, serial]);
     if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
+    const person = byPersonOf(action.person);
+    if (person !== null) places.push([pendingFor(person), serial]);
     return places;
   },
   isWide: (index) => index.startsWith('turn '),
 };
+
+/** The index of the pending actions of a person. @param person `byPerson` */
+export function pendingFor(person: string): string {
+  return `pending for ${person}`;
+}
 
 /** The index of the pending actions of a platform's user. */
 export function pendingOf(platform: string, user_id: string): string {

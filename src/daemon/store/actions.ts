@@ -80,7 +80,8 @@ export interface ActionStore {
 
 export type WithdrawnActions =
   | { action_id: string }
-  | { session_tag: string }
+  /** `of`: only the actions of this person. */
+  | { session_tag: string; of?: PersonKey | null }
   /** `keep`: the actions of this person are not withdrawn. */
   | { platform: string; user_id: string; keep?: PersonKey };
 

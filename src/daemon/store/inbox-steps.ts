@@ -3,6 +3,7 @@ import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
 import { collectTurn } from './collect-turn.ts';
 import { dueAt } from './due-at.ts';
+import { noteSentAnswer } from './feedback.ts';
 import { checkMessage } from './guard.ts';
 import type {
   AttemptKind,
@@ -21,6 +22,7 @@ import {
   MESSAGE,
   putMessage,
   type StoredMessage,
+  storeMessage,
   type WaitingHead,
 } from './inbox-document.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
@@ -31,6 +33,7 @@ import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
 import type { TurnChanges } from './turns.ts';
+import { endQuestionOf } from './waiting-questions.ts';
 
 export interface InboxBounds {
   inboxMax: number;
@@ -223,6 +226,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         if (stored === null) return false;
         const first = turnOf(tx, stored);
         dropUnasked(tx, first.message.id);
+        endQuestionOf(tx, first.message.id);
         dropMessage(tx, first);
         return true;
       }),
@@ -251,8 +255,10 @@ export function settleStored(
   const message = { ...stored.message, ...settled(stored.message, outcome, tx.now) };
   putMessage(tx, { ...changed(tx, stored, message), claim: null });
   if (message.state === 'done') noteAsked(tx, message.id);
+  const { id: turn_id, platform, session_id, notice, user_id } = message;
+  if (outcome.kind === 'sent' && message.state === 'done' && session_id !== null)
+    noteSentAnswer(tx, { platform, turn_id, session_id }, outcome.sent_ids ?? []);
   if (message.state !== 'failed') return;
-  const { notice, session_id, user_id } = message;
   if (outcome.kind === 'sent' && notice !== null && session_id !== null && user_id !== null)
     noteNotice(tx, session_id, user_id);
   dropUnasked(tx, message.id);
@@ -348,23 +354,10 @@ function enqueue(
   if (fresh.length > 0 && tx.count(MESSAGE, 'open') + fresh.length > inboxMax) return null;
   for (const message of fresh) {
     if (message.collects === undefined) endCollecting(tx, message.queue);
-    const stored = { message: received(message, tx.now), serial: tx.serial(), wait_ms: 0 };
-    putMessage(tx, { ...stored, claim: null, expires_at: null });
+    storeMessage(tx, message);
     noteSeen(tx, message.platform, message.message_id, { id: message.id, user_id: message.user_id });
   }
   return isNew.map((is) => (is ? 'kept' : 'repeated'));
-}
-
-function received(message: NewInboxMessage, now: number): InboxMessage {
-  return {
-    ...message,
-    state: message.reply === null ? 'waiting' : 'replied',
-    received_at: now,
-    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
-    ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
-    question: message.question ?? null,
-    ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
-  };
 }
 
 /** The message after an attempt at it has begun. */

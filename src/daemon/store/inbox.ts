@@ -1,5 +1,6 @@
 import type { ConfirmableAction, IncomingMessage, JsonObject } from '../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../guard/verdict.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import type { Claim } from './claims.ts';
 import type { Outage } from './outages.ts';
 
@@ -131,8 +132,11 @@ export type AttemptOutcome =
    * allowed number of runs.
    */
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
-  /** The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. */
-  | { kind: 'sent' }
+  /**
+   * The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. `sent_ids`: the
+   * platform's ids of an answer (`FeedbackStore.findSent`), at most 50.
+   */
+  | { kind: 'sent'; sent_ids?: readonly string[] }
   | FinalFailure;
 
 /** `begun: false`: earlier attempts decided the outcome, so this attempt was not carried out and is not counted. */
@@ -187,6 +191,20 @@ export interface NewInboxMessage {
    * then it also ends the collecting of the messages before it.
    */
   collects?: Collects;
+  /** Set if this is the second run of a message, after its sender has signed in. */
+  rerun?: Rerun;
+}
+
+/** The second run of a message (agentd-identity(7), "The question waits"). */
+export interface Rerun {
+  /** The first run's turn. The loop guard and the journal of actions take both runs for one turn. */
+  turn_id: string;
+  /** The platform's id of the message. */
+  message_id: string | null;
+  /** When the message was received. */
+  received_at: number;
+  /** Whom the run acts for. It does not run for anybody else. */
+  person?: PersonKey;
 }
 
 /** How long a run waits for further messages of its session (COLLECT_MS, COLLECT_MAX_MS). */
@@ -239,6 +257,8 @@ export interface Arrival {
    * `{time}`.
    */
   notice: NewInboxMessage;
+  /** As in `TraceRecord`, for the trace of a blocked message. */
+  agent_digest?: string;
 }
 
 /** The result of `screen`. Lists are indexed like the arrivals. */

@@ -1,5 +1,13 @@
 import { tagOf } from '../session/session.ts';
-import { ACTION, change, isPending, pendingOf, put, type StoredAction } from './action-document.ts';
+import {
+  ACTION,
+  change,
+  isPending,
+  pendingFor,
+  pendingOf,
+  put,
+  type StoredAction,
+} from './action-document.ts';
 import {
   type Action,
   type NewPendingAction,
@@ -135,6 +143,11 @@ export async function withdrawAll(kernel: Kernel): Promise<void> {
   }
 }
 
+/** The pending actions of a person in every tenant. @param person `byPerson` */
+export function pendingActionsFor(tx: Tx, person: string): Action[] {
+  return waiting(tx, pendingFor(person)).map(({ action }) => action);
+}
+
 /** The actions of a session whose question has expired, and is still the end of the newest reply to its person. */
 export function lapsedActionsIn(tx: Tx, session_tag: string): Action[] {
   return indexed(tx, `pending in ${session_tag}`)
@@ -174,7 +187,10 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
     const stored = tx.get(ACTION, of.action_id);
     return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
   }
-  if ('session_tag' in of) return pendingIn(tx, of.session_tag);
+  if ('session_tag' in of)
+    return pendingIn(tx, of.session_tag).filter(
+      ({ action: { person } }) => of.of === undefined || person === of.of,
+    );
   return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
     ({ action: { person } }) => person === null || person !== of.keep,
   );

@@ -16,6 +16,7 @@ import { createSession, expectTag } from './sessions.ts';
 import type { Store } from './store.ts';
 import { appendEvents, heldStream } from './streams.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
+import { keepQuestion, type NewWaitingQuestion } from './waiting-questions.ts';
 
 /**
  * The data that a turn begins with: the claim of its session, and the data that its steps need. All of this data is as
@@ -74,6 +75,8 @@ export interface TurnChanges {
   pending?: readonly NewPendingAction[];
   /** What the reply says about the question that was open before. Absent if its reader is not known. */
   reply_to_asked?: ReplyToAsked;
+  /** The message waits until its sender signs in. Not stored if the session has ended. */
+  waits?: NewWaitingQuestion;
   /** The next events of a stream, as `StreamStore.append` adds them. */
   events?: { claim: StreamClaim; events: readonly StreamEvent[] };
   /** The commit also ends the claim of the session, because the turn ends with it. */
@@ -123,7 +126,7 @@ function commitTurn(
   bounds: TurnBounds,
   rings: TraceRings,
 ): CommitOutcome {
-  const { session, turn, trace, reply, failed, answer, pending, events } = changes;
+  const { session, turn, trace, reply, failed, answer, pending, waits, events } = changes;
   if (!holdsSession(tx, claim)) return 'lost';
   const replied = reply && heldMessage(tx, reply.claim);
   const attempted = failed && heldMessage(tx, failed.claim);
@@ -142,6 +145,7 @@ function commitTurn(
   // First, because a new question is withdrawn with neither an earlier question nor its reply.
   if (changes.reply_to_asked && isStored) noteReply(tx, claim.session_tag, changes.reply_to_asked);
   if (pending && isStored) addPending(tx, pending, bounds.actionsRetentionMs);
+  if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
   if (events) appendEvents(tx, events.claim.stream_id, events.events);
   if (changes.ends_claim) tx.delete(SESSION_CLAIM, claim.session_tag);
   return isStored ? 'committed' : 'session_ended';

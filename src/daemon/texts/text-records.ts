@@ -114,6 +114,23 @@ export const TEXTS = {
     'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',
   ),
+  sign_in_at: prose(
+    'The end of a reply on a platform if the person must sign in first. {url} is SIGN_IN_URL.',
+    'To continue, please sign in: {url}',
+    'url',
+  ),
+  sign_in_first: prose(
+    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. The way to sign in on that platform may follow.',
+    'To continue, please sign in first.',
+  ),
+  sign_in_waits: prose(
+    'Follows `sign_in_at` or `sign_in_first` if the question waits for the sign-in (SIGN_IN_WAIT_SECONDS).',
+    'I will then answer your question.',
+  ),
+  sign_in_then_ask: prose(
+    'Follows `sign_in_at` or `sign_in_first` if the question does not wait for the sign-in.',
+    'Then ask me again.',
+  ),
   confirm_gone: plain(
     'The answer to a button of an action that is no longer pending.',
     'This question is no longer open. Please ask again.',
@@ -214,6 +231,11 @@ export const TEXTS = {
   link_ended: prose(
     'Says that the link of a chat was ended from elsewhere, for example on the website. {email} is shown in quotes, as text.',
     'This chat is no longer connected with {email}: the connection was ended elsewhere.',
+    'email',
+  ),
+  link_sign_in_over: prose(
+    'Says that the link of a chat has ended, because the person is no longer signed in on the website. {email} is shown in quotes, as text.',
+    'You are no longer signed in as {email}, so this chat is not connected any more. To go on, sign in on the website and connect this chat again.',
     'email',
   ),
   link_replaced: prose(

@@ -66,10 +66,13 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
       last = { lists, tools: [...tools.values()] };
       return last.tools;
     },
-    /** Starts all sources. Rejects with all of their configuration errors. */
-    async start(): Promise<void> {
+    /**
+     * Starts sources. Rejects with all of their configuration errors.
+     * @param fresh those that are not running yet; default: all
+     */
+    async start(fresh = sources): Promise<void> {
       const problems: SettingProblem[] = [];
-      for (const started of await Promise.allSettled(sources.map((source) => source.start()))) {
+      for (const started of await Promise.allSettled(fresh.map((source) => source.start()))) {
         if (started.status === 'fulfilled') continue;
         if (!(started.reason instanceof ConfigurationError)) throw started.reason;
         problems.push(...started.reason.problems);

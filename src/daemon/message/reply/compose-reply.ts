@@ -20,6 +20,7 @@ import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
 import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
 import { leftOutInWords, pagesInWords, receiptsOf, WriteReports } from './reports.ts';
+import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -39,7 +40,8 @@ interface Confirmed {
 /**
  * Puts the reply together. Its parts, in order: the notice that pending actions were declined; the text of the agent,
  * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the pages that servers
- * ask the person to open; a line for each write; and the question about the calls that wait for confirmation.
+ * ask the person to open; how to sign in; a line for each write; and the question about the calls that wait for
+ * confirmation.
  */
 export async function composeReply(
   turn: Runnable,
@@ -54,7 +56,8 @@ export async function composeReply(
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
   if (done?.made.length === 0) return nothingMade(done.left_out, turn, line);
 
-  const reply = new ReplyText(turn.outlet, done !== null || services.tools.tools().some(mayNeedReport));
+  const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
+  const reply = new ReplyText(turn.outlet, mayContinue);
   const reports = new WriteReports(run.journal, {
     texts,
     tools: services.tools,
@@ -73,12 +76,13 @@ export async function composeReply(
   for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
   for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);
+  const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
   const end = stopped ? null : endOf(turn, run, services);
   if (end && end.notice !== '') reply.add(end.notice);
   const receipts = addReceipts(reply, reports);
   const asked = end?.ask(reply) ?? null;
   reply.finish();
-  return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, receipts };
+  return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, sign_in, receipts };
 }
 
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */
@@ -184,7 +188,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
-  return { reply, stopped: false, asked: null, about_open: null, receipts: null };
+  return { reply, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
 }
 
 /** The reply if no confirmed action was carried out. */
@@ -192,7 +196,7 @@ function nothingMade(left_out: readonly LeftOut[], turn: Runnable, line: StepLin
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   reply.add(leftOutInWords(left_out, turn.texts));
-  return { reply: reply.text, stopped: false, asked: null, about_open: null, receipts: null };
+  return { reply: reply.text, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
 }
 
 /**
@@ -204,7 +208,7 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
   const asked = askAtEnd(reply, run.desk.question(), turn);
-  return { reply: reply.text, stopped: false, asked, about_open: null, receipts: null };
+  return { reply: reply.text, stopped: false, asked, about_open: null, sign_in: null, receipts: null };
 }
 
 /** How the reply ends: with the question of this run, or else with the one that is still open. */

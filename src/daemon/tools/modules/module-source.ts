@@ -14,7 +14,7 @@ export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo):
   const located = await locate(entry);
   if (!located.found) throw new ConfigurationError([problemOf(entry, located.problem, located.right)]);
   provideContracts();
-  const imported = await importModule(located.file, WANTED);
+  const imported = await importModule(located.file, WANTED, { fresh: true });
   if (!imported.ok)
     throw new ConfigurationError([problemOf(entry, imported.refusal.problem, imported.refusal.right)]);
   const { value } = imported;

@@ -50,6 +50,7 @@ describe('a reply', () => {
         'content-type': 'application/x-www-form-urlencoded',
       },
     });
+    expect(scope.sent).toEqual([expect.stringMatching(/^C0LOUNGE:\d+\.\d+$/)]);
     expect(formOf(posts()[0] as PlatformCall)).toEqual({
       channel: 'C0LOUNGE',
       thread_ts: '1.2',
