@@ -105,6 +105,8 @@ function createMsgbot(scope: PushScope): PushChannel {
     typing: (reply_to) => sender.showTyping(reply_to),
     codeUrl: (code) => (bot.username === null ? null : `https://t.me/${bot.username}?start=${code}`),
     // A private chat has the same id as its person (Bot API, "Chat").
+    privateSession: (user_id) => ({ thread_id: `msgbot:${user_id}`, channel_id: user_id }),
+    chatUrl: () => (bot.username === null ? null : `https://t.me/${bot.username}`),
     privateChat: (user_id) => (/^[1-9]\d{0,15}$/.test(user_id) ? { chat: Number(user_id) } : null),
     health() {
       const ofApi = api.health();

@@ -162,6 +162,8 @@ export interface WebChannel extends ChannelBase {
   typing?: never;
   codeUrl?: never;
   privateChat?: never;
+  privateSession?: never;
+  chatUrl?: never;
 }
 
 /** A channel that sends its answers through the platform. */
@@ -192,6 +194,20 @@ export interface PushChannel extends ChannelBase {
    * to whom the channel can write.
    */
   privateChat?(user_id: string): JsonObject | null;
+  /**
+   * The session of the private chat with a user: `thread_id` and `channel_id` of the messages that the user writes there.
+   * Called after a text was sent to `privateChat`. Null if the channel does not know it.
+   * @param thread_id a session in which the user has written
+   */
+  privateSession?(user_id: string, thread_id: string): PrivateSession | null;
+  /** An address that opens a private chat with the bot; null if the channel does not know its own name now. */
+  chatUrl?(): string | null;
+}
+
+/** The ids of the messages in a private chat. */
+export interface PrivateSession {
+  thread_id: string;
+  channel_id: string;
 }
 
 interface ChannelBase {

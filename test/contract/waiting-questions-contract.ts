@@ -1,13 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import type { InboxClaim, SignInHint } from '../../src/daemon/store/inbox.ts';
 import type { LinkHow } from '../../src/daemon/store/links.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
-import { ada, aSession, aTrace, aTurn, aWaitingQuestion, bob } from './fixtures.ts';
+import type { NewWaitingQuestion } from '../../src/daemon/store/waiting-questions.ts';
+import { ada, anInboxMessage, aSession, aTrace, aTurn, aWaitingQuestion, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession } from './store-writes.ts';
 
 const HOUR = 60 * 60 * 1000;
 const KEY = 'chat:jwt:u1';
+const HINT: SignInHint = {
+  ...{ at: 4, private_text: 'p', written: 'w', write: 'x' },
+  ...{ write_at: 'x {url}', answered: 'a' },
+};
 
 /** The contract of the port `waitingQuestions`. */
 export function describeWaitingQuestions(current: () => StoreUnderTest): void {
@@ -29,7 +35,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       where = session,
     ): Promise<string> {
       const record = aTurn();
-      const waits = aWaitingQuestion(where, { turn_id: record.turn_id, ...members });
+      const waits = inPrivate(aWaitingQuestion(where, { turn_id: record.turn_id, ...members }));
       const changes = { turn: { record, ttl_ms: 2 * HOUR }, trace: aTrace(where), waits };
       await commitUnderClaim(store, tagOf(where), changes);
       return waits.message.rerun.turn_id;
@@ -88,9 +94,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
     it('is not run again for another person than the owner of its private chat', async () => {
       const owned = aSession(test.now(), { owner: ada });
       await saveSession(store, owned);
-      const question = aWaitingQuestion(owned);
-      if (question.message.message) question.message.message = { ...question.message.message, shared: false };
-      await ask(question, owned);
+      await ask({}, owned);
       await link(bob);
       expect(await queued()).toEqual([]);
     });
@@ -148,6 +152,92 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       expect(await Promise.all([first, others, second, late].map(waits))).toEqual([false, true, true, false]);
     });
 
+    describe('of a group', () => {
+      const private_run = {
+        ...{ queue: 'chat:u1', session_id: 'chat:u1', channel_id: 'u1', reply_to: { to: 'u1' } },
+        follow_up: anInboxMessage({
+          message: null,
+          session_id: null,
+          queue: 'group',
+          reply: 'answered privately',
+        }),
+      };
+
+      /** A turn in a group whose reply still needs a sentence. @returns the claim of its message */
+      async function askInGroup(): Promise<InboxClaim> {
+        const question = aWaitingQuestion(session);
+        const id = question.message.rerun.turn_id;
+        const { session_id } = session;
+        await store.inbox.enqueue([anInboxMessage({ id, session_id, queue: session_id })]);
+        const [claim] = await store.inbox.claim('run', ['chat'], 1);
+        if (!claim) throw new Error('no message');
+        const asks = { id: 'a', begins_at: 5, confirm: 'Yes', decline: 'No' };
+        await commitUnderClaim(store, tagOf(session), {
+          turn: { record: aTurn({ turn_id: id }), ttl_ms: 2 * HOUR },
+          trace: aTrace(session),
+          reply: { claim, text: 'Hint?', question: asks, sign_in: HINT },
+          waits: question,
+        });
+        return claim;
+      }
+
+      it('is run again in the private chat, once that is known, and then tells the group', async () => {
+        const claim = await askInGroup();
+        expect(await store.inbox.find(claim.message.id)).toMatchObject({ reply: 'Hint?', sign_in: HINT });
+        const hinted = { reply: 'Hint, written?', begins_at: 14, private_run };
+        const completed = await store.inbox.completeSignIn(claim, hinted);
+        expect(completed).toMatchObject({
+          reply: 'Hint, written?',
+          question: { begins_at: 14 },
+          state: 'replied',
+        });
+        expect(completed).not.toHaveProperty('sign_in');
+        expect(await store.inbox.find(claim.message.id)).toEqual(completed);
+        await store.inbox.settle(claim, { kind: 'sent' });
+        await link();
+        const [again] = await store.inbox.claim('run', ['chat'], 1);
+        expect(again?.message).toMatchObject({
+          ...{ queue: 'chat:u1', session_id: 'chat:u1', reply_to: { to: 'u1' }, rerun: { person: ada } },
+          message: { thread_id: 'chat:u1', channel_id: 'u1', shared: false },
+        });
+        const texts = () => store.inbox.list({ states: ['replied'], limit: 9 });
+        expect(await texts()).toEqual([]);
+        if (again) await store.inbox.settle(again, { kind: 'sent' });
+        expect(await texts()).toMatchObject([{ queue: 'group', reply: 'answered privately' }]);
+      });
+
+      it('is never run again in the group', async () => {
+        const early = await askInGroup();
+        await link();
+        expect(await waits(early.message.id)).toBe(false);
+        await store.inbox.settle(early, { kind: 'sent' });
+        await store.links.remove(KEY);
+        const claim = await askInGroup();
+        await store.inbox.completeSignIn(claim, { reply: 'Hint.', begins_at: null, private_run: null });
+        expect(await waits(claim.message.id)).toBe(false);
+        await link();
+        expect(await queued()).toEqual([]);
+      });
+
+      it('is completed only under the claim of its message', async () => {
+        const claim = await askInGroup();
+        await store.inbox.settle(claim, { kind: 'given_back' });
+        const hinted = { reply: 'Other', begins_at: null, private_run: null };
+        expect(await store.inbox.completeSignIn(claim, hinted)).toBeNull();
+        expect(await store.inbox.find(claim.message.id)).toMatchObject({ reply: 'Hint?', sign_in: HINT });
+        expect(await waits(claim.message.id)).toBe(true);
+      });
+    });
+
+    it('leaves no failed message behind if a hint cannot be sent', async () => {
+      const hint = anInboxMessage({ message: null, session_id: null, reply: 'hint', is_hint: true });
+      await store.inbox.enqueue([hint]);
+      const [claim] = await store.inbox.claim('send', ['chat'], 1);
+      if (claim) await store.inbox.settle(claim, { kind: 'failed', failure: 'refused' });
+      expect(await store.inbox.find(hint.id)).toBeNull();
+      expect(await store.inbox.nextDueAt('send', ['chat'])).toBeNull();
+    });
+
     it('is not stored if its session has ended', async () => {
       const claim = await store.sessions.claim(tagOf(session));
       await store.sessions.end(session.session_id);
@@ -164,4 +254,8 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       expect(await waits(waiting.message.rerun.turn_id)).toBe(false);
     });
   });
+}
+
+function inPrivate({ message: { message, ...others }, ...question }: NewWaitingQuestion): NewWaitingQuestion {
+  return { ...question, message: { ...others, message: message && { ...message, shared: false } } };
 }

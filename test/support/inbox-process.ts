@@ -42,6 +42,8 @@ export interface InboxProcessOptions {
   platforms: readonly VirtualPlatform[];
   agent: AgentRuntime;
   tools?: ToolSource;
+  /** Whether events of groups are delivered. */
+  inGroups?: boolean;
   env?: Readonly<Record<string, string>>;
 }
 
@@ -98,6 +100,8 @@ export class InboxProcess {
     const life = new Life();
     const made = await testServices({ store: life.of(own), clock, agent, env, ...(tools && { tools }) });
     const process = new InboxProcess(options, made, own, life);
+    // A channel may have to learn its own name before it reads messages of groups.
+    for (const { channel } of process.#channels.values()) if (options.inGroups) await channel.start?.();
     await process.#life.orDeath(process.worker.start());
     return process;
   }
@@ -145,6 +149,7 @@ export class InboxProcess {
   /** Ends the process like SIGKILL: nothing that it has begun continues. */
   async kill(): Promise<void> {
     this.#life.end();
+    for (const { channel } of this.#channels.values()) await channel.stop?.();
     await this.#store.close();
   }
 

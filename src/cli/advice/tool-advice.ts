@@ -253,6 +253,11 @@ export const AGENT_ADVICE: AdviceTable = {
 
   // The agent
   agent_failed: { happened: 'The agent failed; the client got 502.', todo: REQUEST_LOG },
+  claim_without_action: {
+    happened:
+      'The agent said that it had changed something, but no tool has changed anything in this conversation. The reply says that nothing was changed.',
+    todo: 'Read the reply with `agentd sessions show`. Tell the model in AGENT_INSTRUCTIONS to call a tool before it says that something is done, or use another model.',
+  },
   agent_timeout: {
     happened: 'The agent took longer than AGENT_TIMEOUT_SECONDS; the client got 504.',
     todo: 'Find out which step took the time. Raise AGENT_TIMEOUT_SECONDS, or use a faster model.',

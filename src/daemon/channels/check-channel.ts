@@ -15,6 +15,8 @@ const OPTIONAL_MEMBERS = [
   'typing',
   'codeUrl',
   'privateChat',
+  'privateSession',
+  'chatUrl',
   'health',
   'check',
   'checkRegistration',

@@ -25,6 +25,7 @@ import { isVoidPress } from './press.ts';
 import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import type { SentIds } from './sent-ids.ts';
+import { hintAtSignIn } from './sign-in-hint.ts';
 import type { Typing } from './typing.ts';
 
 /** A channel that sends its replies later. */
@@ -157,13 +158,14 @@ export class Delivery {
   }
 
   /** The message as its turn stored it. */
-  #withReply({ response, question }: CompleteReply): InboxMessage {
+  #withReply({ response, question, sign_in }: CompleteReply): InboxMessage {
     const text_stored_at = this.#services.clock.now();
     return {
       ...this.#message,
       state: 'replied',
       reply: response,
       question: question?.stored ?? null,
+      ...(sign_in?.hint ? { sign_in: sign_in.hint } : {}),
       sends: 1,
       text_stored_at,
       parts_sent: 0,
@@ -199,7 +201,9 @@ export class Delivery {
         await this.#end({ kind: 'given_back' });
         return;
       }
-      await this.#sendInTime({ ...reply, reply_to });
+      const completed = await this.#completed(reply, reply_to);
+      if (completed === null) return;
+      await this.#sendInTime({ ...completed, reply_to });
     } catch (error) {
       await this.#sendFailed(error, began);
       return;
@@ -208,6 +212,17 @@ export class Delivery {
     await this.#noteReach(() => this.#reach.answered(this.#message.platform));
     if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
     await this.#end({ kind: 'sent', sent_ids: this.#sentIds.take(reply.id) });
+  }
+
+  /** The reply with what it still needs about sign-in. Null if the claim is lost. */
+  async #completed(reply: OutgoingReply, reply_to: JsonObject): Promise<OutgoingReply | null> {
+    const { sign_in } = this.#message;
+    if (sign_in === undefined) return reply;
+    const hinted = await hintAtSignIn(this.#services, this.#later, this.#message, sign_in, reply_to);
+    const completed = await this.#services.store.inbox.completeSignIn(this.#claim, hinted);
+    if (completed === null) return null;
+    this.#message = completed;
+    return outgoingReply(completed);
   }
 
   #arrival(

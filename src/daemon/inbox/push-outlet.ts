@@ -40,9 +40,13 @@ export class PushOutlet implements Outlet {
   async close(end: TurnEnd): Promise<OutletChanges> {
     const claim = this.#claim;
     if (end.answered) {
-      const { response, question, waiting_text } = end.reply;
-      const waits = waiting_text === undefined ? null : this.#waiting(waiting_text);
-      const reply = { claim, text: response, question: question?.stored ?? null };
+      const { response, question, sign_in } = end.reply;
+      const { waiting_text = null, hint = null } = sign_in ?? {};
+      const waits = waiting_text === null ? null : this.#waiting(waiting_text);
+      const reply = {
+        ...{ claim, text: response, question: question?.stored ?? null },
+        ...(hint === null ? {} : { sign_in: hint }),
+      };
       return waits === null ? { reply } : { reply, waits };
     }
     const outcome = await this.afterFailure(end.error);

@@ -11,7 +11,7 @@ import type { Credential, PersonKey, Principal, ValidatedToken } from '../identi
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, ReplyToAsked } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
-import type { Rerun } from '../store/inbox.ts';
+import type { Rerun, SignInHint } from '../store/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
@@ -245,6 +245,8 @@ export interface Answered {
 export interface SignInNeeded {
   /** Whether the message is to be run again when its sender has signed in. */
   waits: boolean;
+  /** In a group, what the reply still needs. */
+  hint: SignInHint | null;
 }
 
 export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;

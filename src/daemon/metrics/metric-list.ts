@@ -114,6 +114,10 @@ const RECORDS = {
     ['channel', 'rating'],
     'Ratings of answers, `1` or `-1`. A rating that replaces another one counts, too, if it differs.',
   ),
+  agentd_unbacked_claims_total: counter(
+    [],
+    'Replies that say that something was changed, although no tool has changed anything. The daemon adds that nothing was changed.',
+  ),
   agentd_streams: gauge(
     ['state'],
     'Event streams of this process: `running` (its message is being answered), `read` (somebody reads it).',

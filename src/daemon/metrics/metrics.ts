@@ -34,7 +34,7 @@ interface InboxGauge {
 const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** Lines of a trace that are not steps of the message path, but events within a step. */
-const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
+const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'claim', 'trace'];
 
 /**
  * Gauges of prom-client whose names end in `_total`. Only counters may have these names, so `promtool check metrics`
@@ -64,6 +64,7 @@ export class Metrics implements Observer {
       1,
     );
     this.#count('agentd_store_errors_total', {}, 0);
+    this.#count('agentd_unbacked_claims_total', {}, 0);
   }
 
   /**
@@ -185,6 +186,9 @@ export class Metrics implements Observer {
         return;
       case 'model':
         this.#countModelCall(outcome, detail ?? {});
+        return;
+      case 'claim':
+        this.#count('agentd_unbacked_claims_total', {});
         return;
       case 'guard':
         if (verdict === 'refused' && reason !== undefined)

@@ -1,11 +1,12 @@
 import { ACTION, asItIsNow, change, isOpen, type StoredAction } from './action-document.ts';
-import type { Action, ActionFilter, ActionStore, RunClaims } from './actions.ts';
+import { type Action, type ActionFilter, type ActionStore, type RunClaims, SENT_MAX } from './actions.ts';
 import { keepsSession } from './claim-state.ts';
 import { holdsKey, noteStarted } from './idempotency.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { pendingActionsIn, withdrawActions } from './questions.ts';
 import { declinedIn, findSession, noteDeclined } from './session-document.ts';
+import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
 
 /** Maximum number of actions of one turn that a step reads. */
 const READ_MAX = 1000;
@@ -45,6 +46,7 @@ export function actionStore(
           return 'gone';
         const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
         change(tx, stored, { state: to, turn_key, ...times });
+        if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
         return 'settled';
       }),
     withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
@@ -54,6 +56,8 @@ export function actionStore(
         const known = tx.get(ACTION, action.action_id)?.action;
         if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
         if (held?.key) noteStarted(tx, held.key.key);
+        const expires_at = tx.now + actionsRetentionMs;
+        noteWrite(tx, action.action_id, action.session_tag, expires_at);
         tx.put(ACTION, action.action_id, {
           action: {
             ...action,
@@ -69,7 +73,7 @@ export function actionStore(
           asked_by: null,
           answer_ms: 0,
           serial: tx.serial(),
-          expires_at: tx.now + actionsRetentionMs,
+          expires_at,
         });
         return { outcome: 'started' };
       }),
@@ -94,12 +98,33 @@ export function actionStore(
           change(tx, stored, { ...outcome, finished_at: tx.now });
       }),
     ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
+    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
+    wroteSince: (session_tag, tool, within_ms) =>
+      kernel.step((tx) => {
+        const sent = sentIn(tx, session_tag);
+        const late = sent.filter(({ started_at, finished_at }) => {
+          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
+        });
+        return (
+          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
+        );
+      }),
     list: async (filter) =>
       (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
         .sort((a, b) => b.serial - a.serial)
         .slice(0, filter.limit)
         .map(({ action }) => action),
   };
+}
+
+/** Deletes an action. */
+export function dropAction(tx: Tx, action_id: string): void {
+  tx.delete(SESSION_WRITE, action_id);
+  tx.delete(ACTION, action_id);
+}
+
+function sentIn(tx: Tx, session_tag: string): Action[] {
+  return newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []);
 }
 
 /** `ActionStore.ofTurn`. */

@@ -74,6 +74,13 @@ export interface ActionStore {
    * have expired.
    */
   ofTurn(turn_key: string): Promise<Action[]>;
+  /** The newest writes that were sent or are about to be sent in a session, newest first; at most `SENT_MAX`. */
+  sentIn(session_tag: string): Promise<Action[]>;
+  /**
+   * Whether a tool wrote in a session within the last `within_ms`, or may have written. Also true if there were too many
+   * writes to know.
+   */
+  wroteSince(session_tag: string, tool: string, within_ms: number): Promise<boolean>;
   /** Writes that were sent or are about to be sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
 }
@@ -260,3 +267,6 @@ export function seenReplies({
 export function questionIdOf({ action_id, question }: Pick<NewAction, 'action_id' | 'question'>): string {
   return question?.question_id ?? action_id;
 }
+
+/** Maximum number of writes that `ActionStore.sentIn` returns. */
+export const SENT_MAX = 200;

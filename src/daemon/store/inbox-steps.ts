@@ -33,7 +33,7 @@ import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
 import type { TurnChanges } from './turns.ts';
-import { endQuestionOf } from './waiting-questions.ts';
+import { endQuestionOf, moveQuestion } from './waiting-questions.ts';
 
 export interface InboxBounds {
   inboxMax: number;
@@ -119,6 +119,18 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         const stored = heldMessage(tx, claim);
         if (stored !== null) settleStored(tx, stored, outcome, bounds);
         return stored !== null;
+      }),
+    completeSignIn: (claim, hinted) =>
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored === null) return null;
+        const { sign_in: _completed, question, ...message } = stored.message;
+        const { reply, begins_at, private_run } = hinted;
+        const asked = question && { ...question, begins_at: begins_at ?? question.begins_at };
+        const completed = { ...message, reply, question: asked };
+        putMessage(tx, { ...stored, message: completed });
+        moveQuestion(tx, message.id, private_run);
+        return completed;
       }),
     partsSent: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message.parts_sent ?? 0),
     notePartsSent: (id, parts) =>
@@ -254,13 +266,20 @@ export function settleStored(
 ): void {
   const message = { ...stored.message, ...settled(stored.message, outcome, tx.now) };
   putMessage(tx, { ...changed(tx, stored, message), claim: null });
-  if (message.state === 'done') noteAsked(tx, message.id);
+  if (message.state === 'done') {
+    noteAsked(tx, message.id);
+    if (message.follow_up !== undefined) storeMessage(tx, message.follow_up);
+  }
   const { id: turn_id, platform, session_id, notice, user_id } = message;
   if (outcome.kind === 'sent' && message.state === 'done' && session_id !== null)
     noteSentAnswer(tx, { platform, turn_id, session_id }, outcome.sent_ids ?? []);
   if (message.state !== 'failed') return;
   if (outcome.kind === 'sent' && notice !== null && session_id !== null && user_id !== null)
     noteNotice(tx, session_id, user_id);
+  if (message.is_hint) {
+    dropMessage(tx, stored);
+    return;
+  }
   dropUnasked(tx, message.id);
   const surplus = tx.count(MESSAGE, 'failed') - failedMax;
   if (surplus > 0) for (const { doc } of tx.first(MESSAGE, 'failed', surplus)) dropMessage(tx, doc);
@@ -270,7 +289,7 @@ export function settleStored(
 export function storeReply(
   tx: Tx,
   stored: StoredMessage,
-  { text: reply, question = null }: NonNullable<TurnChanges['reply']>,
+  { text: reply, question = null, sign_in }: NonNullable<TurnChanges['reply']>,
 ): void {
   putMessage(tx, {
     ...stored,
@@ -278,6 +297,7 @@ export function storeReply(
       ...stored.message,
       ...{ reply, question, state: 'replied', sends: 1, text_stored_at: tx.now, parts_sent: 0 },
       ...{ failure: null, interrupted: 0 },
+      ...(sign_in === undefined ? {} : { sign_in }),
     },
   });
 }

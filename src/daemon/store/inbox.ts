@@ -69,6 +69,12 @@ export interface InboxStore {
   endCollecting(platform: string, user_id: string): Promise<void>;
   /** Ends the claim and records the outcome of the attempt (see `settled`). */
   settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean>;
+  /**
+   * Completes a reply that tells its reader to sign in. If the question waits, its second run moves to the private chat,
+   * or ends if there is none. Durable when it resolves.
+   * @returns the message. Null if the claim is lost.
+   */
+  completeSignIn(claim: InboxClaim, hinted: SignInHinted): Promise<InboxMessage | null>;
   /** How many parts of a message's text the platform has confirmed; 0 for an unknown id. */
   partsSent(id: string): Promise<number>;
   /**
@@ -193,6 +199,10 @@ export interface NewInboxMessage {
   collects?: Collects;
   /** Set if this is the second run of a message, after its sender has signed in. */
   rerun?: Rerun;
+  /** A text that is stored when the reply of this message has been sent. */
+  follow_up?: NewInboxMessage;
+  /** A text that is deleted if it cannot be sent. It never enters the failed list. */
+  is_hint?: true;
 }
 
 /** The second run of a message (agentd-identity(7), "The question waits"). */
@@ -213,6 +223,39 @@ export interface Collects {
   wait_ms: number;
   /** After the first message, ms: the run begins then at the latest. */
   max_ms: number;
+}
+
+/**
+ * How a reply in a group tells its reader to sign in. The daemon first writes to the reader privately, and then adds a
+ * sentence to the reply that depends on whether the platform took that message.
+ */
+export interface SignInHint {
+  /** Where the sentence belongs in the reply. */
+  at: number;
+  /** The private message. */
+  private_text: string;
+  /** The sentence if the platform took the private message. */
+  written: string;
+  /** The sentence if it did not. `{url}` in `write_at` is the address of a private chat with the bot. */
+  write: string;
+  write_at: string;
+  /** For the group, when the question was answered privately. */
+  answered: string;
+}
+
+/** What became of the private message of a `SignInHint`. */
+export interface SignInHinted {
+  /** The reply with its sentence. */
+  reply: string;
+  /** Where the question begins in it; null if there is none. */
+  begins_at: number | null;
+  /** How the second run differs from the message: it belongs to the private chat. Null: there can be no second run. */
+  private_run:
+    | (Pick<NewInboxMessage, 'queue' | 'reply_to' | 'follow_up'> & {
+        session_id: string;
+        channel_id: string;
+      })
+    | null;
 }
 
 /** Maximum number of messages in one turn. */
@@ -293,6 +336,8 @@ export interface InboxMessage extends NewInboxMessage {
   /** The number of consecutive attempts during which the process died. */
   interrupted: number;
   next_attempt_at: number;
+  /** What the reply still needs before it is sent. Absent if it needs nothing. */
+  sign_in?: SignInHint;
   /** The question at the end of the reply; null if there is none. */
   question: StoredQuestion | null;
   /** The text that is sent to the person after the run failed for good. Null if there is an agent's reply. */

@@ -3,6 +3,7 @@ import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import { randomSuffix } from '../time/clock.ts';
 import { ACTION, type StoredAction } from './action-document.ts';
+import { dropAction } from './action-steps.ts';
 import type { Action } from './actions.ts';
 import { BUDGET } from './budgets.ts';
 import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
@@ -312,7 +313,7 @@ async function erase(
     await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
     await drop(FEEDBACK, found.feedback);
     await drop(SENT_ANSWER, found.sentAnswers);
-    await drop(ACTION, found.actions);
+    for (const { key } of found.actions) await kernel.step((tx) => dropAction(tx, key));
     await drop(WAITING_QUESTION, found.waitingQuestions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));

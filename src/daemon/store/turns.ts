@@ -7,7 +7,7 @@ import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from './claim-st
 import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
 import { GUARD_TURNS } from './guard.ts';
 import { holdsKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
-import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
+import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from './inbox.ts';
 import { heldMessage, type InboxBounds, settleStored, storeReply } from './inbox-steps.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from './questions.ts';
@@ -63,7 +63,7 @@ export interface TurnChanges {
   /**
    * The reply of a message of the inbox: the message becomes `replied`, and the first attempt to send the reply begins.
    */
-  reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null };
+  reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null; sign_in?: SignInHint };
   /**
    * The outcome of a message of the inbox if this was its last run. The commit records it like `InboxStore.settle`, and
    * ends the claim of the message.

@@ -1,5 +1,5 @@
 import type { PersonKey } from '../identity/identity.ts';
-import type { NewInboxMessage, Rerun } from './inbox.ts';
+import type { NewInboxMessage, Rerun, SignInHinted } from './inbox.ts';
 import { storeMessage } from './inbox-document.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { findSession } from './session-document.ts';
@@ -30,6 +30,9 @@ export type NewWaitingQuestion = Omit<WaitingQuestion, 'expires_at'> & { ttl_ms:
 
 interface StoredQuestion extends WaitingQuestion {
   session_tag: string;
+  /** Whether it was asked in a group. It is not run again there, so it must first be moved (`moveQuestion`). */
+  in_group: boolean;
+  is_moved: boolean;
   /** When the session of the turn was created, so that a later session with its id is not taken for it. */
   session_created_at: number;
 }
@@ -68,6 +71,7 @@ export function keepQuestion(
   if (session === undefined || isOlder) return;
   tx.put(WAITING_QUESTION, link_key, {
     ...{ link_key, message, session_tag, session_created_at: session.created_at },
+    ...{ in_group: message.message?.shared === true, is_moved: false },
     expires_at: tx.now + ttl_ms,
   });
 }
@@ -80,6 +84,21 @@ export function endQuestion(tx: Tx, link_key: string): void {
 /** Ends the question of a turn, because its message was deleted. */
 export function endQuestionOf(tx: Tx, turn_id: string): void {
   for (const { key } of tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1)) tx.delete(WAITING_QUESTION, key);
+}
+
+/** Moves the second run of a question from a group to the private chat of its sender. Null: ends the question. */
+export function moveQuestion(tx: Tx, turn_id: string, to: SignInHinted['private_run']): void {
+  const [found] = tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1);
+  if (found === undefined) return;
+  const { key, doc } = found;
+  const { message: question } = doc;
+  if (to === null || question.message === null) {
+    tx.delete(WAITING_QUESTION, key);
+    return;
+  }
+  const { channel_id, ...own } = to;
+  const message = { ...question.message, shared: false, thread_id: to.session_id, channel_id };
+  tx.put(WAITING_QUESTION, key, { ...doc, is_moved: true, message: { ...question, ...own, message } });
 }
 
 /**
@@ -99,8 +118,8 @@ export function answerQuestion(
   const session = findSession(tx, question.session_tag)?.session;
   const isOver = session === undefined || session.created_at !== question.session_created_at;
   const { message } = question;
-  const owner = message.message?.shared === true ? null : (session?.owner ?? null);
+  const owner = question.in_group ? null : (session?.owner ?? null);
   const isOthers = [before, owner].some((one) => one !== null && one !== '' && one !== person);
-  if (by_operator || isOver || isOthers) return;
+  if (by_operator || isOver || isOthers || (question.in_group && !question.is_moved)) return;
   storeMessage(tx, { ...message, rerun: { ...message.rerun, person } });
 }

@@ -73,7 +73,7 @@ const tools = fixedSource(source, [
 
 async function start(env: Record<string, string> = {}): Promise<void> {
   process = await InboxProcess.start({
-    ...{ directory, clock, platforms: [platform], agent, tools },
+    ...{ directory, clock, platforms: [platform], agent, tools, inGroups: true },
     env: { SIGN_IN_URL: URL, ...env },
   });
   const started = process;
@@ -258,6 +258,109 @@ describe('a question that needs sign-in, in a private chat', () => {
         expect(
           ended.filter(({ rerun }) => rerun),
           `${when} write ${call}`,
+        ).toHaveLength(1);
+        await process.kill();
+        if (!died) break;
+      }
+  });
+});
+
+describe('a question that needs sign-in, in a group', () => {
+  const GROUP = { place: 'group' } as const;
+  const inGroup = () => platform.textsFor(event('', GROUP));
+  const WRITTEN = 'To continue, please sign in first. I have written to you privately.';
+  /** The platform refuses messages to the person alone. */
+  const refusePrivately = (response: () => Response) => {
+    platform.outage = ({ path, body }) =>
+      path.endsWith('/sendMessage') && JSON.parse(body).chat_id === Number(USER) ? response() : null;
+  };
+  const forbidden = () =>
+    new Response(
+      JSON.stringify({
+        ok: false,
+        error_code: 403,
+        description: "Forbidden: bot can't initiate conversation",
+      }),
+      { status: 403 },
+    );
+
+  it('is answered privately, and the group hears only that it was', async () => {
+    await start();
+    expect(await write('orders', GROUP)).toEqual([expect.stringContaining(WRITTEN)]);
+    expect(inGroup()[0]).not.toContain(URL);
+    expect(texts()[0]).toMatch(/asked me something in a group.*/s);
+    expect(texts()[0]).toMatch(AT);
+    expect((await signIn()).filter((text) => isSaid(text, 'ada'))).toHaveLength(1);
+    await pass(MINUTE);
+    expect(inGroup().slice(1)).toEqual(['I have answered the question privately.']);
+    const [{ message, shared } = {}] = [turns.at(-1)].map((turn) => ({
+      message: turn?.text,
+      shared: turn?.shared,
+    }));
+    expect([message, shared]).toEqual(['orders', false]);
+    // The private answer is in the private chat, not in the history of the group.
+    const { sessions } = process.services.store;
+    const stored = await Promise.all(
+      (await sessions.list({ limit: 9 })).map(async ({ session_id }) => [
+        session_id,
+        (await sessions.turns(session_id)).map(({ reply }) => isSaid(reply ?? '', 'ada')),
+      ]),
+    );
+    expect(Object.fromEntries(stored)).toMatchObject({ [`msgbot:${USER}`]: [true] });
+  });
+
+  it('says where to write if the platform does not take the private message, and fails nothing', async () => {
+    await start();
+    refusePrivately(forbidden);
+    const [reply] = await write('orders', GROUP);
+    expect(reply).toContain('Please write to me privately: ');
+    expect(reply).toContain('https://t.me/');
+    expect(reply).not.toContain('I have written');
+    platform.outage = () => null;
+    // The person has begun a private chat now.
+    expect((await signIn()).filter((text) => isSaid(text, 'ada'))).toHaveLength(1);
+    expect(await process.services.store.inbox.list({ states: ['failed'], limit: 9 })).toEqual([]);
+  });
+
+  it('drops the word to the group if the platform refuses it, and tells it only after the answer', async () => {
+    await start();
+    await write('orders', GROUP);
+    refusePrivately(() => new Response(JSON.stringify({ ok: false, error_code: 500 }), { status: 500 }));
+    await process.deliver('msgbot', event(`/service_auth ${await token()}`, { kind: 'command' }));
+    await pass(MINUTE);
+    expect([turns.length, inGroup().length]).toEqual([2, 1]);
+    platform.outage = ({ path, body }) =>
+      path.endsWith('/sendMessage') && JSON.parse(body).chat_id !== Number(USER) ? forbidden() : null;
+    await pass(30 * MINUTE);
+    expect(texts().filter((text) => isSaid(text, 'ada'))).toHaveLength(1);
+    const states = ['waiting', 'running', 'replied', 'failed'] as const;
+    expect(await process.services.store.inbox.list({ states, limit: 9 })).toEqual([]);
+  });
+
+  it('is asked for sign-in once, with the sentence that fits, whenever the daemon is killed', async () => {
+    for (const when of ['before', 'after'] as const)
+      for (let call = 1; ; call++) {
+        clock = new VirtualClock(Date.now());
+        directory = fastStateDirectory();
+        platform = await VirtualPlatform.of(msgbot);
+        turns = [];
+        await start();
+        const asking = event('orders', GROUP);
+        process.dieAt(call, when);
+        await process.deliver('msgbot', asking);
+        await process.idle();
+        const died = process.isDead;
+        await process.kill();
+        await start();
+        await process.deliver('msgbot', asking);
+        await pass(5 * MINUTE);
+        const about = `${when} write ${call}`;
+        expect(new Set(inGroup()).size, about).toBe(1);
+        expect(inGroup()[0], about).toContain(WRITTEN);
+        await signIn();
+        expect(
+          texts().filter((text) => isSaid(text, 'ada')),
+          about,
         ).toHaveLength(1);
         await process.kill();
         if (!died) break;

@@ -41,6 +41,7 @@ const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'actions.
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofQuestion', 'actions.ofTurn', 'actions.list'],
+  ...['actions.sentIn', 'actions.wroteSince'],
   ...[
     'audit.list',
     'traces.find',
@@ -332,6 +333,9 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    await call('inbox.completeSignIn', () =>
+      inbox.completeSignIn(third, { reply: 'text', begins_at: null, private_run: null }),
+    );
     const collects = { wait_ms: 0, max_ms: 0 };
     const own = { collects, platform: 'telex' };
     await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));

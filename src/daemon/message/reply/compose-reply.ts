@@ -21,6 +21,7 @@ import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
 import { leftOutInWords, pagesInWords, receiptsOf, WriteReports } from './reports.ts';
 import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
+import { isUnbackedClaim } from './unbacked-claim.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -40,7 +41,8 @@ interface Confirmed {
 /**
  * Puts the reply together. Its parts, in order: the notice that pending actions were declined; the text of the agent,
  * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the pages that servers
- * ask the person to open; how to sign in; a line for each write; and the question about the calls that wait for
+ * ask the person to open; how to sign in; a line for each write, or that nothing was changed although the agent says so;
+ * and the question about the calls that wait for
  * confirmation.
  */
 export async function composeReply(
@@ -67,11 +69,13 @@ export async function composeReply(
   if (settlement.kind === 'declined') reply.begin(settlement.text);
   if (settlement.kind === 'confirmed' && settlement.declined.length > 0)
     reply.begin(declinedText(settlement.declined, services.seal, texts));
+  const begins_at = reply.text.length;
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
   if (stopped) line.reason = 'stopped';
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
+  const isUnbacked = await isUnbackedClaim(reply.text.slice(begins_at), turn, services, run);
   await recordAgain(run, turn, services);
   for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
   for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
@@ -80,6 +84,10 @@ export async function composeReply(
   const end = stopped ? null : endOf(turn, run, services);
   if (end && end.notice !== '') reply.add(end.notice);
   const receipts = addReceipts(reply, reports);
+  if (isUnbacked) {
+    reply.add(texts.say('nothing_changed'));
+    turn.trace.note({ step: 'claim', verdict: 'fallback', reason: 'claim_without_action' });
+  }
   const asked = end?.ask(reply) ?? null;
   reply.finish();
   return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, sign_in, receipts };

@@ -1,3 +1,4 @@
+import type { SignInHint } from '../../store/inbox.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
 import type { Runnable, SignInNeeded } from '../turn.ts';
@@ -10,7 +11,8 @@ export function mayAskForSignIn({ channel }: Pick<Runnable, 'channel'>): boolean
 
 /**
  * If a tool of the run said that sign-in is needed, tells the person how to sign in (agentd-identity(7), "The question
- * waits"). Web clients show a button instead.
+ * waits"). In a group, this is said in a private message, and the reply says so when it is sent. Web clients show a
+ * button instead.
  */
 export function askForSignIn(
   reply: ReplyText,
@@ -18,13 +20,29 @@ export function askForSignIn(
   run: Run,
   { settings }: Pick<RunServices, 'settings'>,
 ): SignInNeeded | null {
-  if (!run.sign_in.needed || !mayAskForSignIn(turn) || turn.message.shared) return null;
+  if (!run.sign_in.needed || !mayAskForSignIn(turn)) return null;
   // Not a second time, or the question might be run again and again. An answer to a question is nothing to run again.
   const isQuestion = turn.rerun === undefined && turn.settlement.kind !== 'confirmed';
   const waits = isQuestion && settings.SIGN_IN_WAIT_SECONDS > 0;
   turn.trace.note({ step: 'sign-in', verdict: 'ok', reason: waits ? 'question_waits' : 'sign_in_asked' });
-  reply.add(howToSignIn(turn, waits, settings.SIGN_IN_URL));
-  return { waits };
+  const how = howToSignIn(turn, waits, settings.SIGN_IN_URL);
+  if (!turn.message.shared) {
+    reply.add(how);
+    return { waits, hint: null };
+  }
+  reply.add(turn.texts.say('sign_in_first'));
+  return { waits, hint: hintFor(turn, reply.text.length, how) };
+}
+
+function hintFor({ texts }: Runnable, at: number, how: string): SignInHint {
+  return {
+    at,
+    private_text: `${texts.say('sign_in_in_group')}\n\n${how}`,
+    written: texts.say('sign_in_written'),
+    write: texts.say('sign_in_write'),
+    write_at: texts.template('sign_in_write_at'),
+    answered: texts.say('answered_privately'),
+  };
 }
 
 function howToSignIn({ texts, channel }: Runnable, waits: boolean, url: string | undefined): string {
