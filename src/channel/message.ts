@@ -144,6 +144,8 @@ export interface Confirmation {
   expires_at: string;
   /** Where the question begins in the reply. A client that shows the question itself shows only the text before it. */
   begins_at?: number;
+  /** E-mail address of the person for whom it would be done. Absent if it is for no person. Show it as text. */
+  as?: string;
   /** What the question asks about, in the order in which it would be carried out: 1 to 10 actions. */
   actions?: readonly ConfirmableAction[];
 }

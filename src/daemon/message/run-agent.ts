@@ -22,7 +22,7 @@ export const runAgent: Step<Runnable, Answered> = {
     const { settlement, outlet } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
-      const said = saidWithQuestion(settlement.text, turn.open, services, turn.texts);
+      const said = saidWithQuestion(settlement.text, turn.open, services, turn);
       outlet.text(said.reply);
       return {
         ...{ ...said, stopped: false, sign_in: null, receipts: null, history: null, usage: null },

@@ -9,7 +9,10 @@ import { token } from '../../support/tokens.ts';
 /* Messages that neither confirm nor decline, and actions that were declined (agentd-agent(7), "Confirmation"). */
 
 const MINUTE = 60_000;
-const QUESTION = 'Please confirm: Cancel order "1"\n\nAnswer "yes" to confirm or "no" to decline.';
+const HOW = 'Answer "yes" to confirm or "no" to decline.';
+const AS = 'This is done as you, ada@example.com.';
+const QUESTION = `Please confirm: Cancel order "1"\n\n${AS}\n\n${HOW}`;
+const OURS = `Please confirm: Cancel order "1"\n\n${HOW}`;
 
 let world: ConfirmationWorld;
 let ada: string;
@@ -67,7 +70,7 @@ describe('a message that neither confirms nor declines', () => {
     const { id } = await ask();
     const { response, confirmation } = await say('cancel 2');
     expect(response).toBe(
-      'I need your confirmation. \n\nI have withdrawn my earlier question. Not done: Cancel order "1"\n\nPlease confirm: Cancel order "2"\n\nAnswer "yes" to confirm or "no" to decline.',
+      'I need your confirmation. \n\nI have withdrawn my earlier question. Not done: Cancel order "1"\n\nPlease confirm: Cancel order "2"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
     );
     expect(await stateOf(id)).toEqual(['withdrawn']);
     await say('yes');
@@ -111,7 +114,7 @@ describe('a word', () => {
     expect(notice).toContain('Sorry');
     world.fails = false;
     const [reply] = await world.write('yes', 'ada');
-    expect(reply).toBe(`You said: yes\n\n${QUESTION}`);
+    expect(reply).toBe(`You said: yes\n\n${OURS}`);
     expect(world.calls).toEqual([]);
     await world.write('yes', 'ada');
     expect(ids()).toEqual(['1']);

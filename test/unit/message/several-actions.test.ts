@@ -51,6 +51,8 @@ describe('the question about several actions', () => {
         '   - reason: "late"',
         '3. Cancel order "3"',
         '',
+        'This is done as you, ada@example.com.',
+        '',
         'Answer "yes" to confirm all of them or "no" to decline all of them.',
       ].join('\n'),
     );

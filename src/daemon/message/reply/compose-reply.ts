@@ -2,9 +2,9 @@ import type { ConfirmedAction } from '../../../agent/index.ts';
 import type { Receipts } from '../../../channel/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
-import type { LocalTexts } from '../../texts/texts.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
+import { asInWords } from '../../tools/confirmation/acting-as.ts';
 import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
 import { escapeMarkdown, type Question, questionText } from '../../tools/confirmation/question.ts';
@@ -240,25 +240,29 @@ function endOf(turn: Runnable, { desk }: Run, services: RunServices): End {
   if (end.kind === 'withdraws') return { notice: end.notice, about_open: end.about, ask: () => null };
   const ask = (reply: ReplyText) => {
     const { id, expires_at } = open;
-    const begins_at = addQuestion(reply, end.questions, texts);
-    return askedQuestion({ id, actions: [], expires_at }, end.questions, begins_at, texts);
+    const begins_at = addQuestion(reply, end.questions, turn);
+    return askedQuestion({ id, actions: [], expires_at }, end.questions, begins_at, turn);
   };
   return { notice: '', about_open: end.about, ask };
 }
 
 /** @returns where the question begins in the reply */
-function addQuestion(reply: ReplyText, questions: readonly Question[], texts: LocalTexts): number {
-  const question = questionText(questions, texts);
+function addQuestion(
+  reply: ReplyText,
+  questions: readonly Question[],
+  { texts, principal, message: { shared = false } }: Runnable,
+): number {
+  const question = questionText(questions, texts, asInWords(principal, shared, texts));
   reply.add(question);
   return reply.text.length - question.length;
 }
 
 /** Adds the question to the end of the reply, if calls of the run wait for confirmation. */
-function askAtEnd(reply: ReplyText, kept: KeptQuestion | null, { texts }: Runnable): AskedQuestion | null {
+function askAtEnd(reply: ReplyText, kept: KeptQuestion | null, turn: Runnable): AskedQuestion | null {
   if (kept === null) return null;
   const questions = kept.calls.map((call) => call.question);
   const asked = { id: kept.id, actions: kept.calls.map(({ action }) => action), expires_at: null };
-  return askedQuestion(asked, questions, addQuestion(reply, questions, texts), texts);
+  return askedQuestion(asked, questions, addQuestion(reply, questions, turn), turn);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Seal } from '../../identity/seal.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
+import { actingAs, asInWords } from '../../tools/confirmation/acting-as.ts';
 import {
   escapeMarkdown,
   plainQuestions,
@@ -11,7 +12,10 @@ import {
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
 import type { ToolRegistry } from '../../tools/registry.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
-import type { AboutOpen, AskedQuestion, OpenQuestion } from '../turn.ts';
+import type { AboutOpen, AskedQuestion, OpenQuestion, Runnable } from '../turn.ts';
+
+/** Who reads the question. */
+type Reader = Pick<Runnable, 'texts' | 'principal' | 'message'>;
 
 interface Uses {
   seal: Seal;
@@ -67,10 +71,11 @@ export function askedQuestion(
   asked: Pick<AskedQuestion, 'id' | 'actions' | 'expires_at'>,
   questions: readonly Question[],
   begins_at: number,
-  texts: LocalTexts,
+  { texts, principal, message: { shared = false } }: Reader,
 ): AskedQuestion {
   return {
     ...asked,
+    as: actingAs(principal, shared),
     shown: questions.map(({ title, details }, index) => ({ number: index + 1, title, details })),
     summary: plainQuestions(questions),
     begins_at,
@@ -86,8 +91,9 @@ export function saidWithQuestion(
   text: string,
   open: OpenQuestion | null,
   uses: Uses,
-  texts: LocalTexts,
+  reader: Reader,
 ): { reply: string; asked: AskedQuestion | null; about_open: AboutOpen | null } {
+  const { texts, principal, message } = reader;
   const end = open && endOfOpen({ ...open, counts: false }, uses, texts);
   if (open === null || end === null) return { reply: text, asked: null, about_open: null };
   if (end.kind === 'withdraws')
@@ -95,8 +101,8 @@ export function saidWithQuestion(
   const lead = `${text}\n\n`;
   const { id, expires_at } = open;
   return {
-    reply: `${lead}${questionText(end.questions, texts)}`,
-    asked: askedQuestion({ id, actions: [], expires_at }, end.questions, lead.length, texts),
+    reply: `${lead}${questionText(end.questions, texts, asInWords(principal, message.shared ?? false, texts))}`,
+    asked: askedQuestion({ id, actions: [], expires_at }, end.questions, lead.length, reader),
     about_open: end.about,
   };
 }

@@ -178,17 +178,18 @@ function leavesOf(
 }
 
 /**
- * The question as the end of a reply, in CommonMark: each action with its arguments, and how to answer. Several actions
- * are numbered.
+ * The question as the end of a reply, in CommonMark: each action with its arguments, for whom it would be done, and how
+ * to answer. Several actions are numbered.
+ * @param as says for whom (`asInWords`); empty if it is for no person
  */
-export function questionText(questions: readonly Question[], texts: LocalTexts): string {
+export function questionText(questions: readonly Question[], texts: LocalTexts, as: string): string {
   const [only] = questions;
   return only !== undefined && questions.length === 1
-    ? textOfOne(only, texts)
-    : textOfSeveral(questions, texts);
+    ? textOfOne(only, texts, as)
+    : textOfSeveral(questions, texts, as);
 }
 
-function textOfSeveral(questions: readonly Question[], texts: LocalTexts): string {
+function textOfSeveral(questions: readonly Question[], texts: LocalTexts, as: string): string {
   const actions = questions.map(({ title, details }, index) => {
     const number = `${index + 1}. `;
     const list = listOf(details, ' '.repeat(number.length));
@@ -201,16 +202,19 @@ function textOfSeveral(questions: readonly Question[], texts: LocalTexts): strin
   return [
     texts.say('confirm_question_list', { count: String(questions.length) }),
     actions.join('\n'),
+    as,
     texts.say('confirm_how_list', { confirm, decline, only: `${only} 1`, except: `${except} 2` }),
-  ].join('\n\n');
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
 }
 
-function textOfOne(question: Question, texts: LocalTexts): string {
+function textOfOne(question: Question, texts: LocalTexts, as: string): string {
   const { action: written, list } = markdownQuestion(question);
   const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
   const [confirm] = texts.words('confirm');
   const [decline] = texts.words('decline');
-  return [texts.say('confirm_question', { action }), list, texts.say('confirm_how', { confirm, decline })]
+  return [texts.say('confirm_question', { action }), list, as, texts.say('confirm_how', { confirm, decline })]
     .filter((part) => part !== '')
     .join('\n\n');
 }
