@@ -119,8 +119,12 @@ async function actionsIn({ lines }: TraceRecord, actions: Store['actions']): Pro
   const ids = new Set(
     lines.flatMap(({ detail }) => (typeof detail?.action === 'string' ? detail.action : [])),
   );
-  const found = await Promise.all([...ids].map((id) => actions.find(id)));
-  return found.filter((action) => action !== null);
+  // A line names one action, or a question about several.
+  const found = await Promise.all(
+    [...ids].map(async (id) => [await actions.find(id), ...(await actions.ofQuestion(id))]),
+  );
+  const distinct = new Map(found.flat().flatMap((action) => (action ? [[action.action_id, action]] : [])));
+  return [...distinct.values()];
 }
 
 /** The further messages of a turn that the inbox still has. */

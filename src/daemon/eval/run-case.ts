@@ -217,12 +217,12 @@ class Speaker {
     await Promise.allSettled(this.#services.running);
     const found = turn_id === null ? null : await this.#services.store.recordings.find(turn_id);
     const recorded = found && (await openRecording(this.#services.seal, found));
-    const confirmed = recorded?.given.confirmed ?? null;
+    const confirmed = recorded?.given.confirmed_actions ?? [];
     return {
       ...answer,
       said: text,
       calls: [
-        ...(confirmed === null ? [] : [{ tool: confirmed.tool, args: {}, ok: confirmed.answer.ok }]),
+        ...confirmed.map(({ tool, answer }) => ({ tool, args: {}, ok: answer.ok })),
         ...(recorded?.tool_calls ?? []).map(({ tool, args, answer: { ok } }) => ({
           ...{ tool, args: argumentsOf(args), ok },
         })),

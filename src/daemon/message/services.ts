@@ -97,5 +97,6 @@ export type RunServices = Pick<
   | 'stopping'
   | 'store'
   | 'texts'
+  | 'tokens'
   | 'tools'
 >;
