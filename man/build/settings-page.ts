@@ -39,6 +39,7 @@ export function settingsPage(groups: readonly SettingGroup[], texts: readonly Ch
       },
       { title: 'Plugins', body: PLUGINS },
       { title: 'Tools', body: TOOLS },
+      { title: 'Agents', body: AGENTS },
       { title: 'Texts', body: textsBody(texts) },
       { title: 'Files', body: FILES },
       { title: 'Examples', body: EXAMPLES },
@@ -111,6 +112,49 @@ const TOOLS = [
   ),
 ].join('\n\n');
 
+const AGENTS = [
+  prose(
+    'The key `agents` of the configuration file lists several agents. Each message is answered by the first one that fits; the last one must fit always, so it has neither `when` nor `canary`. Without the key there is one agent, `default`. agentd-agent(7) says what the agents share.',
+  ),
+  terms([
+    { term: '`name`', body: prose('Name of the agent, in traces and metrics. Required.') },
+    {
+      term: '`instructions`',
+      body: prose(
+        'Text, or the path of a text file, relative to the configuration file. Default: AGENT_INSTRUCTIONS.',
+      ),
+    },
+    {
+      term: '`tools`',
+      body: prose(
+        'Names of its tools, built-in ones included. A tool that is not listed does not exist for the agent. Default: all tools.',
+      ),
+    },
+    {
+      term: '`model`',
+      body: prose(
+        'As in AGENT_MODEL, which is the default; or `builtin`. The key AGENT_API_KEY is not sent to another provider than that of AGENT_MODEL: such a provider takes its key from its own variable.',
+      ),
+    },
+    {
+      term: '`memory`',
+      body: prose('`false`: the agent is given no memories, and has no tools of memory. Default: `true`.'),
+    },
+    {
+      term: '`when`',
+      body: prose(
+        'Which messages it answers: `channel` (names), `tenant_id` (of the valid token of the person), `workspace` (id of the workspace of the sender, as the platform sends it), `locale` (languages; `de` also fits `de-AT`). Each is a text or a list of texts; all keys that are present must fit.',
+      ),
+    },
+    {
+      term: '`canary`',
+      body: prose(
+        '`percent`, from 0 to 100: the share of persons whom it answers, among those whose messages fit. A person always belongs to the same share.',
+      ),
+    },
+  ]),
+].join('\n\n');
+
 const textsBody = (own: readonly ChannelText[]) =>
   [
     prose(
@@ -171,6 +215,11 @@ tools:
     headers: { X-Api-Key: '\${SHOP_DOCS_KEY}' }
     tools: { search: { effect: read } }
   - module: ./tools/refund.ts
+agents:
+  - name: german
+    instructions: ./prompts/german.md
+    when: { locale: de }
+  - name: default
 texts:
   de:
     confirm: ['ja', 'ok', 'ja bitte']

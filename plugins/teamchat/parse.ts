@@ -121,6 +121,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   if (text === '') return unreadable(event.text && !hasFiles(event) ? TEXTS.nothing_said : TEXTS.text_only);
   if (isTooLong(text)) return unreadable(TEXTS.too_long);
   const user_name = nameOf(event);
+  const workspace = workspaceOf(user_id, ownTeamOf(payload));
   return {
     kind: 'message',
     message: {
@@ -133,6 +134,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
       message_id,
       sent_at: Math.floor(Number(ts) * 1000),
       shared: !isDirect,
+      ...(workspace === null ? {} : { workspace }),
       reply_to,
     },
   };
@@ -233,7 +235,17 @@ function userIdOf(payload: Fields, event: Fields, user: string): string {
     payload.context_enterprise_id,
     ...objectsOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
   ];
-  return ours.includes(theirs) ? user : `${theirs ?? 'external'}:${user}`;
+  return ours.includes(theirs) ? user : `${theirs ?? EXTERNAL}:${user}`;
+}
+
+/**
+ * The workspace of a sender: that of the app, unless the sender belongs to another company, whose workspace is then in
+ * the id of the user. Null if it is not known.
+ */
+function workspaceOf(user_id: string, own: string): string | null {
+  const at = user_id.indexOf(':');
+  const workspace = at === -1 ? own : user_id.slice(0, at);
+  return workspace === UNTOLD_TEAM || workspace === EXTERNAL ? null : workspace;
 }
 
 /** The sender's name. Only some deliveries contain it. */
@@ -259,6 +271,9 @@ function nothing(why: string): Parsed {
 /** Ids are opaque, but contain only these characters. If a colon were allowed, one id could look like two. */
 const ID = /^[A-Za-z0-9_-]{1,64}$/;
 const TIMESTAMP = /^\d{1,11}\.\d{1,9}$/;
+
+/** Stands for the workspace of a sender of another company if the delivery does not name it. */
+const EXTERNAL = 'external';
 
 /**
  * Used if a payload does not name the workspace. A bot token is valid for only one workspace, so the payload belongs to
@@ -299,9 +314,11 @@ export function readPress(payload: Fields): Press | string {
     return 'ids are not as documented';
   const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
   const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
+  const user_id = presserIdOf(payload, user);
+  const workspace = workspaceOf(user_id, team);
   const message: IncomingMessage = {
     platform: 'teamchat',
-    user_id: presserIdOf(payload, user),
+    user_id,
     channel_id: channel,
     thread_id: `teamchat:${team}:${channel}${root === undefined ? '' : `:${root}`}`,
     text: '',
@@ -312,6 +329,7 @@ export function readPress(payload: Fields): Press | string {
     message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,
     ...(isDated ? { sent_at: Math.floor(Number(action_ts) * 1000) } : {}),
     shared: !channel.startsWith('D'),
+    ...(workspace === null ? {} : { workspace }),
     reply_to: root === undefined ? { channel } : { channel, thread_ts: root },
   };
   return { message, user };

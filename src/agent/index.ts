@@ -48,6 +48,8 @@ export interface AgentRuntime {
 
 /** One message, and everything that the runtime may use to answer it. */
 export interface AgentTurn {
+  /** The name of the agent that answers, if the configuration lists several; else `default`. */
+  readonly agent?: string;
   /** The text of the message. */
   text: string;
   /** The id of the session. Whoever knows it may continue the session: show it neither to a model nor to people. */
@@ -90,9 +92,20 @@ export interface AgentTurn {
   meter: ModelMeter;
   /**
    * The action that the person has just confirmed. The daemon has made the call: tell the person its outcome. Null if
-   * nothing was confirmed.
+   * nothing was confirmed. If the person has confirmed several, this is all of them in one: `ok` only if all succeeded.
    */
   confirmed: ConfirmedAction | null;
+  /**
+   * The actions that the person has just confirmed, in their order; empty if nothing was confirmed. After an action that
+   * failed or whose outcome is unknown, the rest was not made, and the answers say so.
+   */
+  confirmed_actions: readonly ConfirmedAction[];
+  /**
+   * The actions that the person is asked to confirm and that this message neither confirms nor declines; empty if there
+   * are none. The daemon asks again at the end of the reply. A call that needs confirmation, other than one of these,
+   * withdraws them. Give them to a model only as quoted data.
+   */
+  waiting: readonly WaitingAction[];
   /**
    * The writes that an earlier, interrupted run of this message made. If this run repeats one of these calls, the call
    * is not made again, and the run gets the stored answer. If the outcome is `unknown`, the repeated call is refused,
@@ -130,6 +143,16 @@ export interface ConfirmedAction {
   summary: string;
   /** The answer of the tool. */
   answer: ToolAnswer;
+}
+
+/** An action that waits for the person. */
+export interface WaitingAction {
+  /** Its number in the question. */
+  number: number;
+  /** Name of the tool. */
+  tool: string;
+  /** The summary that the person was shown, on one line of plain text. */
+  summary: string;
 }
 
 /** A write of an earlier run of the same message. */

@@ -8,6 +8,8 @@ const ID_MAX = 256;
 const SESSION_ID_MAX = 512;
 const MESSAGE_ID_MAX = 512;
 const ANSWER_ID_MAX = 256;
+/** Maximum number of actions of one question. */
+const ACTIONS_MAX = 10;
 const LOCALE_MAX = 64;
 /** Largest metadata without the token, as JSON, in UTF-16 units. */
 const METADATA_MAX = 65_536;
@@ -52,6 +54,8 @@ export function checkMessage(
     checkText(message.text, (problem) => wrong('text', problem));
   if (message.locale !== undefined)
     checkId(message.locale, LOCALE_MAX, (problem) => wrong('locale', problem));
+  if (message.workspace !== undefined)
+    checkId(message.workspace, ID_MAX, (problem) => wrong('workspace', problem));
   if (message_id !== undefined) checkMessageId(message_id, (problem) => wrong('message_id', problem));
   if (sent_at !== undefined && !Number.isFinite(sent_at))
     wrong('sent_at', 'must be a number, ms since the epoch');
@@ -90,7 +94,15 @@ export function checkAnswer(answer: unknown, wrong: (field: string, problem: str
     return;
   }
   checkId(answer.id, ANSWER_ID_MAX, (problem) => wrong('.id', problem));
-  if (typeof answer.approve !== 'boolean') wrong('.approve', 'must be true or false');
+  if (!isApproval(answer.approve))
+    wrong('.approve', `must be true, false, or a list of different numbers from 1 to ${ACTIONS_MAX}`);
+}
+
+function isApproval(approve: unknown): boolean {
+  if (!Array.isArray(approve)) return typeof approve === 'boolean';
+  const isNumber = (number: unknown) =>
+    Number.isInteger(number) && Number(number) >= 1 && Number(number) <= ACTIONS_MAX;
+  return approve.length > 0 && approve.every(isNumber) && new Set(approve).size === approve.length;
 }
 
 function checkId(id: unknown, max: number, wrong: (problem: string) => void): void {

@@ -14,6 +14,11 @@ export interface IncomingMessage {
   channel_id: string;
   /** The thread, used as the session id. If null, the daemon begins a session and generates an id. */
   thread_id: string | null;
+  /**
+   * Id of the sender's workspace or organization on the platform, as the platform has verified it. Agents may be chosen by
+   * it. Absent if the platform has none, or names none.
+   */
+  workspace?: string;
   /** The text. After the daemon trims it, it must have 1 to 16,000 characters, or none if there is a `confirm`. */
   text: string;
   /**
@@ -134,9 +139,9 @@ export interface ActionReceipt {
   at: string;
 }
 
-/** A question of the daemon about an action that waits for the person. It can also be answered with words. */
+/** A question of the daemon about actions that wait for the person. It can also be answered with words. */
 export interface Confirmation {
-  /** Id of the action. */
+  /** Id of the question. */
   id: string;
   /** The whole question as plain text, with every argument of the call. */
   summary: string;
@@ -146,13 +151,28 @@ export interface Confirmation {
   begins_at?: number;
   /** E-mail address of the person for whom it would be done. Absent if it is for no person. Show it as text. */
   as?: string;
+  /** What the question asks about, in the order in which it would be carried out: 1 to 10 actions. */
+  actions?: readonly ConfirmableAction[];
+}
+
+/** One action of a question. All texts are on one line, with nothing hidden in them. Show them as text, not as markup. */
+export interface ConfirmableAction {
+  /** 1, 2, 3, …; an answer may name it. */
+  number: number;
+  /** The action, with the arguments that its summary names. */
+  title: string;
+  /** The other arguments. Texts are in quotes; other values are JSON. */
+  details: readonly { label: string; value: string }[];
+  /** What the button that confirms this action alone may say; absent if the operation does not say it. */
+  confirm_label?: string;
 }
 
 /** The answer to the question with this id. */
 export interface ConfirmationAnswer {
   /** 1 to 256 characters. */
   id: string;
-  approve: boolean;
+  /** The numbers of the actions that are confirmed, 1 to 10, each once; the others are declined. `true`: all of them. */
+  approve: boolean | readonly number[];
 }
 
 /** One event of an event stream. All readers in this process get the same object. */
@@ -195,7 +215,7 @@ export interface OutgoingReply {
 
 /** A question at the end of a reply. Send `lead`, then `question` as one message with two buttons. */
 export interface ReplyConfirmation {
-  /** Id of the action, 22 characters of base64url. The payload of the buttons contains it (`ChannelScope.press`). */
+  /** Id of the question, 22 characters of base64url. The payload of the buttons contains it (`ChannelScope.press`). */
   id: string;
   /** `text` before the question, CommonMark; empty if there is nothing before it. */
   lead: string;
@@ -204,6 +224,11 @@ export interface ReplyConfirmation {
   /** Labels of the buttons, at most 20 characters each. */
   confirm: string;
   decline: string;
+  /**
+   * What `question` asks about: 1 to 10 actions. The button `confirm` confirms all of them. Absent in a question that an
+   * earlier version has stored.
+   */
+  actions?: readonly ConfirmableAction[];
 }
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

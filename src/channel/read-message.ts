@@ -129,7 +129,8 @@ function confirmationAnswer(metadata: unknown, errors: FieldError[]): Confirmati
   );
   if (errors.length > before) return undefined;
   const { id, approve } = confirm as ConfirmationAnswer;
-  return { id, approve };
+  // In order, so that two requests with the same numbers have the same body.
+  return { id, approve: typeof approve === 'boolean' ? approve : [...approve].sort((a, b) => a - b) };
 }
 
 function isEmpty(message: unknown): boolean {

@@ -119,8 +119,12 @@ async function actionsIn({ lines }: TraceRecord, actions: Store['actions']): Pro
   const ids = new Set(
     lines.flatMap(({ detail }) => (typeof detail?.action === 'string' ? detail.action : [])),
   );
-  const found = await Promise.all([...ids].map((id) => actions.find(id)));
-  return found.filter((action) => action !== null);
+  // A line names one action, or a question about several.
+  const found = await Promise.all(
+    [...ids].map(async (id) => [await actions.find(id), ...(await actions.ofQuestion(id))]),
+  );
+  const distinct = new Map(found.flat().flatMap((action) => (action ? [[action.action_id, action]] : [])));
+  return [...distinct.values()];
 }
 
 /** The further messages of a turn that the inbox still has. */
@@ -307,7 +311,7 @@ export function traceInWords(
       `request ${trace.request_id}`,
       trace.session_id && `session ${trace.session_id}`,
       trace.message_id && `message ${trace.message_id}`,
-      trace.agent_digest && `agent ${trace.agent_digest}`,
+      trace.agent_digest && `agent ${[trace.agent, trace.agent_digest].filter(Boolean).join(' ')}`,
     ],
     ...collectedInWords(trace),
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),

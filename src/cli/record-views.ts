@@ -10,7 +10,7 @@ import {
   sessionState,
 } from '../daemon/admin/records.ts';
 import type { Seal } from '../daemon/admin/sealing.ts';
-import type { Action, Memory, TraceStore } from '../daemon/admin/store.ts';
+import { type Action, type Memory, questionIdOf, type TraceStore } from '../daemon/admin/store.ts';
 import { printable, Secret } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, type PersonKey } from '../daemon/admin/who.ts';
 import { channelInWords } from './channel-titles.ts';
@@ -236,6 +236,7 @@ export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>
     status,
     attempts: attempt,
     confirmed: action.principal !== null && opened.wasSent,
+    question_id: action.principal === null ? null : questionIdOf(action),
     platform,
     user_id,
     session_id,
@@ -261,6 +262,7 @@ export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { json: 'arguments' },
   { json: 'attempts' },
   { json: 'confirmed' },
+  { json: 'question_id' },
   { json: 'platform' },
   { json: 'user_id' },
   { json: 'request_id' },

@@ -109,6 +109,8 @@ export interface Health {
   adapters: Record<string, { status: string; detail?: string }>;
   /** The digest of instructions, tools and model. Absent if the daemon is older. */
   agent_digest?: string;
+  /** The digest of each agent by its name, if there are several. */
+  agents?: Record<string, string>;
 }
 
 /** How long to wait for the answer, ms: a daemon answers this request quickly. */

@@ -1,4 +1,5 @@
-import { checkAgent } from './agent/load.ts';
+import { checkAgents } from './agents/check-agents.ts';
+import { checkListedTools } from './agents/check-tools.ts';
 import { idleScope } from './channels/ask-platform.ts';
 import { createChannels } from './channels/check-channel.ts';
 import { ConfigurationError, type Inspection, type SettingProblem } from './settings/configure/configure.ts';
@@ -19,9 +20,11 @@ export async function checkParts(found: Inspection): Promise<CheckedParts> {
   const problems = [...found.problems];
   // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
-    problems.push(...(await checkAgent(found.effective)));
+    problems.push(...(await checkAgents(found.agents, found.effective)));
   const sources = await checkSources(found.tools, apiBaseUrlOf(found));
   problems.push(...sources.problems);
+  // A source with a problem may have the tools that seem to be missing.
+  if (sources.problems.length === 0) problems.push(...checkListedTools(found.agents, sources.names));
   // Only valid settings are handed to a channel.
   if (found.problems.length === 0) problems.push(...(await checkChannels(found)));
   return { problems, warnings: [...found.warnings, ...sources.warnings] };

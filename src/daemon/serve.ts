@@ -3,6 +3,7 @@ import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
 import { runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
+import { onChange } from './agents/agents.ts';
 import { createChannels, startChannel } from './channels/check-channel.ts';
 import { PlatformWatch } from './channels/platform-watch.ts';
 import { createChannel } from './channels/scope.ts';
@@ -24,7 +25,7 @@ import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
 import { answerReloads } from './reload/mailbox.ts';
 import { Reloader } from './reload/reloader.ts';
-import { makeRevision, onChange } from './reload/revision.ts';
+import { makeRevision } from './reload/revision.ts';
 import { watchFiles } from './reload/watch-files.ts';
 import { LinkRenewer } from './renewal/link-renewer.ts';
 import { startPresence } from './replica/presence.ts';
@@ -123,11 +124,11 @@ export async function startDaemon(
     if (memory) readiness.useMemory(memory);
     life.started('long-term memory', () => memory?.close());
     const starting = (what: string) => readiness.starting(what);
-    const make = { store, seal, clock, log, observer };
+    const make = { store, seal, memory, clock, log, observer };
     const revision = await makeRevision(configuration, { ...make, starting });
     for (const warning of revision.warnings) log.warn({}, warning);
     // Until the reloader takes over.
-    let stopTools = () => revision.services.tools.stop();
+    let stopTools = () => revision.registry.stop();
     life.started('agent', () => revision.services.agent.stop?.());
     life.started('sources of tools', () => stopTools());
 
@@ -148,7 +149,6 @@ export async function startDaemon(
       store,
       seal,
       renewer,
-      memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
     });
@@ -238,7 +238,9 @@ export async function startDaemon(
             ]
           : []),
       ],
-      agentDigest: () => services.agentDigest(),
+      get agents() {
+        return services.agents;
+      },
       outageOf: (platform) => inbox.health(platform),
       ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
     });
@@ -264,7 +266,7 @@ export async function startDaemon(
       );
       const files = () => watchedFiles(reloader.configuration);
       const changed = () => reloader.reload('AGENT_WATCH');
-      life.started('watch of files', await watchFiles({ files, changed, clock }));
+      life.started('watch of files', watchFiles({ files, changed, clock }));
     }
     readiness.serving();
     setImmediate(loadCompilers);

@@ -233,6 +233,36 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     await shows(visitor, 'You said: hello');
   });
 
+  it('about several actions has a box for each, and confirms those that are chosen', async () => {
+    const several = ['1004', '1005', '1006'].map((order, index) => ({
+      ...{ number: index + 1, title: `Cancel order “${order}”`, details: [] },
+    }));
+    chat.script = (run) => {
+      if (run.body.message === 'cancel') ask(run, { actions: several });
+      else run.say('It is done.');
+      run.end();
+    };
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('cancel');
+    const boxes = card(visitor).getByRole('checkbox');
+    await boxes.first().waitFor();
+    expect(await card(visitor).getByRole('heading').allTextContents()).toEqual(
+      several.map(({ number, title }) => `${number}. ${title}`),
+    );
+    const confirm = card(visitor).getByRole('button', { name: 'Confirm' });
+    for (const box of await boxes.all()) await box.uncheck();
+    expect(await confirm.isDisabled()).toBe(true);
+    await boxes.first().check();
+    await boxes.last().check();
+    await confirm.click();
+    await shows(visitor, 'It is done.');
+    expect(chat.received.at(-1)?.body).toMatchObject({
+      metadata: { confirm: { id: 'action-1', approve: [1, 3] } },
+    });
+    expect(await boxes.first().isDisabled()).toBe(true);
+    expect(visitor.complaints).toEqual([]);
+  });
+
   it('is read from its text if the service sends no list of actions', async () => {
     chat.script = (run) => {
       ask(run, { actions: undefined });

@@ -27,7 +27,7 @@ async function commitPending(
   const action = aPendingAction(session, members);
   const claim = await claimSession(store, action.session_tag);
   const turn = { record: aTurn(), ttl_ms: HOUR };
-  const outcome = await store.commitTurn(claim, { session, turn, trace: aTrace(session), pending: action });
+  const outcome = await store.commitTurn(claim, { session, turn, trace: aTrace(session), pending: [action] });
   if (outcome !== 'committed') throw new Error(`the turn was not committed: ${outcome}`);
   return { claim, action };
 }
@@ -292,7 +292,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const action = aPendingAction(session);
         const claim = await claimSession(store, action.session_tag);
         await store.sessions.release(claim);
-        const changes = { session, trace: aTrace(session), pending: action };
+        const changes = { session, trace: aTrace(session), pending: [action] };
         expect(await store.commitTurn(claim, changes)).toBe('lost');
         expect(await store.actions.find(action.action_id)).toBeNull();
       });
@@ -303,7 +303,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const claim = await claimSession(store, action.session_tag);
         await store.sessions.end(session.session_id);
         const turn = { record: aTurn(), ttl_ms: HOUR };
-        expect(await store.commitTurn(claim, { turn, trace: aTrace(session), pending: action })).toBe(
+        expect(await store.commitTurn(claim, { turn, trace: aTrace(session), pending: [action] })).toBe(
           'session_ended',
         );
         expect(await store.actions.find(action.action_id)).toBeNull();
@@ -314,7 +314,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const others = aPendingAction(session, { principal: bob });
         const later = aPendingAction(session, { principal: ada });
         for (const pending of [others, later])
-          await store.commitTurn(claim, { trace: aTrace(session), pending });
+          await store.commitTurn(claim, { trace: aTrace(session), pending: [pending] });
         expect(await stateOf(action.action_id)).toBe('withdrawn');
         expect(await store.actions.pendingIn(action.session_tag)).toMatchObject([
           { action_id: others.action_id },
@@ -375,7 +375,7 @@ export function describeActions(current: () => StoreUnderTest): void {
       it('can be withdrawn by id, while other actions of the session stay pending', async () => {
         const { claim, action } = await commitPending(store, session, { principal: ada });
         const other = aPendingAction(session, { principal: bob });
-        await store.commitTurn(claim, { trace: aTrace(session), pending: other });
+        await store.commitTurn(claim, { trace: aTrace(session), pending: [other] });
         await store.actions.withdraw({ action_id: action.action_id });
         expect([await stateOf(action.action_id), await stateOf(other.action_id)]).toEqual([
           'withdrawn',
@@ -389,7 +389,8 @@ export function describeActions(current: () => StoreUnderTest): void {
           aPendingAction(session, { principal: bob, person: bob }),
           aPendingAction(session, { principal: 'chat:u1', person: null }),
         ];
-        for (const pending of others) await store.commitTurn(claim, { trace: aTrace(session), pending });
+        for (const pending of others)
+          await store.commitTurn(claim, { trace: aTrace(session), pending: [pending] });
         await store.actions.withdraw({ platform: 'chat', user_id: 'u1', keep: ada });
         expect(await store.actions.pendingIn(action.session_tag)).toMatchObject([{ person: ada }]);
       });
@@ -454,7 +455,7 @@ export function describeActions(current: () => StoreUnderTest): void {
         const claim = await claimSession(store, session_id);
         const turn = { record: aTurn(), ttl_ms: 24 * HOUR };
         const reply = { claim: inbox, text: 'Cancel order 7?' };
-        await store.commitTurn(claim, { session, turn, trace: aTrace(session), reply, pending: action });
+        await store.commitTurn(claim, { session, turn, trace: aTrace(session), reply, pending: [action] });
         await store.sessions.release(claim);
         return { inbox, action };
       }

@@ -104,7 +104,7 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       const { session_id } = session;
       const pending = aPendingAction(session);
       const turn = { record: aTurn(), ttl_ms: HOUR };
-      const changes = { session, turn, trace: aTrace(session), pending };
+      const changes = { session, turn, trace: aTrace(session), pending: [pending] };
       expect(await commitUnderClaim(store, session_id, changes)).toBe('committed');
       const elsewhere = await begin('elsewhere');
       expect(elsewhere.pending).toEqual([]);
@@ -121,7 +121,12 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       const { session_id } = session;
       const pending = aPendingAction(session);
       const turn = { record: aTurn(), ttl_ms: HOUR };
-      await commitUnderClaim(store, session_id, { session, turn, trace: aTrace(session), pending });
+      await commitUnderClaim(store, session_id, {
+        session,
+        turn,
+        trace: aTrace(session),
+        pending: [pending],
+      });
       const first = await begin(session_id, session_id, 'turn');
       expect(first.earlier).toEqual([]);
       await store.actions.settle(first.claim, pending.action_id, 'started', 'turn');

@@ -204,7 +204,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
         const session = aSession(test.now(), { platform: 'chat', user_id });
         await saveSession(test.store, session);
         const action = aPendingAction(session, { platform: 'chat', user_id });
-        await commitUnderClaim(test.store, session.session_id, { trace: aTrace(session), pending: action });
+        await commitUnderClaim(test.store, session.session_id, { trace: aTrace(session), pending: [action] });
         return async () => (await test.store.actions.find(action.action_id))?.state;
       };
       const [mine, theirs] = [await pending('u1'), await pending('u2')];

@@ -181,7 +181,7 @@ export function describeLinkRenewals(current: () => StoreUnderTest): void {
       const session = aSession(test.now(), { platform: 'chat', user_id: 'u1' });
       await saveSession(test.store, session);
       const pending = aPendingAction(session, { person: ada, principal: ada });
-      await commitUnderClaim(test.store, session.session_id, { trace: aTrace(session), pending });
+      await commitUnderClaim(test.store, session.session_id, { trace: aTrace(session), pending: [pending] });
       expect(await renewals.endLink({ ...claim, token: 'other' })).toBe(false);
       expect(await renewals.endLink(claim)).toBe(true);
       expect(await renewals.endLink(claim)).toBe(false);

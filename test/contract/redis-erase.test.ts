@@ -59,7 +59,7 @@ async function fillSession(store: Store, { canary, person }: typeof ada): Promis
   const outcome = await commitUnderClaim(store, tag, {
     turn: { record, ttl_ms: HOUR },
     trace: aTrace(session, { user_id: canary, message_id, turn_id: record.turn_id }),
-    pending: aPendingAction(session, { summary: `${canary} pending` }),
+    pending: [aPendingAction(session, { summary: `${canary} pending` })],
     answer: { claim: found.claim, answer: { session_id, response: canary }, ttl_ms: HOUR },
   });
   if (outcome !== 'committed') throw new Error(`the turn was not committed: ${outcome}`);

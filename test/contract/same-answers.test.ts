@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { type Session, tagOf } from '../../src/daemon/session/session.ts';
-import type { NewPendingAction } from '../../src/daemon/store/actions.ts';
+import { type NewPendingAction, questionIdOf } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type {
   Arrival,
@@ -119,8 +119,8 @@ class Choices {
         return async (side) => {
           const begun = await side.store.beginTurn(tag, named, turn);
           if (begun === null) return null;
-          const { claim, found, pending, earlier } = begun;
-          return [keep(side.sessions, claim), found, pending, earlier];
+          const { claim, found, pending, lapsed, declined, earlier } = begun;
+          return [keep(side.sessions, claim), found, pending, lapsed, declined, earlier];
         };
       },
       renewSession: () => under(claimOf(below(3)), ({ store }, claim) => store.sessions.renew(claim)),
@@ -164,7 +164,15 @@ class Choices {
     const ttl_ms = pick([HOUR / 4, HOUR, 2 * HOUR]);
     // A question is stored with the turn that asks it.
     const pending = chance(0.4) && parts.turn ? this.#pending() : null;
+    const [asks, counts, withdraws, reader] = [
+      chance(0.5),
+      chance(0.5),
+      chance(0.2),
+      pick([ada, bob, 'chat:u1']),
+    ];
     return under(claimOf, async ({ store, inbox, keys, streams }, claim) => {
+      const [open] = await store.actions.pendingIn(claim.session_tag);
+      const question_id = open ? questionIdOf(open) : 'unknown';
       const session: Session = { ...created, session_id: claim.session_tag };
       const [message, key, stream] = [inbox.at(-1 - place), keys.at(-1 - place), streams.at(-1 - place)];
       const last = stream ? ((await store.streams.find(stream.stream_id))?.last_event ?? 0) : 0;
@@ -178,10 +186,18 @@ class Choices {
         ...(parts.answer &&
           key && { answer: { claim: key, answer: { session_id: 's', response: 'x' }, ttl_ms } }),
         ...(pending && {
-          pending: {
-            ...pending,
+          pending: pending.map((action) => ({
+            ...action,
             ...{ session_tag: claim.session_tag, session_id: claim.session_tag },
             asked_by: parts.reply && message ? message.message.id : null,
+          })),
+        }),
+        ...(parts.turn && {
+          reply_to_asked: {
+            principal: reader,
+            sent_by: parts.reply && message ? message.message.id : null,
+            repeats: asks ? { question_id, counts } : null,
+            withdraws: withdraws ? question_id : null,
           },
         }),
         ...(ends &&
@@ -241,13 +257,21 @@ class Choices {
     };
   }
 
-  #pending(): NewPendingAction {
-    const { pick } = this.random;
+  /** The actions of one question. */
+  #pending(): NewPendingAction[] {
+    const { pick, below } = this.random;
     const principal = pick([ada, bob, 'chat:u1']);
-    return aPendingAction(aSession(this.now), {
-      ...{ action_id: this.id('action'), turn_key: pick(['t1', 't2']), principal },
-      ...{ person: principal === ada ? ada : null, args: pick(['{}', 'sealed.v1.x']) },
-      ...{ answer_ms: 60 * SECOND, unasked_ms: 90 * SECOND },
+    const question_id = this.id('action');
+    const turn_key = pick(['t1', 't2']);
+    const actions = 1 + below(3);
+    return Array.from({ length: actions }, (_, place) => {
+      const question = { question_id, number: place + 1 };
+      return aPendingAction(aSession(this.now), {
+        action_id: actions === 1 ? question_id : `${question_id}:${question.number}`,
+        ...(actions === 1 ? {} : { question }),
+        ...{ turn_key, principal, args: pick(['{}', 'sealed.v1.x']) },
+        ...{ person: principal === ada ? ada : null, answer_ms: 60 * SECOND, unasked_ms: 90 * SECOND },
+      });
     });
   }
 
@@ -285,6 +309,20 @@ class Choices {
         return under(claimOf(below(2)), async ({ store }, claim) => {
           const waiting = await store.actions.pendingIn(claim.session_tag);
           return store.actions.settle(claim, waiting.at(place)?.action_id ?? 'unknown', to, 't3');
+        });
+      },
+      answerQuestion: () => {
+        const [yes, no, turn_key] = [below(3), below(3), pick(['t1', 't3'])];
+        return under(claimOf(below(2)), async ({ store }, claim) => {
+          const waiting = (await store.actions.pendingIn(claim.session_tag)).map(
+            ({ action_id }) => action_id,
+          );
+          const [confirmed, declined] = [waiting.slice(0, yes), waiting.slice(yes, yes + no)];
+          const asked = await store.actions.ofQuestion(waiting.at(0)?.split(':')[0] ?? 'unknown');
+          return [
+            asked,
+            await store.actions.answer(claim, { confirmed, declined, answered_at: 7 }, turn_key),
+          ];
         });
       },
       withdrawActions: () => {

@@ -155,7 +155,7 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
             user_id,
           };
           const pending = aPendingAction(session, is);
-          await commitUnderClaim(test.store, name, { trace: aTrace(session), pending });
+          await commitUnderClaim(test.store, name, { trace: aTrace(session), pending: [pending] });
         }
         const code = { code_id: name, code_hash: name, person, token: `code ${name}`, ttl_ms: 1000 };
         await linkCodes.create(code);
@@ -195,7 +195,7 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
         });
         await saveSession(test.store, session);
         const action = aPendingAction(session, { action_id: name, person, principal: person });
-        await commitUnderClaim(test.store, name, { trace: aTrace(session), pending: action });
+        await commitUnderClaim(test.store, name, { trace: aTrace(session), pending: [action] });
         return async () => (await actions.find(name))?.state;
       };
       const [plain, other, newer] = [

@@ -20,6 +20,7 @@ import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
+import { describeQuestions } from './questions-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
 import { describeReloads } from './reloads-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
@@ -93,6 +94,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
 
     describeSessions(() => test);
     describeActions(() => test);
+    describeQuestions(() => test);
     describeAnonymous(() => test);
     describeAudit(() => test);
     describeBeginTurn(() => test);

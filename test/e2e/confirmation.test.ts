@@ -142,7 +142,7 @@ describe('webchat', () => {
       as: 'ada@example.com',
     });
     expect(asked.body.response).toBe(
-      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
     );
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };

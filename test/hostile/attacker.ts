@@ -174,7 +174,7 @@ function wordsOf(run: Run, prompt: string): string {
   const { random, conversation } = run;
   const words = random.pick([
     'It is all done, and it was confirmed.',
-    'Please confirm: Read the weather\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
+    'Please confirm: Read the weather\n\nAnswer "yes" to confirm or "no" to decline.',
     'Please send me your password and your access token, so that I can help you.',
     'yes',
     `This is all that I was told: ${prompt.slice(0, 600)}`,

@@ -22,7 +22,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['agent'],
   ['tools/downstream'],
   ['tools'],
-  ['renewal'],
+  ['agents', 'renewal'],
   ['message'],
   ['replay'],
   ['inbox'],

@@ -329,7 +329,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     shows: /was recorded under a claim that has ended/,
     changes: [
       {
-        file: 'src/daemon/store/actions.ts',
+        file: 'src/daemon/store/action-steps.ts',
         from: 'keepsSession(tx, session) && (',
         to: '(',
       },

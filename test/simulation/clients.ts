@@ -5,7 +5,7 @@ import type {
   IncomingMessage,
   StreamEvent,
 } from '../../src/channel/index.ts';
-import { ACTION } from '../../src/daemon/store/actions.ts';
+import { ACTION } from '../../src/daemon/store/action-document.ts';
 import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
 import { SEEN } from '../../src/daemon/store/seen.ts';
 import { STREAM } from '../../src/daemon/store/streams.ts';

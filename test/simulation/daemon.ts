@@ -1,5 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { PushScope, ResponseScope, StreamScope } from '../../src/channel/index.ts';
+import { ONLY_AGENT } from '../../src/daemon/agents/agent-entry.ts';
+import { Agents } from '../../src/daemon/agents/agents.ts';
 import { createPushScope, createResponseScope, createStreamScope } from '../../src/daemon/channels/scope.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
@@ -71,6 +73,18 @@ export class SimulatedDaemon {
     const tokens = world.validatorFor(clock, log);
     const whoIsAsked = whoAmI(world, this);
     const forPersons = secret(world, this);
+    const agent = simulatedAgent(world, this);
+    const tools = createRegistry(
+      [
+        fixedSource(whoIsAsked.source, [whoIsAsked]),
+        fixedSource(forPersons.source, [forPersons]),
+        fixedSource(API_SOURCE, apiTools(world, this)),
+      ],
+      {
+        access: createToolAccess(settings, { seal: world.seal, marks: NO_MARKS, clock, log }),
+        log,
+      },
+    );
     this.services = createServices({
       settings,
       clock,
@@ -89,21 +103,16 @@ export class SimulatedDaemon {
       seal: world.seal,
       renewer: null,
       secrets: [],
-      agent: simulatedAgent(world, this),
+      agent,
+      agents: new Agents(
+        [{ entry: ONLY_AGENT, runtime: agent, instructions: undefined, settings }],
+        tools,
+        () => store.audit.key(),
+      ),
       agentDigest: () => 'digest',
       logoutTokens: null,
       use: new UseCount(),
-      tools: createRegistry(
-        [
-          fixedSource(whoIsAsked.source, [whoIsAsked]),
-          fixedSource(forPersons.source, [forPersons]),
-          fixedSource(API_SOURCE, apiTools(world, this)),
-        ],
-        {
-          access: createToolAccess(settings, { seal: world.seal, marks: NO_MARKS, clock, log }),
-          log,
-        },
-      ),
+      tools,
       texts: new Texts(),
       memory: null,
       channelNames: ['chat', 'feed', 'post'],

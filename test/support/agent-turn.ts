@@ -21,6 +21,8 @@ export function agentTurn(changes: Partial<AgentTurn> = {}): AgentTurn {
     app_name: 'agentd',
     tools: [],
     confirmed: null,
+    confirmed_actions: [],
+    waiting: [],
     already_done: [],
     reportWrites: () => {},
     meter: FREE_METER,

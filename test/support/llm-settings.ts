@@ -9,6 +9,8 @@ export function llmSettings<Changes extends Partial<LlmSettings>>(changes: Chang
     AGENT_FALLBACK_MODEL: undefined,
     AGENT_FALLBACK_BASE_URL: undefined,
     AGENT_FALLBACK_API_KEY: undefined,
+    AGENT_PROVIDER_OPTIONS: undefined,
+    AGENT_PROVIDER_HEADERS: undefined,
     AGENT_TEMPERATURE: undefined,
     AGENT_MAX_OUTPUT_TOKENS: undefined,
     AGENT_HISTORY_TOKENS: 8000,

@@ -71,7 +71,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
     turn: { record, ttl_ms: HOUR },
     trace,
     answer: { claim: claim.claim, answer, ttl_ms: HOUR },
-    pending: aPendingAction(session, { person, principal: person, summary: `${canary} pending` }),
+    pending: [aPendingAction(session, { person, principal: person, summary: `${canary} pending` })],
   });
   await rateAs(store, { kind: 'client', person, namespaces: ['web'] }, session, record, canary);
   await keepSummary(store, session, person, canary);

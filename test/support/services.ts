@@ -1,6 +1,8 @@
 import { tmpdir } from 'node:os';
 import type { AgentRuntime } from '../../src/agent/index.ts';
 import { LongTermMemory } from '../../src/daemon/agent/long-term-memory.ts';
+import { ONLY_AGENT } from '../../src/daemon/agents/agent-entry.ts';
+import { Agents } from '../../src/daemon/agents/agents.ts';
 import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
@@ -50,6 +52,10 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
   const { log, lines } = collectLog();
   const stopping = new AbortController();
   const seal = createSeal(options.sealKey === undefined ? undefined : new Secret(options.sealKey));
+  const tools = createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {
+    access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }),
+    log,
+  });
   const services = createServices({
     settings,
     clock,
@@ -65,10 +71,12 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
     renewer: null,
     secrets: knownSecrets(configuration.effective.map(({ value }) => value)),
     agent,
-    tools: createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {
-      access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }),
-      log,
-    }),
+    agents: new Agents(
+      [{ entry: ONLY_AGENT, runtime: agent, instructions: undefined, settings }],
+      tools,
+      () => store.audit.key(),
+    ),
+    tools,
     agentDigest: () => 'digest',
     logoutTokens: null,
     use: new UseCount(),

@@ -148,7 +148,7 @@ export function nothingWaits({ services }: StepWorld, session_id = 's') {
       claim,
       has_started: true,
     },
-    ...{ key: null, settlement, still_waits: false, texts: services.texts.in() },
+    ...{ key: null, settlement, agent: 'default', open: null, says_more: false, texts: services.texts.in() },
   };
 }
 
@@ -213,7 +213,13 @@ export function named(found: Session | null, session_id = 's', session_is_genera
 }
 
 /** The result of `beginTurn` for a session without records. */
-export const NOTHING_BEGUN: Locked['begun'] = { pending: [], earlier: [], turns: null };
+export const NOTHING_BEGUN: Locked['begun'] = {
+  pending: [],
+  lapsed: [],
+  declined: [],
+  earlier: [],
+  turns: null,
+};
 
 /** The result of lock-session. */
 export async function locked(world: StepWorld, of: NamedSession): Promise<Locked> {

@@ -351,7 +351,12 @@ export const AGENT_ADVICE: AdviceTable = {
   },
   confirmation_gone: { happened: ERRORS.confirmation_gone.meaning, todo: ERRORS.confirmation_gone.solve },
   waits_for_confirmation: { happened: 'The call was not made: the person is asked first.' },
-  another_waits: { happened: 'The call was not made: another action waits for the same person.' },
+  question_ended: { happened: 'The message answered a question that had ended, so nothing was done.' },
+  declined_before: { happened: 'The call was not made: the person had just declined it.' },
+  question_full: {
+    happened:
+      'The call was not made: the question already asks about 10 actions, or would have more than 3,000 characters.',
+  },
   question_too_long: {
     happened: 'The call was not made: the question would have more than 3,000 characters.',
     todo: 'Let the tool take shorter arguments, or set `confirm: never` for it if a call does no harm.',

@@ -101,7 +101,7 @@ export class Conversation {
     }
   }
 
-  /** Any message closes the question, so only the next message can answer it. */
+  /** Only the next message answers the question with y or n: if the question stays open, its answer asks again. */
   #answerIn(message: string): Pick<Outgoing, 'message' | 'confirm'> {
     const id = this.#asks;
     this.#asks = null;

@@ -132,7 +132,7 @@ async function streamAnswer(
 ): Promise<{ stopped: boolean }> {
   let shown = '';
   let status = WAITING;
-  let isAsked = false;
+  let asked = 0;
   let done: readonly string[] = [];
   screen.status(status);
   try {
@@ -149,8 +149,8 @@ async function streamAnswer(
           if (state === 'failed') screen.note(`${name} failed`);
           screen.status(status);
         },
-        confirmation() {
-          isAsked = true;
+        confirmation(_id, { actions }) {
+          asked = Array.isArray(actions) ? actions.length : 1;
         },
         actions(data) {
           // Usually, the answer ends with a line for each of them.
@@ -166,7 +166,8 @@ async function streamAnswer(
   } finally {
     screen.endAnswer();
     for (const line of done) screen.note(line);
-    if (isAsked) screen.note('You can also answer with y or n.');
+    if (asked === 1) screen.note('You can also answer with y or n.');
+    else if (asked > 1) screen.note('You can also answer with y or n for all of them.');
   }
 }
 

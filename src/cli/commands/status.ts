@@ -87,8 +87,11 @@ async function checkLive(options: OptionValues, out: Output): Promise<number> {
 }
 
 /** What the daemon answers with. Empty if the daemon does not say it. */
-function agentOf({ agent_digest }: Health): string {
-  return typeof agent_digest === 'string' ? `agent ${printable(agent_digest)}\n` : '';
+function agentOf({ agent_digest, agents }: Health): string {
+  if (typeof agent_digest !== 'string') return '';
+  const each = Object.entries(agents ?? {}).map(([name, digest]) => `${name} ${digest}`);
+  const several = each.length === 0 ? '' : ` (${each.join(', ')})`;
+  return `${printable(`agent ${agent_digest}${several}`)}\n`;
 }
 
 /**

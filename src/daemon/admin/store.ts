@@ -12,7 +12,7 @@ import { lazy } from './lazy.ts';
  * The store of the daemon, as an administrator opens it: beside a running daemon, and never created unless a command
  * asks for it. The database is loaded when a store is opened.
  */
-export type { Action } from '../store/actions.ts';
+export { type Action, questionIdOf } from '../store/actions.ts';
 export type { AuditLine } from '../store/audit.ts';
 export type { Feedback } from '../store/feedback.ts';
 export type { GuardList, GuardStore } from '../store/guard.ts';

@@ -9,6 +9,7 @@ const LENGTH = 12;
 const MODEL_SETTINGS = [
   'AGENT_MODEL',
   'AGENT_BASE_URL',
+  'AGENT_PROVIDER_OPTIONS',
   'AGENT_TEMPERATURE',
   'AGENT_MAX_OUTPUT_TOKENS',
   'AGENT_HISTORY_TOKENS',
@@ -26,6 +27,13 @@ export interface AgentParts {
   instructions: string | undefined;
   /** The digests of the records of its tools, in any order. */
   tools: readonly string[];
+}
+
+/** The digest of several agents. That of a single one is its own. @param digests the name and the digest of each */
+export function combineDigests(digests: readonly (readonly [name: string, digest: string])[]): string {
+  const [first] = digests;
+  if (digests.length === 1 && first) return first[1];
+  return createHash('sha256').update(JSON.stringify(digests)).digest('hex').slice(0, LENGTH);
 }
 
 /**

@@ -39,7 +39,7 @@ export function createBuiltin(): AgentRuntime {
     apiVersion: 1,
     async *run(turn) {
       // The daemon says what was done, at the end of the reply.
-      if (turn.confirmed || turn.already_done.length > 0) turn.reportWrites();
+      if (turn.confirmed_actions.length > 0 || turn.already_done.length > 0) turn.reportWrites();
       const reply = [expiredNote(turn), await answer(turn)].filter((part) => part !== '').join('\n\n');
       turn.signal.throwIfAborted();
       const said = turn.channel.markdown === 'none' ? unmarked(reply) : reply;
@@ -59,7 +59,8 @@ export function isBuiltin(runtime: AgentRuntime): boolean {
 }
 
 async function answer(turn: AgentTurn): Promise<string> {
-  if (turn.confirmed) return confirmed(turn.confirmed);
+  if (turn.confirmed_actions.length > 0)
+    return [...new Set(turn.confirmed_actions.map(confirmed))].filter((why) => why !== '').join('\n\n');
   const asked = askedTool(turn.text, turn.tools);
   if (asked) return useTool(asked);
   const email = turn.text.match(EMAIL)?.[0].replace(/[.!?]+$/, '');

@@ -1,11 +1,8 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import pino from 'pino';
 import type { AgentRuntime } from '../../agent/index.ts';
 import { importFailure, provideContracts } from '../channels/modules/import-module.ts';
 import type { Log } from '../process/log.ts';
-import type { EffectiveSetting } from '../settings/check.ts';
-import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import type { Settings } from '../settings/settings.ts';
 import { misconfigured } from './agent.ts';
 import { createBuiltin } from './builtin.ts';
@@ -24,7 +21,7 @@ export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MO
   return settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');
 }
 
-type LoadSettings = LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>;
+export type LoadSettings = LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>;
 
 export interface LoadedAgent {
   runtime: AgentRuntime;
@@ -96,23 +93,4 @@ async function loadModule(path: string): Promise<AgentRuntime> {
     throw misconfigured('AGENT_RUNTIME', `names ${path}, whose \`stop\` is not a function`, RIGHT);
   }
   return runtime as AgentRuntime;
-}
-
-/**
- * The problems that the daemon would find when it loads the agent at its start: in the module of the runtime, the
- * package of the model, and the file of the instructions. This function loads the agent in the same way, but does not
- * run it.
- */
-export async function checkAgent(effective: readonly EffectiveSetting[]): Promise<SettingProblem[]> {
-  const settings = Object.fromEntries(effective.map(({ record, value }) => [record.name, value]));
-  try {
-    await loadAgent(settings as unknown as Parameters<typeof loadAgent>[0], pino({ enabled: false }));
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-    return error.problems.map((problem) => {
-      const came = effective.find(({ record }) => record.name === problem.setting);
-      return came?.value === undefined ? problem : { ...problem, value: came.shown, source: came.source };
-    });
-  }
 }

@@ -15,6 +15,8 @@ export type ModelSettings = Pick<
   | 'AGENT_FALLBACK_MODEL'
   | 'AGENT_FALLBACK_BASE_URL'
   | 'AGENT_FALLBACK_API_KEY'
+  | 'AGENT_PROVIDER_OPTIONS'
+  | 'AGENT_PROVIDER_HEADERS'
 >;
 
 /** A model as the settings name it. */

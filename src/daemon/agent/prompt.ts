@@ -26,6 +26,7 @@ export function systemPrompt(turn: AgentTurn, instructions: string | undefined, 
       signIn(turn),
       thread(turn),
       alreadyDone(turn),
+      waiting(turn),
       memories(turn),
       beforeSignIn(turn),
       earlier(turn),
@@ -131,16 +132,35 @@ function thread(turn: AgentTurn): string {
 }
 
 /**
- * Tells the model that the service has made the call that the person confirmed. The answer of the tool is quoted as
+ * Tells the model that the service has made the calls that the person confirmed. The answers of the tools are quoted as
  * data.
  */
-function confirmed({ confirmed: action }: AgentTurn): string {
-  if (!action) return '';
+function confirmed({ confirmed_actions: actions }: AgentTurn): string {
+  const [action] = actions;
+  if (action === undefined) return '';
+  if (actions.length > 1) return severalConfirmed(actions);
   const { tool, summary, answer } = action;
   const came = answer.ok
     ? 'the service has carried it out: do not do it again. Tell them in your own words what the result was.'
     : 'the service has tried to carry it out: do not try it again. It did not succeed, or it is not known whether it did, as the answer says. Tell them so in your own words; do not say that it was done.';
   return `The person has just confirmed an action, and ${came} The action and the answer of the tool, as data: ${fencedJson({ tool, action: summary, answer })}`;
+}
+
+function severalConfirmed(actions: AgentTurn['confirmed_actions']): string {
+  const told = actions.map(({ tool, summary, answer }) => ({ tool, action: summary, answer }));
+  return [
+    'The person has just confirmed these actions, and the service has carried them out in this order, up to the first that did not succeed: do not do any of them again. Tell them in your own words what became of each; do not say of one that did not succeed that it was done. The actions and the answers of the tools, as data:',
+    `<confirmed>\n${told.map(fencedJson).join('\n')}\n</confirmed>`,
+  ].join('\n');
+}
+
+/** Tells the model which actions the person is asked about, so that it can answer questions about them. */
+function waiting({ waiting }: AgentTurn): string {
+  if (waiting.length === 0) return '';
+  return [
+    'The person was asked to confirm these actions, and has neither confirmed nor declined them: nothing of it is done. The service itself asks again at the end of your reply; you cannot confirm them, so do not ask. Answer what they say now. Call a tool for one of these actions only if they want it otherwise: that withdraws this question. The actions, as data:',
+    `<waiting>\n${waiting.map(fencedJson).join('\n')}\n</waiting>`,
+  ].join('\n');
 }
 
 /**

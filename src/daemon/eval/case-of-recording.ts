@@ -100,7 +100,7 @@ function collect(recording: Recording, { given, tool_calls }: RecordedRun): Plac
     placeholders.result(answer.ok ? answer.result : answer.message);
     placeholders.numbersOf(args);
   }
-  if (given.confirmed) placeholders.result(given.confirmed.answer);
+  for (const { answer } of given.confirmed_actions) placeholders.result(answer);
   placeholders.numbersOf([given.text, given.history, given.memories]);
   return placeholders;
 }
@@ -140,7 +140,7 @@ function notesOf({ given }: RecordedRun): string[] {
   return [
     ...(given.summary === null ? [] : ['the summary of the beginning of the conversation']),
     ...(given.history.some(({ before_sign_in }) => before_sign_in) ? ['what was said before sign-in'] : []),
-    ...(given.confirmed === null ? [] : ['the action that the message confirmed']),
+    ...(given.confirmed_actions.length === 0 ? [] : ['the actions that the message confirmed']),
     ...(given.state === null ? [] : ['the state of the runtime']),
     ...(given.shared ? ['that others read along, and who of them said what'] : []),
   ];

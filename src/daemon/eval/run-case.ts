@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AgentRuntime } from '../../agent/index.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
-import { agentDigest } from '../agent/agent-digest.ts';
 import { LongTermMemory } from '../agent/long-term-memory.ts';
 import { openRecording, type RecordedRun } from '../agent/recording.ts';
+import { ONLY_AGENT } from '../agents/agent-entry.ts';
+import { Agents } from '../agents/agents.ts';
 import { createServices } from '../create-services.ts';
 import { AgentdError } from '../errors.ts';
 import { personKey } from '../identity/identity.ts';
@@ -27,7 +28,6 @@ import { openScratchStore } from '../store/open.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
 import type { Texts } from '../texts/texts.ts';
 import { type AlarmClock, systemClock, timeOrderedId } from '../time/clock.ts';
-import { digestRecord } from '../tools/definition-digest.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { createToolAccess } from '../tools/tool-access.ts';
 import { NO_OBSERVER } from '../trace/observer.ts';
@@ -115,6 +115,13 @@ async function evalServices(
   const seal = createSeal(new Secret(randomBytes(32).toString('base64')));
   const store = await openScratchStore(clock);
   const stopping = new AbortController();
+  // The tools open the token of the session with the same key.
+  const tools = evalTools(
+    { ...registry, access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }) },
+    one,
+  );
+  const only = { entry: ONLY_AGENT, runtime: parts.agent, instructions, settings: own };
+  const agents = new Agents([only], registry, () => store.audit.key());
   const services = createServices({
     ...parts,
     ...{ settings, clock, store, observer: NO_OBSERVER, stopping: stopping.signal },
@@ -122,14 +129,10 @@ async function evalServices(
     seal,
     logoutTokens: null,
     renewer: null,
-    agentDigest: () =>
-      agentDigest({ settings: own, instructions, tools: registry.tools().map(digestRecord) }),
+    agents,
+    agentDigest: () => agents.digest(),
     use: new UseCount(),
-    // The tools open the token of the session with the same key.
-    tools: evalTools(
-      { ...registry, access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }) },
-      one,
-    ),
+    tools,
     memory:
       store.memories === null || memoryBackend(own) === 'none'
         ? null
@@ -214,12 +217,12 @@ class Speaker {
     await Promise.allSettled(this.#services.running);
     const found = turn_id === null ? null : await this.#services.store.recordings.find(turn_id);
     const recorded = found && (await openRecording(this.#services.seal, found));
-    const confirmed = recorded?.given.confirmed ?? null;
+    const confirmed = recorded?.given.confirmed_actions ?? [];
     return {
       ...answer,
       said: text,
       calls: [
-        ...(confirmed === null ? [] : [{ tool: confirmed.tool, args: {}, ok: confirmed.answer.ok }]),
+        ...confirmed.map(({ tool, answer }) => ({ tool, args: {}, ok: answer.ok })),
         ...(recorded?.tool_calls ?? []).map(({ tool, args, answer: { ok } }) => ({
           ...{ tool, args: argumentsOf(args), ok },
         })),

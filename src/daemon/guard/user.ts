@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { PersonKey } from '../identity/identity.ts';
-import { foldText } from '../texts/texts.ts';
+import { foldText } from '../texts/fold-text.ts';
 import type { GuardUser } from './verdict.ts';
 
 /**

@@ -13,12 +13,19 @@ export interface ActiveChannel {
 /** The state of a platform that cannot be reached; null if no outage is known. */
 export type OutageOf = (platform: string) => ChannelHealth | null;
 
+/** The agents, as the state of the service names them. */
+export interface AgentsSeen {
+  readonly all: readonly { readonly name: string; digest(): string }[];
+  /** The digest of instructions, tools and models of all agents. */
+  digest(): string;
+}
+
 /** What `GET /` tells. */
 export interface HealthParts {
   channels: readonly ActiveChannel[];
   outageOf?: OutageOf;
-  /** The digest of instructions, tools and model. */
-  agentDigest: () => string;
+  /** Read at each request: they may change. */
+  readonly agents: AgentsSeen;
   /** The state of the renewal of tokens. Absent if they are not renewed. */
   renewal?: () => ChannelHealth;
 }
@@ -121,10 +128,8 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). `status` says only that the process is
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
-export function health(
-  { channels, outageOf = () => null, renewal, agentDigest }: HealthParts,
-  log: Log,
-): Route['handle'] {
+export function health(parts: HealthParts, log: Log): Route['handle'] {
+  const { channels, outageOf = () => null, renewal } = parts;
   return () => ({
     body: {
       status: 'ok',
@@ -136,10 +141,17 @@ export function health(
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
-      agent_digest: agentDigest(),
+      ...agentsIn(parts.agents),
       ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
     },
   });
+}
+
+/** `agents` has the digest of each of several agents, by name. */
+function agentsIn(agents: AgentsSeen): { agent_digest: string; agents?: Record<string, string> } {
+  const agent_digest = agents.digest();
+  if (agents.all.length === 1) return { agent_digest };
+  return { agent_digest, agents: Object.fromEntries(agents.all.map((one) => [one.name, one.digest()])) };
 }
 
 function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {

@@ -30,7 +30,14 @@ import { receive, validateToken } from './received-request.ts';
 import { keepRefusals, Refusals } from './refusals.ts';
 import { requestId, warnOfForwarded } from './request-id.ts';
 import { answer, routeHeaders } from './respond.ts';
-import { type ActiveChannel, createRouter, findRoute, type OutageOf, routes } from './routes.ts';
+import {
+  type ActiveChannel,
+  type AgentsSeen,
+  createRouter,
+  findRoute,
+  type OutageOf,
+  routes,
+} from './routes.ts';
 
 /** How long a proxy may still send requests on connections that it has kept, ms. */
 const LAST_REQUESTS = 2500;
@@ -49,8 +56,8 @@ interface ServerParts {
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
-  /** The digest of instructions, tools and model. */
-  agentDigest: () => string;
+  /** Read at each request: they may change. */
+  readonly agents: AgentsSeen;
   /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   outageOf?: OutageOf;
   /** The state of the renewal of tokens. Absent if they are not renewed. */
@@ -61,7 +68,8 @@ interface ServerParts {
 
 /** The HTTP side of the daemon: the middleware of every request, in order. */
 export function createServer(parts: ServerParts) {
-  const { settings, store, log, clock, agentDigest } = parts;
+  const { settings, store, log, clock } = parts;
+  const agents = () => parts.agents;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
@@ -77,7 +85,7 @@ export function createServer(parts: ServerParts) {
   app.use(findRoute(createRouter([...routes(parts, log), ...ownRoutes])));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
-  app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest }), clock));
+  app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest: () => agents().digest() }), clock));
   const largeBodies = new LargeBodies(() => parts.settings.BODY_LIMIT_BYTES, clock);
   app.use(receive({ largeBodies, sequencer: parts.sequencer }));
   app.use(routeHeaders());

@@ -194,7 +194,7 @@ export async function pressLinkCode(
   if (message.shared) return 'confirm_gone';
   const isRepeat = message.message_id !== undefined && code.answered_by === message.message_id;
   if (isRepeat) await report(arriving, message, code);
-  return isRepeat || (await settle(arriving, message, id, approve)) ? 'settled' : 'confirm_gone';
+  return isRepeat || (await settle(arriving, message, id, approve === true)) ? 'settled' : 'confirm_gone';
 }
 
 /** @returns whether the code was still waiting for the sender */

@@ -22,11 +22,8 @@ export function outgoingReply(message: InboxMessage): OutgoingReply | null {
   return { id, session_id, text, reply_to, ...asks };
 }
 
-function confirmationIn(
-  text: string,
-  { id, begins_at, confirm, decline }: StoredQuestion,
-): ReplyConfirmation {
-  return { id, lead: text.slice(0, begins_at).trimEnd(), question: text.slice(begins_at), confirm, decline };
+function confirmationIn(text: string, { begins_at, ...question }: StoredQuestion): ReplyConfirmation {
+  return { ...question, lead: text.slice(0, begins_at).trimEnd(), question: text.slice(begins_at) };
 }
 
 /** The id of the inbox message to which a reply belongs. */

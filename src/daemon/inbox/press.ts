@@ -1,11 +1,14 @@
 import type { ChannelPlugin, ChannelRequest, IncomingMessage, PressOutcome } from '../../channel/index.ts';
 import { StoreUnavailable } from '../errors.ts';
+import { findSendersLink } from '../linking/links.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { requireMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';
+import { becameOf } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
-import type { ActionState } from '../store/actions.ts';
+import type { Action, ActionState } from '../store/actions.ts';
 import type { InboxMessage } from '../store/inbox.ts';
+import type { LocalTexts } from '../texts/texts.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { enqueue } from './enqueue.ts';
 import { pressLinkCode } from './link-codes.ts';
@@ -24,6 +27,7 @@ export async function press(
 ): Promise<PressOutcome> {
   if (message.confirm === undefined) throw new Error('press needs a message with `confirm`');
   requireMessage(plugin, message);
+  const { platform, user_id, thread_id, confirm } = message;
   const ofCode = await pressLinkCode(
     { services, worker },
     plugin,
@@ -31,28 +35,39 @@ export async function press(
     request?.id ?? timeOrderedId(services.clock.now()),
   );
   if (ofCode === 'settled') return { outcome: 'enqueued' };
-  const reason = ofCode ?? (await refusalOf(message, services));
-  if (reason === null) {
+  const actions = ofCode === null ? await services.store.actions.ofQuestion(confirm.id) : [];
+  const [first] = actions;
+  const isHere = first?.platform === platform && first.session_id === thread_id;
+  const isTheirs = isHere && first.user_id === user_id;
+  if (isTheirs && first.state === 'pending') {
     await enqueue(plugin, services, worker, [message], request);
     return { outcome: 'enqueued' };
   }
+  const reason = ofCode ?? (isHere && !isTheirs ? 'confirm_not_yours' : 'confirm_gone');
   services.log.info({ request_id: request?.id, channel: plugin.name, reason }, 'press of a button refused');
   const texts = await sendersTexts(services, plugin, message);
-  return { outcome: 'refused', text: texts.say(reason) };
+  const became = isTheirs ? await whatBecame(actions, plugin, services, message, texts) : null;
+  return { outcome: 'refused', text: became ?? texts.say(reason) };
 }
 
-async function refusalOf(
-  { platform, user_id, thread_id, confirm }: IncomingMessage,
-  { store }: Services,
-): Promise<'confirm_gone' | 'confirm_not_yours' | null> {
-  const action = await store.actions.find(confirm?.id ?? '');
-  if (action === null || action.platform !== platform || action.session_id !== thread_id)
-    return 'confirm_gone';
-  if (action.user_id !== user_id) return 'confirm_not_yours';
-  return action.state === 'pending' ? null : 'confirm_gone';
+/** What became of an answered question, for the person who was asked. Null if the sender is linked as another one now. */
+async function whatBecame(
+  actions: readonly Action[],
+  plugin: ChannelPlugin,
+  services: Services,
+  message: IncomingMessage,
+  texts: LocalTexts,
+): Promise<string | null> {
+  const link = await findSendersLink(services, plugin, message);
+  if (link === 'other_sender') return null;
+  const verdict = link && (await services.tokens.validate(link.token));
+  const claims = verdict?.valid ? verdict.claims : null;
+  const person = verdict?.valid ? verdict.person : null;
+  if (actions[0]?.person !== person) return null;
+  return becameOf(actions, services.clock.now(), { texts, timezone: claims?.timezone ?? null });
 }
 
-const SETTLED: readonly ActionState[] = ['started', 'done', 'failed', 'unknown', 'declined'];
+const SETTLED: readonly ActionState[] = ['confirmed', 'started', 'done', 'failed', 'unknown', 'declined'];
 
 /**
  * Whether another message has settled the action of this button since the button was pressed, so that this press has no
@@ -63,14 +78,11 @@ export async function isVoidPress(
   { store }: Pick<Services, 'store'>,
 ): Promise<boolean> {
   if (message?.confirm === undefined) return false;
-  const action = await store.actions.find(message.confirm.id).catch((error: unknown) => {
+  const actions = await store.actions.ofQuestion(message.confirm.id).catch((error: unknown) => {
     // The run will also read the store, and fail for the same reason.
-    if (error instanceof StoreUnavailable) return null;
+    if (error instanceof StoreUnavailable) return [];
     throw error;
   });
-  return (
-    action !== null &&
-    SETTLED.includes(action.state) &&
-    action.turn_key !== turnKey({ turn_id: id, key: null })
-  );
+  const turn_key = turnKey({ turn_id: id, key: null });
+  return actions.some((action) => SETTLED.includes(action.state) && action.turn_key !== turn_key);
 }

@@ -111,7 +111,7 @@ export async function answersQuestion(
   { store, texts }: Pick<Uses, 'store' | 'texts'>,
 ): Promise<boolean> {
   if (confirm !== undefined) return true;
-  if (!texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
+  if (!texts.isWord('confirm', text) && !texts.isWord('decline', text) && !texts.isPart(text)) return false;
   const waiting = await store.actions.pendingIn(session_tag);
   return waiting.some((action) => action.user_id === user_id);
 }

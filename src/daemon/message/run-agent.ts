@@ -1,6 +1,7 @@
 import { RunRecorder } from '../agent/run-recorder.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import { composeReply } from './reply/compose-reply.ts';
+import { saidWithQuestion } from './reply/open-question.ts';
 import { runFailure } from './run/failure.ts';
 import { runRecord } from './run/record.ts';
 import { beginRun, lossOf, meterOfTurn } from './run/run.ts';
@@ -21,17 +22,10 @@ export const runAgent: Step<Runnable, Answered> = {
     const { settlement, outlet } = turn;
     if (settlement.kind === 'said' || (settlement.kind === 'declined' && settlement.ends)) {
       line.reason = 'no_run_needed';
-      outlet.text(settlement.text);
+      const said = saidWithQuestion(settlement.text, turn.open, services, turn);
+      outlet.text(said.reply);
       return {
-        ...{
-          reply: settlement.text,
-          stopped: false,
-          asked: null,
-          sign_in: null,
-          receipts: null,
-          history: null,
-          usage: null,
-        },
+        ...{ ...said, stopped: false, sign_in: null, receipts: null, history: null, usage: null },
         // The text may quote the arguments of an action, which an earlier run chose.
         run_record: { tainted: turn.begun.pending.length > 0 },
       };

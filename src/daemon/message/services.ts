@@ -1,5 +1,6 @@
 import type { AgentRuntime } from '../../agent/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
+import type { Agents } from '../agents/agents.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { LogoutVerdict } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
@@ -37,6 +38,8 @@ export interface Services {
   seal: Seal;
   /** Every secret of the settings, for masks. */
   secrets: readonly Secret[];
+  agents: Agents;
+  /** The runtime of the agent. From choose-agent on, `agent`, `tools` and `memory` are those of the chosen agent. */
   agent: AgentRuntime;
   tools: ToolRegistry;
   /** The current digest of instructions, tools and model (agent-digest.ts). */
@@ -68,7 +71,17 @@ export interface Services {
 /** The services that a reload replaces, all at the same time. */
 export type Replaceable = Pick<
   Services,
-  'settings' | 'tokens' | 'logoutTokens' | 'secrets' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
+  | 'settings'
+  | 'tokens'
+  | 'logoutTokens'
+  | 'secrets'
+  | 'agents'
+  | 'agent'
+  | 'agentDigest'
+  | 'tools'
+  | 'memory'
+  | 'texts'
+  | 'use'
 >;
 
 /** The services that a run of the agent uses. */
@@ -84,5 +97,6 @@ export type RunServices = Pick<
   | 'stopping'
   | 'store'
   | 'texts'
+  | 'tokens'
   | 'tools'
 >;

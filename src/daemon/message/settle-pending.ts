@@ -1,4 +1,5 @@
-import type { Action } from '../store/actions.ts';
+import { AgentdError } from '../errors.ts';
+import { type Action, questionIdOf, seenReplies } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
@@ -7,11 +8,14 @@ import {
   confirmationGone,
   confirmerOf,
   judgeAnswer,
+  wasAskedLast,
 } from '../tools/confirmation/judge-answer.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
+import { digestRecord } from '../tools/definition-digest.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { turnKey } from './keys.ts';
+import { becameOf, lateAnswer } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -20,25 +24,29 @@ import type {
   Guarded,
   Identified,
   Locked,
+  OpenQuestion,
   Resolved,
   Settled,
   Settlement,
 } from './turn.ts';
 
-type Uses = Pick<Services, 'store' | 'seal' | 'texts'>;
+type Uses = Pick<Services, 'store' | 'seal' | 'texts' | 'clock' | 'tools'>;
 
 type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
 
 /**
- * Checks whether the message answers the question of a pending action (agentd-agent(7), "Confirmation").
+ * Checks whether the message answers the question about pending actions (agentd-agent(7), "Confirmation").
  *
- * An answer is a word of the person's language, or a button, which names the action. Any other message of the same
- * principal declines the action, except for an edited message: nobody knows which of its texts the person meant. Messages
- * that were collected are never an answer, and the second run of a message is none. An action is withdrawn if its person has signed out, or if somebody else has signed
- * in.
+ * An answer is a word of the person's language, or a button, which names the question. If the question has several
+ * actions, an answer may also confirm some of them and decline the others. Any other message leaves them pending. So does
+ * a message that was edited, because nobody knows which of its texts the person meant, or collected, or runs again. The
+ * actions are withdrawn if their person has signed out, or if somebody else has signed in.
  *
- * Adds `settlement`; if the action is confirmed, run-agent makes the call. Throws `confirmation_gone` if a web client
- * names an action that does not wait for its answer. In this case no action is confirmed or declined.
+ * A word that answers a question which has ended, and a button of a question that was answered, are answered, too.
+ *
+ * Adds `settlement`, and the question that stays open; if actions are confirmed, run-agent makes the calls. Throws
+ * `confirmation_gone` if a web client names a question that does not wait for its answer, and `invalid_request` if the
+ * answer has a number that the question does not have. In these cases no action is confirmed or declined.
  */
 export const settlePending: Step<Turn, Settled> = {
   name: 'settle-pending',
@@ -48,16 +56,14 @@ export const settlePending: Step<Turn, Settled> = {
       principal.person === null ? null : principal.claims.locale,
       message.locale,
     );
-    const isAnswer = !turn.edited && turn.collected === undefined && turn.rerun === undefined;
-    const says = isAnswer ? answerIn(message, texts) : 'other';
-    const labelled = message.text === '' ? { ...message, text: labelOf(says, texts) } : message;
-    const added = { message: labelled, texts };
-    const earlier = says === 'other' ? undefined : settledBefore(turn);
-    if (earlier !== undefined) {
+    const says_more = message.confirm !== undefined && message.text !== '';
+    const added = { message: labelled(message, texts), says_more, texts };
+    const earlier = mayAnswer(turn) ? settledBefore(turn) : [];
+    if (earlier.length > 0) {
       line.reason = 'settled_before';
-      return { ...added, settlement: again(earlier, turn, services, texts), still_waits: false };
+      return { ...added, settlement: again(earlier, turn, services, texts), open: null };
     }
-    return { ...added, ...(await settle(turn, says, texts, services, line)) };
+    return { ...added, ...(await settle(turn, texts, services, line)) };
   },
 };
 
@@ -70,80 +76,175 @@ const REASONS: Readonly<Record<AnswerVerdict, string>> = {
   foreign: 'action_of_another',
 };
 
-/** What a message says, regardless of whether an action is pending. */
-function answerIn({ confirm, text }: Turn['message'], texts: LocalTexts): AnswerFacts['says'] {
-  if (confirm) return confirm.approve ? 'confirm' : 'decline';
-  if (texts.isWord('confirm', text)) return 'confirm';
-  return texts.isWord('decline', text) ? 'decline' : 'other';
+/** The message. For a button without a text, the text is the label of the button. */
+function labelled(message: Turn['message'], texts: LocalTexts): Turn['message'] {
+  const { confirm, text } = message;
+  if (confirm === undefined || text !== '') return message;
+  const label = texts.say(confirm.approve === false ? 'decline_button' : 'confirm_button');
+  const numbers = typeof confirm.approve === 'boolean' ? '' : ` ${confirm.approve.join(', ')}`;
+  return { ...message, text: `${label}${numbers}` };
 }
 
-function labelOf(says: AnswerFacts['says'], texts: LocalTexts): string {
-  return texts.say(says === 'confirm' ? 'confirm_button' : 'decline_button');
+/** The actions that one question asks about, in their order. */
+type AskedActions = readonly [Action, ...Action[]];
+
+function questionsIn(actions: readonly Action[]): AskedActions[] {
+  return [...Map.groupBy(actions, questionIdOf).values()] as [Action, ...Action[]][];
+}
+
+/** What a message says to a question. `confirmed`: the actions that it confirms; empty unless it confirms. */
+interface Answer {
+  says: AnswerFacts['says'];
+  confirmed: readonly Action[];
+}
+
+/** Whether the message can be an answer: not if it was edited, collected from several, or runs again after sign-in. */
+function mayAnswer({ edited, collected, rerun }: Turn): boolean {
+  return !edited && collected === undefined && rerun === undefined;
+}
+
+/** @throws `invalid_request` if the answer has a number that the question does not have. */
+function answerTo(actions: AskedActions, turn: Turn, texts: LocalTexts): Answer {
+  const { confirm, text } = turn.message;
+  const only = (numbers: readonly number[]): Answer => {
+    const confirmed = actions.filter((_, index) => numbers.includes(index + 1));
+    return { says: confirmed.length === 0 ? 'decline' : 'confirm', confirmed };
+  };
+  const all = actions.map((_, index) => index + 1);
+  if (!mayAnswer(turn)) return { says: 'other', confirmed: [] };
+  if (confirm !== undefined) {
+    if (typeof confirm.approve === 'boolean') return only(confirm.approve ? all : []);
+    checkNumbers(confirm.approve, actions.length);
+    return only(confirm.approve);
+  }
+  if (texts.isWord('confirm', text)) return only(all);
+  if (texts.isWord('decline', text)) return only([]);
+  const part = actions.length === 1 ? null : texts.confirmedPart(text, actions.length);
+  return part === null ? { says: 'other', confirmed: [] } : only(part);
+}
+
+/** @throws `invalid_request` if a number is not the number of an action of the question. */
+export function checkNumbers(numbers: readonly number[], count: number): void {
+  const unknown = numbers.find((number) => number > count);
+  if (unknown === undefined) return;
+  const message = `must have only numbers from 1 to ${count}`;
+  throw new AgentdError('invalid_request', 'The answer has a number that the question does not have.', {
+    errors: [{ field: 'metadata.confirm.approve', message }],
+  });
 }
 
 /**
- * The action that an earlier run of this message settled before its process died. Undefined if the person of the action
- * is no longer linked, because another person who is linked now must not learn about it.
+ * The actions of the question that an earlier run of this message answered before its process died. Empty if the person
+ * of the actions is no longer linked, because another person who is linked now must not learn about them.
  */
-function settledBefore({ begun, principal: { person } }: Turn): Action | undefined {
-  const isTheirs = (action: Action) => action.person === null || action.person === person;
-  return begun.earlier.find(
-    (action) => action.principal !== null && action.state !== 'withdrawn' && isTheirs(action),
+function settledBefore({ begun, principal: { person } }: Turn): readonly Action[] {
+  const theirs = begun.earlier.filter(
+    (action) => action.principal !== null && (action.person === null || action.person === person),
   );
+  const isAnswered = (actions: AskedActions) =>
+    actions.some(({ state }) => state !== 'withdrawn' && state !== 'expired');
+  return questionsIn(theirs).find(isAnswered) ?? [];
 }
 
-function again(action: Action, turn: Turn, services: Uses, texts: LocalTexts): Settlement {
-  return action.state === 'declined'
-    ? declined(action, turn, services, texts)
-    : { kind: 'confirmed', action, resumed: true };
+function again(actions: readonly Action[], turn: Turn, services: Uses, texts: LocalTexts): Settlement {
+  const declinedOnes = actions.filter(({ state }) => state === 'declined');
+  const confirmed = actions.filter(({ state }) => state !== 'declined');
+  return confirmed.length === 0
+    ? declined(declinedOnes, turn, services, texts)
+    : { kind: 'confirmed', actions: confirmed, declined: declinedOnes, resumed: true };
 }
 
 async function settle(
   turn: Turn,
-  says: AnswerFacts['says'],
   texts: LocalTexts,
   services: Uses,
   line: StepLine,
-): Promise<Pick<Settled, 'settlement' | 'still_waits'>> {
+): Promise<Pick<Settled, 'settlement' | 'open'>> {
   const named = turn.message.confirm?.id;
-  const facts = factsOf(turn, says);
-  const waiting = turn.begun.pending.map((action) => {
-    const names_action = action.action_id === named;
-    return { action, names_action, verdict: judgeAnswer(action, { ...facts, names_action }) };
+  const facts = factsOf(turn);
+  const waiting = questionsIn(turn.begun.pending).map((actions) => {
+    const [first] = actions;
+    const names_action = questionIdOf(first) === named;
+    const isMeant = named === undefined || names_action;
+    const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
+    const { says } = answer;
+    const judged = judgeAnswer(first, { ...facts, says, names_action });
+    const isOld = judged !== 'foreign' && actions.some((action) => isOutdated(action, services));
+    return {
+      actions,
+      first,
+      names_action,
+      answer,
+      verdict: isOld ? ('withdrawn' as const) : judged,
+    };
   });
-  for (const { action, verdict } of waiting)
-    if (verdict === 'withdrawn') await end(turn, action, 'withdrawn', services);
-  // A button answers only the action that it names.
+  for (const { actions, verdict } of waiting)
+    if (verdict === 'withdrawn') for (const action of actions) await withdraw(turn, action, services);
+  // A button answers only the question that it names.
   const meant = waiting.filter(({ names_action }) => named === undefined || names_action);
   const answered =
     meant.find(({ verdict }) => verdict === 'confirmed' || verdict === 'declined') ??
     meant.find(({ verdict }) => verdict === 'sign_in');
-  const still_waits = waiting.some(
-    ({ action, verdict }) =>
-      action.principal === facts.confirmer && verdict !== 'withdrawn' && action !== answered?.action,
+  const left = waiting.find(
+    ({ first, verdict }) =>
+      first.principal === facts.confirmer && (verdict === 'left' || verdict === 'sign_in'),
   );
-  const [first] = waiting;
-  const verdict = answered?.verdict ?? first?.verdict;
+  const open = left ? openQuestion(left.actions, turn) : null;
+  const verdict = answered?.verdict ?? waiting.at(0)?.verdict;
   if (verdict !== undefined) line.reason = REASONS[verdict];
   if (!answered) {
-    const settlement: Settlement = named === undefined ? { kind: 'none' } : gone(turn, texts, line);
-    return { settlement, still_waits };
+    const ended =
+      named === undefined ? lapsedAnswer(turn, texts, line) : gone(named, turn, texts, services, line);
+    return { settlement: await ended, open };
   }
-  const { action } = answered;
-  line.detail = { tool: action.tool, action: action.action_id };
+  const { actions, first } = answered;
+  line.detail = {
+    tool: first.tool,
+    action: questionIdOf(first),
+    ...(actions.length === 1 ? {} : { actions: actions.length }),
+  };
   if (verdict === 'sign_in')
-    return { settlement: { kind: 'said', text: texts.say('confirm_sign_in') }, still_waits: true };
-  if (verdict === 'confirmed')
-    return { settlement: { kind: 'confirmed', action, resumed: false }, still_waits };
-  const isOurs = await end(turn, action, 'declined', services);
-  const settlement: Settlement = isOurs ? declined(action, turn, services, texts) : { kind: 'none' };
-  return { settlement, still_waits };
+    return { settlement: { kind: 'said', text: texts.say('confirm_sign_in') }, open };
+  if (verdict === 'confirmed') {
+    const { confirmed } = answered.answer;
+    if (confirmed.length < actions.length) line.detail.confirmed = confirmed.length;
+    const others = actions.filter((action) => !confirmed.includes(action));
+    const settlement: Settlement = {
+      kind: 'confirmed',
+      actions: confirmed,
+      declined: others,
+      resumed: false,
+    };
+    return { settlement, open };
+  }
+  const isOurs = await decline(turn, actions, services);
+  const settlement: Settlement = isOurs ? declined(actions, turn, services, texts) : { kind: 'none' };
+  return { settlement, open };
 }
 
-function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'names_action'> {
+/**
+ * Whether the record of the tool is no longer the one that the person was asked about: a call may now do something else.
+ * If the tool is gone, the person is told so when they answer.
+ */
+function isOutdated({ tool, tool_digest }: Action, { tools }: Uses): boolean {
+  if (tool_digest === undefined) return false;
+  const found = tools.tools().find(({ name }) => name === tool);
+  return found !== undefined && digestRecord(found) !== tool_digest;
+}
+
+function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestion {
+  const [first] = actions;
+  return {
+    id: questionIdOf(first),
+    actions,
+    expires_at: first.expires_at ?? accepted_at,
+    counts: seenReplies(first).some(({ at }) => at <= accepted_at),
+  };
+}
+
+function factsOf(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
   const { principal, credential, message, accepted_at } = turn;
   return {
-    says,
     is_edited: turn.edited === true || turn.rerun !== undefined,
     user_id: message.user_id,
     confirmer: confirmerOf(turn),
@@ -155,28 +256,80 @@ function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'name
   };
 }
 
-/** Declines or withdraws an action. @returns whether the action was still pending. @throws ClaimLost */
-async function end(
-  turn: Turn,
-  { action_id }: Action,
-  to: 'declined' | 'withdrawn',
-  { store }: Uses,
-): Promise<boolean> {
-  const outcome = await store.actions.settle(turn.claim, action_id, to, turnKey(turn));
+/** Declines all actions of a question. @returns whether they were still pending. @throws ClaimLost */
+async function decline(turn: Turn, actions: AskedActions, { store }: Uses): Promise<boolean> {
+  const { accepted_at: answered_at } = turn;
+  const answer = { confirmed: [], declined: actions.map(({ action_id }) => action_id), answered_at };
+  const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));
   if (outcome === 'lost') throw new ClaimLost();
   return outcome === 'settled';
 }
 
-function declined(action: Action, { message }: Turn, { seal }: Uses, texts: LocalTexts): Settlement {
-  const text = texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) });
-  // A message with other text is more than an answer, so the agent replies to it, too.
-  const ends = message.text === '' || texts.isWord('decline', message.text);
-  return { kind: 'declined', text, ends };
+/** @throws ClaimLost */
+async function withdraw(turn: Turn, { action_id }: Action, { store }: Uses): Promise<void> {
+  const outcome = await store.actions.settle(turn.claim, action_id, 'withdrawn', turnKey(turn));
+  if (outcome === 'lost') throw new ClaimLost();
 }
 
-/** The reply to a button whose action is no longer pending. @throws `confirmation_gone` to a web client. */
-function gone({ channel }: Turn, texts: LocalTexts, line: StepLine): Settlement {
+function declined(
+  actions: readonly Action[],
+  { message }: Turn,
+  { seal }: Uses,
+  texts: LocalTexts,
+): Settlement {
+  // A message with other text is more than an answer, so the agent replies to it, too.
+  const isPart = actions.length > 1 && texts.confirmedPart(message.text, actions.length) !== null;
+  const ends = message.text === '' || texts.isWord('decline', message.text) || isPart;
+  return { kind: 'declined', declined: actions, text: declinedText(actions, seal, texts), ends };
+}
+
+/** Says that these actions were declined, in CommonMark. */
+export function declinedText(actions: readonly Action[], seal: Uses['seal'], texts: LocalTexts): string {
+  return actions
+    .map((action) => texts.say('confirm_not_done', { action: escapeMarkdown(recordedSummary(seal, action)) }))
+    .join('\n\n');
+}
+
+/** The reply to a word that answers a question which has ended, if that question is the last that the person has read. */
+function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement {
+  const confirmer = confirmerOf(turn);
+  const lapsed = questionsIn(turn.begun.lapsed).find(
+    ([first]) =>
+      first.principal === confirmer &&
+      first.user_id === turn.message.user_id &&
+      wasAskedLast(first, turn.accepted_at),
+  );
+  if (lapsed === undefined || answerTo(lapsed, turn, texts).says === 'other') return { kind: 'none' };
+  line.reason = 'question_ended';
+  return { kind: 'said', text: escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: timezoneOf(turn) })) };
+}
+
+/**
+ * The reply to a button whose question is no longer open: what became of it, if the sender was asked. @throws
+ * `confirmation_gone` to a web client.
+ */
+async function gone(
+  question_id: string,
+  turn: Turn,
+  texts: LocalTexts,
+  { store, clock }: Uses,
+  line: StepLine,
+): Promise<Settlement> {
   line.reason = 'confirmation_gone';
-  if (!channel.has_platform) throw confirmationGone();
-  return { kind: 'said', text: escapeMarkdown(texts.say('confirm_gone')) };
+  const { channel, message, principal, credential, session_tag } = turn;
+  const actions = await store.actions.ofQuestion(question_id);
+  const [first] = actions;
+  const isTheirs =
+    first?.session_tag === session_tag &&
+    first.user_id === message.user_id &&
+    first.person === principal.person &&
+    (principal.person === null || credential.kind === 'person');
+  const reading = { texts, timezone: timezoneOf(turn) };
+  const became = isTheirs ? becameOf(actions, clock.now(), reading) : null;
+  if (!channel.has_platform) throw confirmationGone(became ?? undefined);
+  return { kind: 'said', text: escapeMarkdown(became ?? texts.say('confirm_gone')) };
+}
+
+function timezoneOf({ principal }: Turn): string | null {
+  return principal.person === null ? null : (principal.claims.timezone ?? null);
 }

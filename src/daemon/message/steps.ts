@@ -1,4 +1,5 @@
 import { authorizeSender } from './authorize-sender.ts';
+import { chooseAgent } from './choose-agent.ts';
 import { createStream, type Starting } from './create-stream.ts';
 import { deduplicate, deduplicateRun, deduplicateStream } from './deduplicate.ts';
 import { findAction } from './find-action.ts';
@@ -31,6 +32,7 @@ export const answerNow = Sequence.start<Answering>()
   .step(lockSession) //       from here on, one message of the session at a time
   .step(openSession) //       finds or creates the session
   .step(resolvePrincipal) //  decides whom its tools act for: sets, keeps or clears jwt_context
+  .step(chooseAgent) //       decides which of several agents answers
   .step(settlePending) //     checks whether it answers the question of a pending action
   .step(runAgent) //          runs the agent and its tools; passes on text and tool progress
   .step(storeReply) //        stores everything in one commit, before the reply is sent
@@ -54,6 +56,7 @@ export const runStream = Sequence.start<Answering & Numbered & Guarded>()
   .step(lockSession)
   .step(openSession)
   .step(resolvePrincipal)
+  .step(chooseAgent)
   .step(settlePending)
   .step(runAgent)
   .step(storeReply)
@@ -66,6 +69,7 @@ export const runFromInbox = Sequence.start<Answering & Deduplicated & Guarded>()
   .step(lockSession)
   .step(openSession)
   .step(resolvePrincipal)
+  .step(chooseAgent)
   .step(settlePending)
   .step(runAgent)
   .step(storeReply) //        from here on, the inbox sends the reply, with retries

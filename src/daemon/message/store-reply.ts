@@ -7,6 +7,7 @@ import { clientOfKey } from '../store/client-of-key.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
+import { confirmerOf } from '../tools/confirmation/judge-answer.ts';
 import type { CompleteReply, ReplyQuestion } from './outlet.ts';
 import type { RunRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
@@ -41,7 +42,7 @@ type Turn = Answering & Deduplicated & Locked & Resolved & Answered;
 
 /**
  * Stores everything that the turn changes in one commit, before anything is sent, so that an answer survives a crash.
- * If the reply asks about an action, the action is stored with it, so that there is no question without its action.
+ * If the reply asks about actions, they are stored with it, so that there is no question without its actions.
  *
  * Adds `record`, the turn as it is stored, and the question. Throws `unavailable` if one of the turn's claims is lost;
  * in this case nothing is stored. Throws `unavailable` (`CommitUnknown`) if the store fails and it is not known whether
@@ -75,7 +76,10 @@ export const storeReply: Step<Turn, Stored> = {
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
-      ...(asked === null ? {} : { pending: pendingAction(asked, turn, services) }),
+      ...(asked === null || asked.actions.length === 0
+        ? {}
+        : { pending: pendingActions(asked, turn, services) }),
+      ...replyToAsked(turn),
     };
     const outcome = await services.sessions.commit(turn.claim, changes).catch((error: unknown) => {
       throw error instanceof StoreUnavailable ? new CommitUnknown(error) : error;
@@ -95,30 +99,43 @@ export function signInOf(sign_in: SignInNeeded | null, text: string): Pick<Compl
   return { sign_in: { waiting_text: sign_in.waits ? text : null, hint: sign_in.hint } };
 }
 
-function questionOf({ action, summary, as, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
-  const expires_at = new Date(now + ANSWER_MS).toISOString();
+function questionOf(
+  { id, shown: actions, summary, as, begins_at, buttons, expires_at: ends_at }: AskedQuestion,
+  now: number,
+): ReplyQuestion {
+  const expires_at = new Date(ends_at ?? now + ANSWER_MS).toISOString();
   return {
-    confirmation: { id: action.action_id, summary, expires_at, begins_at, ...(as === null ? {} : { as }) },
-    stored: { id: action.action_id, begins_at, ...buttons },
+    confirmation: { id, summary, expires_at, begins_at, actions, ...(as === null ? {} : { as }) },
+    stored: { id, begins_at, ...buttons, actions },
   };
 }
 
 /**
- * The action that the reply asks about. If the reply is sent later, the question counts as asked when the platform has
+ * The actions that the reply asks about. If the reply is sent later, the question counts as asked when the platform has
  * accepted the reply.
  */
-function pendingAction(
-  { action }: AskedQuestion,
-  { outlet, turn_id }: Turn,
+function pendingActions(
+  { actions }: AskedQuestion,
+  { outlet, turn_id, run_record }: Turn,
   { settings }: Uses,
-): NewPendingAction {
-  const asked_by = outlet.leaves === null ? turn_id : null;
-  return {
+): NewPendingAction[] {
+  return actions.map((action) => ({
     ...action,
-    asked_by,
+    ...(run_record.tainted ? { tainted: true } : {}),
+    asked_by: outlet.leaves === null ? turn_id : null,
     answer_ms: ANSWER_MS,
     unasked_ms: settings.INBOX_SEND_SECONDS * 1000 + ANSWER_MS,
-  };
+  }));
+}
+
+/** What the reply says about a question that was open before. Nothing if there was none, or its reader is not known. */
+function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
+  const { begun, about_open, outlet, turn_id } = turn;
+  const principal = confirmerOf(turn);
+  if (principal === null || begun.pending.length + begun.lapsed.length === 0) return {};
+  const { repeats, withdraws } = about_open ?? { repeats: null, withdraws: null };
+  const sent_by = outlet.leaves === null ? turn_id : null;
+  return { reply_to_asked: { principal, sent_by, repeats, withdraws } };
 }
 
 /** Where the lines about the writes are in the reply; null if there are none. */

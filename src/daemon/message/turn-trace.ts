@@ -4,7 +4,7 @@ import type { MessageSpan } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
 import type { Services } from './services.ts';
-import type { Answering, Arrived, Identified, Opened } from './turn.ts';
+import type { Answering, Arrived, Chosen, Identified, Opened } from './turn.ts';
 
 /**
  * Starts the span of a message, and adds the trace lines that were written before the start.
@@ -30,7 +30,7 @@ export function beginSpan(
 
 /** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
 export function traceOf(
-  turn: Arrived & Partial<Identified & Opened>,
+  turn: Arrived & Partial<Identified & Opened & Chosen>,
   outcome: string,
   finished_at: number,
 ): TraceRecord {
@@ -45,6 +45,7 @@ export function traceOf(
     ...(turn.collected === undefined ? {} : { collected: turn.collected }),
     ...(turn.rerun === undefined ? {} : { rerun_of: rerunOf(turn.rerun) }),
     ...(person === null ? {} : { person }),
+    ...(turn.agent === undefined ? {} : { agent: turn.agent }),
     agent_digest: turn.agent_digest,
     started_at: turn.started_at,
     finished_at,

@@ -1,14 +1,21 @@
-import type { ChannelCapabilities, ChannelLinking, IncomingMessage, Receipts } from '../../channel/index.ts';
+import type {
+  ChannelCapabilities,
+  ChannelLinking,
+  ConfirmableAction,
+  IncomingMessage,
+  Receipts,
+} from '../../channel/index.ts';
 import type { Usage } from '../agent/model-meter.ts';
 import type { RunRecorder } from '../agent/run-recorder.ts';
 import type { Credential, PersonKey, Principal, ValidatedToken } from '../identity/identity.ts';
 import type { Session, StoredTurn } from '../session/session.ts';
-import type { Action, NewPendingAction } from '../store/actions.ts';
+import type { Action, ReplyToAsked } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { Rerun, SignInHint } from '../store/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
+import type { AskedAction } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { Trace } from '../trace/trace.ts';
 import type { CollectedMessage } from '../trace/trace-record.ts';
@@ -156,7 +163,7 @@ export interface Guarded {
 export interface Locked extends NamedSession {
   claim: SessionClaim;
   /** The data that was read when the claim began. */
-  begun: Pick<BegunTurn, 'pending' | 'earlier' | 'turns'>;
+  begun: Pick<BegunTurn, 'pending' | 'lapsed' | 'declined' | 'earlier' | 'turns'>;
   /** Whether the outlet was notified that the answer has begun, and in which session. */
   has_started: boolean;
 }
@@ -175,28 +182,49 @@ export interface Resolved extends Opened {
   changes: Answering['changes'];
 }
 
-/** Added by settle-pending: what the message means for the pending action of its session. */
+/** Added by choose-agent: the name of the agent that answers. */
+export interface Chosen {
+  agent: string;
+}
+
+/** Added by settle-pending: what the message means for the pending actions of its session. */
 export interface Settled {
   /** The message. For a button without a text, the text is the label of the button. */
   message: IncomingMessage;
   settlement: Settlement;
-  /** Whether an action of this principal is still pending, so that no other action may ask for confirmation. */
-  still_waits: boolean;
+  /** Whether the message presses a button and also has a text of its own. */
+  says_more: boolean;
+  /** The question to this principal that the message leaves open; null if there is none. */
+  open: OpenQuestion | null;
   /** The daemon's own texts in the language of the sender. */
   texts: LocalTexts;
 }
 
+/** A question that waits for an answer. */
+export interface OpenQuestion {
+  id: string;
+  /** In their order. */
+  actions: readonly [Action, ...Action[]];
+  /** When the actions expire, ms since the epoch. */
+  expires_at: number;
+  /** Whether the message was accepted after the question was asked, so that it could have answered it. */
+  counts: boolean;
+}
+
 export type Settlement =
   | { kind: 'none' }
-  /** The person has confirmed the action. `resumed`: an earlier run of this message has already started the call. */
-  | { kind: 'confirmed'; action: Action; resumed: boolean }
+  /**
+   * The person has confirmed these actions, which are in the order of their question, and has declined the others.
+   * `resumed`: an earlier run of this message has already recorded the answer, and may have started calls.
+   */
+  | { kind: 'confirmed'; actions: readonly Action[]; declined: readonly Action[]; resumed: boolean }
   /** `text` comes before the text of the agent. `ends`: `text` is the whole reply. */
-  | { kind: 'declined'; text: string; ends: boolean }
+  | { kind: 'declined'; declined: readonly Action[]; text: string; ends: boolean }
   /** `text` is the reply, without a run. */
   | { kind: 'said'; text: string };
 
 /** What a run of the agent needs to know. */
-export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Settled;
+export type Runnable = Answering & Deduplicated & Locked & Guarded & Resolved & Chosen & Settled;
 
 /** Added by run-agent: the reply of the agent. */
 export interface Answered {
@@ -210,6 +238,8 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
+  /** What the reply says about the question that was open before; null if there was none. */
+  about_open: AboutOpen | null;
   /** Set if a tool said that sign-in is needed, on a platform. */
   sign_in: SignInNeeded | null;
   /** What the writes of the message did; null if there are none. */
@@ -224,9 +254,17 @@ export interface SignInNeeded {
   hint: SignInHint | null;
 }
 
-/** A call that waits for confirmation, and the question about it. */
+export type AboutOpen = Pick<ReplyToAsked, 'repeats' | 'withdraws'>;
+
+/** The calls that wait for confirmation, and the question about them. */
 export interface AskedQuestion {
-  action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+  id: string;
+  /** The new pending actions; empty if the question was asked before. */
+  actions: readonly AskedAction[];
+  /** When the actions expire, ms since the epoch. Null: the time begins now. */
+  expires_at: number | null;
+  /** The actions as clients show them. */
+  shown: readonly ConfirmableAction[];
   /** The whole question as plain text. */
   summary: string;
   /** The e-mail address of the person for whom it would be done; null if there is none, or if others can read it. */

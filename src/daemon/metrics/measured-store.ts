@@ -13,7 +13,7 @@ const INBOX_MS = 2000;
 
 type Counted = Pick<
   StreamServices,
-  'agentDigest' | 'runs' | 'streaming' | 'broadcaster' | 'store' | 'memory' | 'clock'
+  'agents' | 'runs' | 'streaming' | 'broadcaster' | 'store' | 'memory' | 'clock'
 >;
 
 /** The gauges of a daemon with these services. */
@@ -32,7 +32,7 @@ export function gaugesOf(services: Counted): Gauges {
   return {
     runs: () => ({ running: runs.running, waiting: runs.waiting }),
     streams: () => ({ running: streaming.size, read: broadcaster.size }),
-    agentDigest: () => services.agentDigest(),
+    agents: () => services.agents.all.map(({ name, digest }) => ({ name, digest: digest() })),
     memoryIsAvailable: () => memory?.isAvailable ?? null,
     lastBackupAt: () => store.maintenance?.lastBackupAt() ?? null,
     inbox: async () =>

@@ -140,8 +140,8 @@ const RECORDS = {
     'Time of the last `agentd backup` of the embedded store, seconds since 1970; 0 if there was none. Absent with other stores.',
   ),
   agentd_agent_info: gauge(
-    ['digest'],
-    'Always 1; the label is the digest of instructions, tools and model. Replicas with different digests answer differently.',
+    ['agent', 'digest'],
+    'Always 1; the labels are the name of an agent, and the digest of its instructions, tools and model. Replicas with different digests of an agent answer differently.',
   ),
   agentd_build_info: gauge(
     ['version', 'commit', 'node'],

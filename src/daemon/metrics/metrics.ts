@@ -14,8 +14,8 @@ export interface Gauges {
   runs(): Readonly<Record<'running' | 'waiting', number>>;
   streams(): Readonly<Record<'running' | 'read', number>>;
   inbox(): Promise<readonly InboxGauge[]>;
-  /** The digest of instructions, tools and model. */
-  agentDigest(): string;
+  /** The name of each agent, and the digest of its instructions, tools and model. */
+  agents(): readonly { name: string; digest: string }[];
   /** Null if nothing is remembered. */
   memoryIsAvailable(): boolean | null;
   /** ms since the epoch, 0 if there was no backup; null if the store cannot be backed up. */
@@ -228,7 +228,7 @@ export class Metrics implements Observer {
       for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
     const agent = this.#gauge('agentd_agent_info');
     agent.reset();
-    agent.set({ digest: this.#read.agentDigest() }, 1);
+    for (const { name, digest } of this.#read.agents()) agent.set({ agent: name, digest }, 1);
     const isAvailable = this.#read.memoryIsAvailable();
     if (isAvailable !== null) this.#gauge('agentd_memory_available').set(isAvailable ? 1 : 0);
     const backed_up_at = this.#read.lastBackupAt();

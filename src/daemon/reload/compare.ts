@@ -31,8 +31,8 @@ function compareTools(before: Digests, after: Digests): ReloadChanges['tools'] {
   };
 }
 
-function toolsOf({ services: { tools } }: Revision): Digests {
-  return new Map(tools.tools().map((tool) => [tool.name, digestRecord(tool)]));
+function toolsOf({ registry }: Revision): Digests {
+  return new Map(registry.tools().map((tool) => [tool.name, digestRecord(tool)]));
 }
 
 export const NO_CHANGES: ReloadChanges = {

@@ -57,7 +57,7 @@ export class Reloader {
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#last;
-    await Promise.allSettled([...this.#retiring, this.#revision.services.tools.stop()]);
+    await Promise.allSettled([...this.#retiring, this.#revision.registry.stop()]);
   }
 
   async #reload(cause: string): Promise<ReloadReport> {
@@ -115,8 +115,8 @@ export class Reloader {
 
   /** Stops the sources that only the old revision has, after its last turn. */
   #retire(old: Revision, current: Revision): void {
-    const kept = new Set<unknown>(current.services.tools.sources);
-    const dropped = old.services.tools.sources.filter((source) => !kept.has(source));
+    const kept = new Set<unknown>(current.registry.sources);
+    const dropped = old.registry.sources.filter((source) => !kept.has(source));
     const work = old.services.use
       .ended()
       .then(() => Promise.allSettled(dropped.map((source) => source.stop())))

@@ -1,7 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { agentDigest } from '../agent/agent-digest.ts';
-import { type LoadedAgent, loadAgent, runtimeName } from '../agent/load.ts';
+import type { LongTermMemory } from '../agent/long-term-memory.ts';
+import { Agents } from '../agents/agents.ts';
+import { checkListedTools } from '../agents/check-tools.ts';
+import { loadAgents } from '../agents/load-agents.ts';
 import { importKeys, UnusableKey } from '../identity/keys.ts';
 import { acceptsLogout, createLogoutValidator } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
@@ -14,12 +16,13 @@ import { knownSecrets } from '../settings/known-secrets.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import type { Store } from '../store/store.ts';
 import type { AlarmClock } from '../time/clock.ts';
-import { digestRecord } from '../tools/definition-digest.ts';
-import { builtInTools, createRegistry, createSource } from '../tools/registry.ts';
+import { allBuiltIn } from '../tools/check-sources.ts';
+import { builtInTools, createRegistry, createSource, type ToolRegistry } from '../tools/registry.ts';
 import { canonicalJson } from '../tools/schema/read-arguments.ts';
 import type { SourceEntry } from '../tools/source-entry.ts';
 import type { ToolSource } from '../tools/tool.ts';
 import { createToolAccess } from '../tools/tool-access.ts';
+import { toolNames } from '../tools/tool-names.ts';
 import { toolWarnings } from '../tools/tool-size.ts';
 import type { Observer } from '../trace/observer.ts';
 
@@ -27,8 +30,8 @@ import type { Observer } from '../trace/observer.ts';
 export interface Revision {
   configuration: Configuration;
   services: Replaceable;
-  /** The text of the instructions; undefined if there are none. */
-  instructions: string | undefined;
+  /** All tools, whichever agent they exist for. */
+  registry: ToolRegistry;
   /** The sources of tools that hold connections, by what they were made from. */
   connected: ReadonlyMap<string, ToolSource>;
   /** The hashes of the files that settings name, by path. */
@@ -38,7 +41,8 @@ export interface Revision {
 }
 
 export interface RevisionParts {
-  store: Pick<Store, 'toolDigests' | 'signOutMarks'>;
+  store: Pick<Store, 'toolDigests' | 'signOutMarks' | 'audit'>;
+  memory: LongTermMemory | null;
   seal: Seal;
   clock: AlarmClock;
   log: Log;
@@ -68,7 +72,7 @@ export async function makeRevision(
   );
   const logoutTokens = acceptsLogout(settings) ? createLogoutValidator(settings, keys, clock, log) : null;
   starting('loading the agent runtime');
-  const { runtime, instructions } = await loadWith(configuration, log, previous);
+  const agentParts = await loadAgents(configuration.agents, settings, log, previous?.services.agent);
 
   starting('starting the sources of tools');
   const access = createToolAccess(settings, { clock, log, seal, marks, observer });
@@ -87,23 +91,17 @@ export async function makeRevision(
     }
     const tools = createRegistry(sources, { access, log });
     await tools.start(fresh);
-    const digest = onChange(
-      () => tools.tools(),
-      (all) => agentDigest({ settings, instructions, tools: all.map(digestRecord) }),
-    );
+    const agents = new Agents(agentParts, tools, canaryKey(parts.store));
+    const { last } = agents;
+    expectListedTools(configuration, tools);
     return {
       configuration,
       services: {
-        ...{
-          settings,
-          tokens,
-          logoutTokens,
-          agent: runtime,
-          agentDigest: digest,
-          tools,
-          texts,
-          use: new UseCount(),
-        },
+        ...{ settings, tokens, logoutTokens, agents, texts, use: new UseCount() },
+        agent: last.runtime,
+        tools: last.tools,
+        memory: last.hasMemory ? parts.memory : null,
+        agentDigest: () => agents.digest(),
         // What was said before may contain a secret that has just been replaced.
         secrets: knownSecrets(
           [...configuration.effective, ...(previous?.configuration.effective ?? [])].map(
@@ -111,7 +109,7 @@ export async function makeRevision(
           ),
         ),
       },
-      instructions,
+      registry: tools,
       connected,
       files: await hashes(configuration.files.named),
       warnings: toolWarnings(tools.tools()),
@@ -120,12 +118,6 @@ export async function makeRevision(
     await Promise.allSettled(fresh.map((source) => source.stop()));
     throw error;
   }
-}
-
-/** Loads the agent. A runtime that is a module of the operator is loaded once, since it may hold resources. */
-function loadWith({ settings }: Configuration, log: Log, previous: Revision | null): Promise<LoadedAgent> {
-  const isModule = !['builtin', 'llm'].includes(runtimeName(settings));
-  return loadAgent(settings, log, isModule ? previous?.services.agent : undefined);
 }
 
 /** Everything that a source with connections is made from, to compare; null for other sources. It contains secrets. */
@@ -156,12 +148,29 @@ export async function hashes(paths: readonly string[]): Promise<Map<string, stri
   return new Map(await Promise.all(found));
 }
 
-/** A function that computes a value again only after its input has changed. */
-export function onChange<Input, Value>(read: () => Input, compute: (input: Input) => Value): () => Value {
-  let last: { input: Input; value: Value } | null = null;
+/** An agent may only list tools that exist. @throws ConfigurationError */
+function expectListedTools(
+  { agents, settings, tools: entries }: Configuration,
+  registry: ToolRegistry,
+): void {
+  const known = [...allBuiltIn(settings.API_BASE_URL), ...registry.tools()].map(({ name }) => name);
+  // The tools of a server that has not answered yet are known by their entry.
+  const configured = entries.flatMap((entry) => (entry.kind === 'mcp' ? [...toolNames(entry).values()] : []));
+  const problems = checkListedTools(agents, [...known, ...configured]);
+  if (problems.length > 0) throw new ConfigurationError(problems);
+}
+
+/** The key of shares. It is derived from the key of the audit log, which is random and never changes. */
+function canaryKey({ audit }: Pick<Store, 'audit'>): () => Promise<Uint8Array> {
+  let key: Promise<Uint8Array> | null = null;
   return () => {
-    const input = read();
-    if (last?.input !== input) last = { input, value: compute(input) };
-    return last.value;
+    key ??= audit.key().then(
+      (secret) => createHmac('sha256', secret).update('canary').digest(),
+      (error: unknown) => {
+        key = null;
+        throw error;
+      },
+    );
+    return key;
   };
 }

@@ -15,25 +15,24 @@ interface WatchParts {
   clock: AlarmClock;
 }
 
-/** @returns a function that ends the watch */
-export async function watchFiles({ files, changed, clock }: WatchParts): Promise<() => Promise<void>> {
-  /** What the files looked like when the configuration was read. */
+/**
+ * Calls `changed` once when the watch begins, too: a file may have changed after it was read.
+ * @returns a function that ends the watch
+ */
+export function watchFiles({ files, changed, clock }: WatchParts): () => Promise<void> {
+  /** What the files looked like before the configuration was read; null if that is not known. */
   let known: string | null = null;
   let last: string | null = null;
   const look = async () => {
     const paths = files();
     const seen = paths && (await appearanceOf(paths));
-    if (seen === null || known === null) known = seen;
+    if (seen === null) known = null;
     else if (seen !== known && seen === last) {
+      known = seen;
       await changed();
-      // The new configuration may name other files.
-      const now = files();
-      const same = now?.join('\n') === paths?.join('\n');
-      known = same ? seen : now && (await appearanceOf(now));
     }
     last = seen;
   };
-  await look();
   return every(clock, LOOK_MS, look);
 }
 

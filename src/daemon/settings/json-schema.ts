@@ -30,6 +30,7 @@ export function settingsSchema(
       ...Object.fromEntries(settings),
       plugins: PLUGINS,
       tools: SOURCES_SCHEMA,
+      agents: AGENTS_SCHEMA,
       texts: textsSchema(texts),
     },
     additionalProperties: false,
@@ -303,5 +304,55 @@ const SOURCES_SCHEMA: JsonSchema = {
   default: [],
   items: {
     anyOf: Object.values(ENTRIES),
+  },
+};
+
+const ONE_OR_MORE: JsonSchema = {
+  anyOf: [TEXT, { type: 'array', items: TEXT, minItems: 1 }],
+};
+
+/** JSON Schema of the key `agents` of the configuration file (src/daemon/settings/configure/agent-entries.ts checks it). */
+const AGENTS_SCHEMA: JsonSchema = {
+  title: 'agents',
+  description:
+    'Several agents. Each message is answered by the first one that fits; the last one fits always.',
+  type: 'array',
+  minItems: 1,
+  items: {
+    type: 'object',
+    properties: {
+      name: { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' },
+      instructions: {
+        ...TEXT,
+        description: 'Text, or the path of a text file. Default: AGENT_INSTRUCTIONS.',
+      },
+      tools: {
+        type: 'array',
+        items: TEXT,
+        description: 'Names of its tools; others do not exist for it. Default: all.',
+      },
+      model: { ...TEXT, description: 'As in AGENT_MODEL, which is the default.' },
+      memory: { type: 'boolean', default: true, description: 'Whether it remembers.' },
+      when: {
+        type: 'object',
+        minProperties: 1,
+        properties: {
+          channel: { ...ONE_OR_MORE, description: 'Names of channels.' },
+          tenant_id: { ...ONE_OR_MORE, description: 'Values of this claim of a valid token.' },
+          workspace: { ...ONE_OR_MORE, description: 'Ids of workspaces of the platform.' },
+          locale: { ...ONE_OR_MORE, description: 'Languages; `de` also fits `de-AT`.' },
+        },
+        additionalProperties: false,
+      },
+      canary: {
+        type: 'object',
+        properties: { percent: { type: 'number', minimum: 0, maximum: 100 } },
+        required: ['percent'],
+        additionalProperties: false,
+        description: 'The share of persons whom it answers.',
+      },
+    },
+    required: ['name'],
+    additionalProperties: false,
   },
 };

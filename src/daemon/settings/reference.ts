@@ -141,6 +141,21 @@ const TOOLS_EXAMPLE = `
 #     tools: { search: { effect: read } }
 #   - module: ./tools/refund.ts`.trim();
 
+const AGENTS = [
+  'Several agents: each message is answered by the first one that fits, and the last one fits always; see agentd-agent(7).',
+];
+
+const AGENTS_EXAMPLE = `
+# agents:
+#   - name: german
+#     instructions: ./prompts/german.md
+#     when: { locale: de }
+#   - name: next
+#     model: anthropic:claude-sonnet-5
+#     canary: { percent: 10 }
+#   - name: default
+#     tools: [get_user, shop_listOrders, shop_cancelOrder]`.trim();
+
 const TEXTS = ['Texts that people see, by language and name; `agentd config reference` lists them.'];
 
 /**
@@ -158,8 +173,9 @@ export function exampleFile(
   );
   const plugins = ['# ---- Plugins ----', '', ...comment(PLUGINS), '# plugins: []'].join('\n');
   const tools = ['# ---- Tools ----', '', ...comment(TOOLS), TOOLS_EXAMPLE].join('\n');
+  const agents = ['# ---- Agents ----', '', ...comment(AGENTS), AGENTS_EXAMPLE].join('\n');
   const texts = ['# ---- Texts ----', '', ...comment(TEXTS), TEXTS_EXAMPLE].join('\n');
-  return `${[comment(HEAD).join('\n'), ...sections, plugins, tools, texts].join('\n\n')}\n`;
+  return `${[comment(HEAD).join('\n'), ...sections, plugins, tools, agents, texts].join('\n\n')}\n`;
 }
 
 function exampleEntry(record: SettingRecord, values: ReadonlyMap<string, unknown>): string[] {

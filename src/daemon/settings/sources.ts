@@ -243,7 +243,7 @@ interface ConfigFile {
 const VALUES_MAX = 100_000;
 
 /** Keys whose values have a structure. The code that uses such a value checks it (src/daemon/settings/configure). */
-const STRUCTURED_KEYS: readonly string[] = ['tools', 'texts'];
+const STRUCTURED_KEYS: readonly string[] = ['tools', 'agents', 'texts'];
 
 /**
  * Reads the configuration file: the named file, which must exist, or the first file that is found in the working

@@ -1,4 +1,5 @@
 import type { SettingRecord, SettingValue } from '../../channel/index.ts';
+import { isObject } from '../../channel/json-object.ts';
 import type { KnownRecord } from './records/record.ts';
 import { Secret } from './secret.ts';
 
@@ -23,6 +24,7 @@ export function readValue(record: KnownRecord, raw: unknown): Reading {
 export function rightForm(record: KnownRecord): string {
   switch (record.kind) {
     case 'string':
+      if (record.json) return 'a JSON object; in the configuration file, also an object';
       if (record.several) return 'a string, or several: one per line, or a list in the configuration file';
       return record.pattern ? `a string of the form ${record.pattern.source}` : 'a string';
     case 'integer':
@@ -46,7 +48,7 @@ export function rightForm(record: KnownRecord): string {
 function readPlain(record: KnownRecord, raw: unknown): Reading {
   switch (record.kind) {
     case 'string':
-      return readText(record, record.several && Array.isArray(raw) ? linesOf(raw) : raw);
+      return readText(record, asText(record, raw));
     case 'integer':
     case 'number':
       return readNumber(record, raw);
@@ -71,6 +73,12 @@ function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
     return wrong('does not have the right form');
   }
   return { ok: true, value };
+}
+
+/** A list or an object of a configuration file as the text that it stands for. */
+function asText({ several, json }: Extract<KnownRecord, { kind: 'string' }>, raw: unknown): unknown {
+  if (several && Array.isArray(raw)) return linesOf(raw);
+  return json && isObject(raw) ? JSON.stringify(raw) : raw;
 }
 
 /** The list as it would be written in lines; unchanged if an item is not a string. */

@@ -1,18 +1,12 @@
 import type { PersonKey } from '../identity/identity.ts';
-import { byPersonOf } from './by-person.ts';
-import { keepsSession } from './claim-state.ts';
 import type { KeyClaim, SessionClaim } from './claims.ts';
-import { holdsKey, noteStarted } from './idempotency.ts';
-import type { IndexEntry, Kernel, Kind, Tx } from './kernels/kernel.ts';
-import { listed } from './listed.ts';
-import { findSession } from './session-document.ts';
-import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
 
 /**
  * The journal of actions, and the actions that wait to be confirmed. There is one record for each action, from the
  * moment when the person is asked or the call is sent (agentd-agent(7), "Journal", "Confirmation"). Its states are
  * `pending → started → done | failed | unknown`, or `pending → declined | withdrawn | expired`. An action that needs no
- * confirmation begins as `started`.
+ * confirmation begins as `started`. Actions that one question asks about together are answered together, in one step:
+ * those that the person confirmed are `confirmed` until their call is sent (`pending → confirmed → started`).
  *
  * A pending action is stored with its turn (`TurnChanges.pending`), so that there is no question without its record.
  * The write that ends or replaces a session also withdraws the session's pending actions. `asked_by` names the message
@@ -26,7 +20,18 @@ export interface ActionStore {
   /** Finds an action by its id, in any state; null if there is none. */
   find(action_id: string): Promise<Action | null>;
   /**
-   * Settles a pending action, which from then on belongs to the turn that settles it. Atomic: only one caller gets
+   * The actions that one question asks about, in their order and in any state; empty if there are none.
+   * @param question_id the id of the question (`questionOf`)
+   */
+  ofQuestion(question_id: string): Promise<Action[]>;
+  /**
+   * Records the person's answer to a question, for each of its actions. They belong to this turn from then on. Atomic,
+   * durable when it resolves: `gone` if one of them is no longer pending, and then nothing is changed.
+   */
+  answer(claim: SessionClaim, answer: QuestionAnswer, turn_key: string): Promise<'settled' | 'gone' | 'lost'>;
+  /**
+   * Settles a pending action, which from then on belongs to the turn that settles it, or an action that this turn has
+   * recorded as confirmed. Atomic: only one caller gets
    * `settled`. In all other cases nothing is changed. `gone`: the action is no longer pending, its session has ended,
    * or the claim is for another session. `lost`: the claim is gone.
    * @param to `started`: the action was confirmed, and the call is about to be sent; durable when it resolves.
@@ -114,9 +119,48 @@ export interface OwnActions {
   alias_id: string | null;
 }
 
+/** The place of an action in a question that asks about several. */
+export interface QuestionPlace {
+  /** 128 random bits. The id of its action n is `<question_id>:<n>`. */
+  readonly question_id: string;
+  /** 1, 2, 3, … in the order in which the actions are shown and carried out. */
+  readonly number: number;
+}
+
+/** The person's answer to a question: each of its actions is in one of the lists. */
+export interface QuestionAnswer {
+  confirmed: readonly string[];
+  declined: readonly string[];
+  /** When the daemon accepted the message with the answer, ms since the epoch. */
+  answered_at: number;
+}
+
+/** A reply that the person who was asked got while the question was open. */
+export interface SeenReply {
+  /** When it left. */
+  readonly at: number;
+  /** Whether it ended with the question. */
+  readonly asks: boolean;
+}
+
+/** What a reply says about the open question to its reader. */
+export interface ReplyToAsked {
+  /** The reader (`NewPendingAction.principal`). */
+  principal: string;
+  /** The id of the inbox message whose reply it is. Null: it leaves with the commit. */
+  sent_by: string | null;
+  /**
+   * The open question with which the reply ends. `counts`: the reply answers a message that was neither a yes nor a no.
+   * Null: it does not end with an earlier question.
+   */
+  repeats: { question_id: string; counts: boolean } | null;
+  /** The reply says that this question is withdrawn; null if it withdraws none. */
+  withdraws: string | null;
+}
+
 export interface NewAction {
   /**
-   * 128 random bits for a pending action or an administrator's action. For all other actions, this is the key of the
+   * 128 random bits for a pending action or an administrator's action; `QuestionPlace` if the question has several. For all other actions, this is the key of the
    * call (agentd-agent(7), "Journal"), which is a hash.
    */
   action_id: string;
@@ -134,16 +178,22 @@ export interface NewAction {
   /** The turn that the action belongs to. Each run of the same message has the same key (`turnKey`). */
   turn_key: string;
   tool: string;
+  /** The digest of the record of the tool that the person was asked about. Absent: nobody was asked. */
+  tool_digest?: string;
   /** JSON of the arguments, sealed. */
   args: string;
   /** Sealed. */
   summary: string;
+  /** Absent if the action was asked about alone, or if nobody was asked. */
+  question?: QuestionPlace;
+  /** Whether the run that asked may have been told what to do by a tool of another origin (`RunTaint`). */
+  tainted?: boolean;
 }
 
-/** An action that must be confirmed. It replaces the pending action of the same principal in the same session. */
+/** An action that must be confirmed. Its question replaces the one of the same principal in the same session. */
 export interface NewPendingAction extends NewAction {
   session_tag: string;
-  /** Who must confirm: a person or a platform's user. Each principal can have only one pending action in a session. */
+  /** Who must confirm: a person or a platform's user. Each principal can have only one question in a session. */
   principal: string;
   /**
    * The id of the inbox message whose reply asks the question. The question counts as asked when that reply was sent.
@@ -170,6 +220,8 @@ export interface ActionOutcome {
 
 export type ActionState =
   | 'pending'
+  /** The person has confirmed it together with others, and it has not been its turn yet. */
+  | 'confirmed'
   | 'started'
   | 'done'
   | 'failed'
@@ -186,8 +238,17 @@ export interface Action extends NewAction {
   attempt: number;
   status: number | null;
   answer: string | null;
-  /** When the question was sent; null before that, or if there was no question. */
+  /** When the question was first sent; null before that, or if there was no question. */
   asked_at: number | null;
+  /**
+   * The replies that the person has got since then, oldest first; of several in a row that end with the question, or do
+   * not, only the first. Absent in records of earlier versions, which were asked once.
+   */
+  seen_replies?: readonly SeenReply[];
+  /** How many replies have ended with the question again, after messages that were neither a yes nor a no. */
+  repeats?: number;
+  /** When the message was accepted that declined the action. Absent if none did. */
+  answered_at?: number;
   /** When a pending action expires; for a settled one, when it would have expired. Null if nobody had to confirm. */
   expires_at: number | null;
   created_at: number;
@@ -196,283 +257,18 @@ export interface Action extends NewAction {
   finished_at: number | null;
 }
 
-/** An action, the properties that only a pending action has, and its place in the order of storing. */
-export interface StoredAction {
-  action: Action;
-  asked_by: string | null;
-  answer_ms: number;
-  serial: number;
-  /** When the record is deleted, ms since the epoch. */
-  expires_at: number;
+/** The replies that the person has got since the question was first sent, oldest first. */
+export function seenReplies({
+  asked_at,
+  seen_replies,
+}: Pick<Action, 'asked_at' | 'seen_replies'>): readonly SeenReply[] {
+  return seen_replies ?? (asked_at === null ? [] : [{ at: asked_at, asks: true }]);
 }
 
-export const ACTION: Kind<StoredAction> = {
-  name: 'action',
-  isSparse: true,
-  expires: ({ expires_at }) => expires_at,
-  indexes: ({ action, asked_by, serial }) => {
-    const { state, session_tag, turn_key, platform, user_id } = action;
-    if (state !== 'pending') return [[`turn ${turn_key}`, serial]];
-    const places: IndexEntry[] = [[`pending in ${session_tag}`, serial]];
-    if (asked_by !== null && action.asked_at === null) places.push([`asked by ${asked_by}`, serial]);
-    if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
-    const person = byPersonOf(action.person);
-    if (person !== null) places.push([pendingFor(person), serial]);
-    return places;
-  },
-  isWide: (index) => index.startsWith('turn '),
-};
+/** The id of the question that asks about an action. */
+export function questionIdOf({ action_id, question }: Pick<NewAction, 'action_id' | 'question'>): string {
+  return question?.question_id ?? action_id;
+}
 
 /** Maximum number of writes that `ActionStore.sentIn` returns. */
 export const SENT_MAX = 200;
-
-/** Maximum number of actions of one turn or one session that a step reads. */
-const READ_MAX = 1000;
-
-export function actionStore(
-  kernel: Kernel,
-  { actionsRetentionMs }: { actionsRetentionMs: number },
-): ActionStore {
-  const journaled = <R>(work: (tx: Tx) => R) => kernel.step(work, { journal: true });
-  return {
-    pendingIn: (session_tag) => kernel.step((tx) => pendingActionsIn(tx, session_tag)),
-    find: (action_id) =>
-      kernel.step((tx) => {
-        const stored = tx.get(ACTION, action_id);
-        return stored && asItIsNow(stored.action, tx.now);
-      }),
-    settle: (claim, action_id, to, turn_key) =>
-      journaled((tx) => {
-        if (!keepsSession(tx, claim)) return 'lost';
-        const stored = tx.get(ACTION, action_id);
-        if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
-        const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
-        change(tx, stored, { state: to, turn_key, ...times });
-        if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
-        return 'settled';
-      }),
-    withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
-    start: (held, action) =>
-      journaled((tx) => {
-        if (held !== null && !areHeld(tx, held)) return { outcome: 'lost' };
-        const known = tx.get(ACTION, action.action_id)?.action;
-        if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
-        if (held?.key) noteStarted(tx, held.key.key);
-        const expires_at = tx.now + actionsRetentionMs;
-        noteWrite(tx, action.action_id, action.session_tag, expires_at);
-        tx.put(ACTION, action.action_id, {
-          action: {
-            ...action,
-            ...{ state: 'started', principal: null, attempt: 1, status: null, answer: null },
-            ...{
-              asked_at: null,
-              expires_at: null,
-              created_at: tx.now,
-              started_at: tx.now,
-              finished_at: null,
-            },
-          },
-          asked_by: null,
-          answer_ms: 0,
-          serial: tx.serial(),
-          expires_at,
-        });
-        return { outcome: 'started' };
-      }),
-    restart: (held, action_id, attempt) =>
-      journaled((tx) => {
-        if (!areHeld(tx, held)) return 'lost';
-        const stored = tx.get(ACTION, action_id);
-        if (stored?.action.attempt !== attempt || !isUncertain(stored.action)) return 'gone';
-        change(tx, stored, {
-          ...{ state: 'started', attempt: attempt + 1, status: null, answer: null },
-          ...{ started_at: tx.now, finished_at: null },
-        });
-        return 'started';
-      }),
-    finish: (action_id, attempt, outcome) =>
-      kernel.step((tx) => {
-        const stored = tx.get(ACTION, action_id);
-        if (stored === null) return;
-        const { action } = stored;
-        const isLate = outcome.state === 'done' && (isUncertain(action) || action.state === 'failed');
-        if (isLate || (action.attempt === attempt && isUncertain(action)))
-          change(tx, stored, { ...outcome, finished_at: tx.now });
-      }),
-    ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
-    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
-    wroteSince: (session_tag, tool, within_ms) =>
-      kernel.step((tx) => {
-        const sent = sentIn(tx, session_tag);
-        const late = sent.filter(({ started_at, finished_at }) => {
-          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
-        });
-        return (
-          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
-        );
-      }),
-    list: async (filter) =>
-      (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
-        .sort((a, b) => b.serial - a.serial)
-        .slice(0, filter.limit)
-        .map(({ action }) => action),
-  };
-}
-
-/** Deletes an action. */
-export function dropAction(tx: Tx, action_id: string): void {
-  tx.delete(SESSION_WRITE, action_id);
-  tx.delete(ACTION, action_id);
-}
-
-/** Stores an action that the committed turn asks the person to confirm. */
-export function addPending(tx: Tx, added: NewPendingAction, actionsRetentionMs: number): void {
-  const { asked_by, answer_ms, unasked_ms, ...action } = added;
-  for (const stored of pendingIn(tx, action.session_tag))
-    if (stored.action.principal === action.principal) withdraw(tx, stored);
-  tx.put(ACTION, action.action_id, {
-    action: {
-      ...action,
-      ...{ state: 'pending', attempt: 0, status: null, answer: null, created_at: tx.now },
-      ...(asked_by === null
-        ? { asked_at: tx.now, expires_at: tx.now + answer_ms }
-        : { asked_at: null, expires_at: tx.now + unasked_ms }),
-      ...{ started_at: null, finished_at: null },
-    },
-    asked_by,
-    answer_ms,
-    serial: tx.serial(),
-    expires_at: tx.now + actionsRetentionMs,
-  });
-}
-
-/** Records that the reply of this inbox message was sent, and with it the question at its end, if it has one. */
-export function noteAsked(tx: Tx, message_id: string): void {
-  for (const stored of askedBy(tx, message_id))
-    change(tx, stored, { asked_at: tx.now, expires_at: tx.now + stored.answer_ms });
-}
-
-/** Withdraws the action whose question is in the reply of this message, because the reply will not be sent. */
-export function dropUnasked(tx: Tx, message_id: string): void {
-  for (const stored of askedBy(tx, message_id)) withdraw(tx, stored);
-}
-
-/** `ActionStore.withdraw`. */
-export function withdrawActions(tx: Tx, of: WithdrawnActions): void {
-  for (const stored of meantBy(tx, of)) withdraw(tx, stored);
-}
-
-/** Withdraws the pending actions of a session that ends. */
-export function withdrawIn(tx: Tx, session_tag: string): void {
-  for (const stored of pendingIn(tx, session_tag)) withdraw(tx, stored);
-}
-
-/** Withdraws all pending actions. */
-export async function withdrawAll(kernel: Kernel): Promise<void> {
-  for await (const { key, doc } of kernel.scan(ACTION)) {
-    if (doc.action.state !== 'pending') continue;
-    await kernel.step((tx) => {
-      const stored = tx.get(ACTION, key);
-      if (stored?.action.state === 'pending') withdraw(tx, stored);
-    });
-  }
-}
-
-/** `ActionStore.pendingIn`. */
-export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
-  const found = pendingIn(tx, session_tag).map(({ action }) => action);
-  return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
-}
-
-function sentIn(tx: Tx, session_tag: string): Action[] {
-  return newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []);
-}
-
-/** `ActionStore.ofTurn`. */
-export function actionsOfTurn(tx: Tx, turn_key: string): Action[] {
-  return tx.first(ACTION, `turn ${turn_key}`, READ_MAX).map(({ doc }) => doc.action);
-}
-
-function pendingIn(tx: Tx, session_tag: string): StoredAction[] {
-  return waiting(tx, `pending in ${session_tag}`);
-}
-
-function askedBy(tx: Tx, message_id: string): StoredAction[] {
-  return waiting(tx, `asked by ${message_id}`);
-}
-
-function pendingOf(platform: string, user_id: string): string {
-  return `pending of ${JSON.stringify([platform, user_id])}`;
-}
-
-function pendingFor(person: string): string {
-  return `pending for ${person}`;
-}
-
-/** The pending actions of a person in every tenant. @param person `byPerson` */
-export function pendingActionsFor(tx: Tx, person: string): Action[] {
-  return waiting(tx, pendingFor(person)).map(({ action }) => action);
-}
-
-/** The actions of an index of pending ones that have not expired. */
-function waiting(tx: Tx, index: string): StoredAction[] {
-  return tx
-    .first(ACTION, index, READ_MAX)
-    .map(({ doc }) => doc)
-    .filter(({ action }) => isPending(action, tx.now));
-}
-
-function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
-  if ('action_id' in of) {
-    const stored = tx.get(ACTION, of.action_id);
-    return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
-  }
-  if ('session_tag' in of)
-    return pendingIn(tx, of.session_tag).filter(
-      ({ action: { person } }) => of.of === undefined || person === of.of,
-    );
-  return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
-    ({ action: { person } }) => person === null || person !== of.keep,
-  );
-}
-
-function withdraw(tx: Tx, stored: StoredAction): void {
-  change(tx, stored, { state: 'withdrawn', finished_at: tx.now });
-}
-
-function change(tx: Tx, stored: StoredAction, to: Partial<Action>): void {
-  tx.put(ACTION, stored.action.action_id, { ...stored, action: { ...stored.action, ...to } });
-}
-
-function areHeld(tx: Tx, { session, key }: RunClaims): boolean {
-  return keepsSession(tx, session) && (key === null || holdsKey(tx, key));
-}
-
-function isOpen(tx: Tx, action: Action): boolean {
-  return (
-    isPending(action, tx.now) && action.session_tag !== null && findSession(tx, action.session_tag) !== null
-  );
-}
-
-/** Whether the action waits to be confirmed and has not expired. */
-function isPending({ state, expires_at }: Action, now: number): boolean {
-  return state === 'pending' && (expires_at ?? 0) > now;
-}
-
-/** Whether the call was sent or was about to be sent, but its outcome is not known. */
-function isUncertain({ state }: Action): boolean {
-  return state === 'started' || state === 'unknown';
-}
-
-function asItIsNow(action: Action, now: number): Action {
-  return action.state !== 'pending' || isPending(action, now) ? action : { ...action, state: 'expired' };
-}
-
-function isListed(action: Action, { who, session, since = 0 }: ActionFilter): boolean {
-  if (action.started_at === null || action.started_at < since) return false;
-  if (session !== undefined && session !== action.session_tag && session !== action.session_id) return false;
-  if (who === undefined) return true;
-  if ('person' in who) return action.person === who.person;
-  const isTheirs = action.platform === who.platform && action.user_id === who.user_id;
-  return isTheirs && !(who.nobodys && action.person !== null);
-}

@@ -1,4 +1,3 @@
-import { dropUnasked, noteAsked } from './actions.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
@@ -29,6 +28,7 @@ import {
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
+import { dropUnasked, noteAsked, noteNotice } from './questions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
@@ -270,10 +270,12 @@ export function settleStored(
     noteAsked(tx, message.id);
     if (message.follow_up !== undefined) storeMessage(tx, message.follow_up);
   }
-  const { id: turn_id, platform, session_id } = message;
+  const { id: turn_id, platform, session_id, notice, user_id } = message;
   if (outcome.kind === 'sent' && message.state === 'done' && session_id !== null)
     noteSentAnswer(tx, { platform, turn_id, session_id }, outcome.sent_ids ?? []);
   if (message.state !== 'failed') return;
+  if (outcome.kind === 'sent' && notice !== null && session_id !== null && user_id !== null)
+    noteNotice(tx, session_id, user_id);
   if (message.is_hint) {
     dropMessage(tx, stored);
     return;

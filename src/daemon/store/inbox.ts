@@ -1,4 +1,4 @@
-import type { IncomingMessage, JsonObject } from '../../channel/index.ts';
+import type { ConfirmableAction, IncomingMessage, JsonObject } from '../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../guard/verdict.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Claim } from './claims.ts';
@@ -280,13 +280,15 @@ export interface InboxEdit {
 
 /** The question at the end of a reply, as its channel needs it. */
 export interface StoredQuestion {
-  /** Id of the action, or of the link code. */
+  /** Id of the question, or of the link code. */
   id: string;
   /** Where the question begins in the reply. */
   begins_at: number;
   /** Labels of the buttons. */
   confirm: string;
   decline: string;
+  /** Absent if the daemon that stored it did not know it. */
+  actions?: readonly ConfirmableAction[];
 }
 
 /** A message that a platform delivered, as it is screened. */

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { withdrawActions } from './actions.ts';
 import { byPersonOf } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
+import { withdrawActions } from './questions.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 
 /**

@@ -1,10 +1,10 @@
 import type { TokenOrigin } from '../identity/identity.ts';
-import { withdrawActions } from './actions.ts';
 import { claimTime } from './claim-state.ts';
 import { dueAt } from './due-at.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { hashOfToken, LINK_RENEWAL, type StoredRenewal } from './link-renewal-document.ts';
 import { LINK, removeLink, type StoredLink, userOfKey } from './links.ts';
+import { withdrawActions } from './questions.ts';
 import { isSignedOut } from './sign-out-marks.ts';
 
 /**

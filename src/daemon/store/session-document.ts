@@ -6,6 +6,8 @@ import type { Summary } from './summaries.ts';
 
 export interface StoredSession {
   session: Session;
+  /** The actions that were declined lately, oldest first. Absent if there are none. */
+  declined?: readonly { action_id: string; at: number }[];
   summaries: readonly Summary[];
   /** The claim of the caller that is making a summary; null if no summary is being made. */
   summarizing: ClaimState | null;
@@ -49,6 +51,30 @@ export function putSession(tx: Tx, stored: StoredSession): void {
   const tag = tagOf(session);
   tx.put(SESSION, tag, stored);
   if (session.session_id !== tag) tx.put(NAME, session.session_id, { tag, expires_at: session.expires_at });
+}
+
+/** How long a session remembers that an action was declined, ms. */
+const DECLINED_MS = 10 * 60 * 1000;
+/** Maximum number of declined actions that a session remembers. */
+const DECLINED_MAX = 50;
+
+/** Records that actions of the session were declined now. */
+export function noteDeclined(tx: Tx, session_tag: string, action_ids: readonly string[]): void {
+  const stored = findSession(tx, session_tag);
+  if (stored === null || action_ids.length === 0) return;
+  const before = recentlyDeclined(tx, stored);
+  const declined = [...before, ...action_ids.map((action_id) => ({ action_id, at: tx.now }))];
+  putSession(tx, { ...stored, declined: declined.slice(-DECLINED_MAX) });
+}
+
+/** The ids of the actions that were declined in the last 10 minutes, oldest first. */
+export function declinedIn(tx: Tx, session_tag: string): string[] {
+  const stored = findSession(tx, session_tag);
+  return stored === null ? [] : recentlyDeclined(tx, stored).map(({ action_id }) => action_id);
+}
+
+function recentlyDeclined(tx: Tx, { declined = [] }: StoredSession): NonNullable<StoredSession['declined']> {
+  return declined.filter(({ at }) => at > tx.now - DECLINED_MS);
 }
 
 /** Deletes a session with its turns. */

@@ -1,11 +1,11 @@
 import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
-import { withdrawIn } from './actions.ts';
 import { claimSteps, holdsSession, renewed, SESSION_CLAIM, takeSession } from './claim-state.ts';
 import type { SessionClaim } from './claims.ts';
 import { GUARD_TURNS } from './guard.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
+import { withdrawIn } from './questions.ts';
 import {
   dropSession,
   findSession,

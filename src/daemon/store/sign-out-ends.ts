@@ -1,10 +1,10 @@
 import { partsOf } from '../identity/identity.ts';
 import { tagOf } from '../session/session.ts';
-import { pendingActionsFor, withdrawActions } from './actions.ts';
 import { byPerson } from './by-person.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
 import { LINK, removeLink, userOfKey } from './links.ts';
+import { pendingActionsFor, withdrawActions } from './questions.ts';
 import { findSession, putSession, SESSION } from './session-document.ts';
 import type { SignOut } from './sign-out-marks.ts';
 import type { StoredToken } from './stored-tokens.ts';

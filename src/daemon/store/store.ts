@@ -1,4 +1,5 @@
-import { type ActionStore, actionStore } from './actions.ts';
+import { actionStore } from './action-steps.ts';
+import type { ActionStore } from './actions.ts';
 import { type AuditStore, auditStore, LINES } from './audit.ts';
 import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from './bounds.ts';
 import { type BudgetStore, budgetStore } from './budgets.ts';

@@ -1,6 +1,6 @@
 import { markOf } from '../identity/seal.ts';
 import { tagOf } from '../session/session.ts';
-import { ACTION } from './actions.ts';
+import { ACTION } from './action-document.ts';
 import { FEEDBACK } from './feedback.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { LINK_CODE } from './link-codes.ts';

@@ -1,13 +1,8 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
-import {
-  type Action,
-  actionsOfTurn,
-  addPending,
-  type NewPendingAction,
-  pendingActionsIn,
-} from './actions.ts';
+import { actionsOfTurn, declinedActionsIn } from './action-steps.ts';
+import type { Action, NewPendingAction, ReplyToAsked } from './actions.ts';
 import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from './claim-state.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
 import { GUARD_TURNS } from './guard.ts';
@@ -15,6 +10,7 @@ import { holdsKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from './inbox.ts';
 import { heldMessage, type InboxBounds, settleStored, storeReply } from './inbox-steps.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
+import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from './questions.ts';
 import { findSession, putSession, SESSION, turns } from './session-document.ts';
 import { createSession, expectTag } from './sessions.ts';
 import type { Store } from './store.ts';
@@ -35,6 +31,10 @@ export interface BegunTurn {
   found: Session | null;
   /** The pending actions of the claimed session (`ActionStore.pendingIn`). */
   pending: Action[];
+  /** The actions of the claimed session whose question has expired, and is still the end of the newest reply. */
+  lapsed: Action[];
+  /** The actions of the claimed session that were declined in the last 10 minutes, oldest first. */
+  declined: Action[];
   /** The actions of earlier runs of the message (`ActionStore.ofTurn`). */
   earlier: Action[];
   /**
@@ -71,8 +71,10 @@ export interface TurnChanges {
   failed?: { claim: InboxClaim; outcome: FinalFailure };
   /** The answer of an idempotency key, kept for `ttl_ms`. It ends the claim of the key. */
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
-  /** The action that the reply asks the person to confirm. Not stored if the session has ended. */
-  pending?: NewPendingAction;
+  /** The actions that the reply asks the person to confirm, in their order. Not stored if the session has ended. */
+  pending?: readonly NewPendingAction[];
+  /** What the reply says about the question that was open before. Absent if its reader is not known. */
+  reply_to_asked?: ReplyToAsked;
   /** The message waits until its sender signs in. Not stored if the session has ended. */
   waits?: NewWaitingQuestion;
   /** The next events of a stream, as `StreamStore.append` adds them. */
@@ -83,7 +85,7 @@ export interface TurnChanges {
 
 /**
  * `session_ended`: an administrator ended the session during the run. Everything is stored except the turn and its
- * pending action.
+ * pending actions.
  * `lost`: one of the claims is gone. Nothing is stored.
  */
 export type CommitOutcome = 'committed' | 'session_ended' | 'lost';
@@ -107,6 +109,8 @@ export function turnSteps(
           claim: { session_tag, owner },
           found: findSession(tx, session_id)?.session ?? null,
           pending: pendingActionsIn(tx, session_tag),
+          lapsed: lapsedActionsIn(tx, session_tag),
+          declined: declinedActionsIn(tx, session_tag),
           earlier: turn_key === null ? [] : actionsOfTurn(tx, turn_key),
           turns: turns(tx, session_id),
         };
@@ -138,6 +142,8 @@ function commitTurn(
   if (reply && replied) storeReply(tx, replied, reply);
   if (failed && attempted) settleStored(tx, attempted, failed.outcome, bounds);
   if (answer) storeAnswer(tx, answer.claim, answer.answer, answer.ttl_ms);
+  // First, because a new question is withdrawn with neither an earlier question nor its reply.
+  if (changes.reply_to_asked && isStored) noteReply(tx, claim.session_tag, changes.reply_to_asked);
   if (pending && isStored) addPending(tx, pending, bounds.actionsRetentionMs);
   if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
   if (events) appendEvents(tx, events.claim.stream_id, events.events);

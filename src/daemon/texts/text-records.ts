@@ -22,7 +22,7 @@ export interface ProseRecord {
 interface WordsRecord {
   kind: 'words';
   sentence: string;
-  /** Only the first word is shown, but all of them are accepted. */
+  /** If people are shown one, it is the first. All of them are accepted. */
   default: readonly string[];
 }
 
@@ -40,8 +40,26 @@ export const TEXTS = {
     sentence: 'Answers that decline a pending action.',
     default: ['no', 'cancel', 'stop'],
   },
+  confirm_only: {
+    kind: 'words',
+    sentence: 'Beginnings of an answer that confirms only some of several actions, such as "only 1 and 3".',
+    default: ['only', 'just'],
+  },
+  confirm_except: {
+    kind: 'words',
+    sentence:
+      'Beginnings of an answer that declines some of several actions and confirms the others, such as "not 2".',
+    default: ['not', 'all but', 'all except', 'except', 'without'],
+  },
+  confirm_between: {
+    kind: 'words',
+    sentence: 'Words that may stand between the numbers of such an answer.',
+    default: ['and', 'number', 'numbers', 'please'],
+  },
   confirm_button: button('The button that confirms a pending action.', 'Confirm'),
   decline_button: button('The button that declines a pending action.', 'Decline'),
+  confirm_all_button: button('The button that confirms all actions of a question.', 'Confirm all'),
+  decline_all_button: button('The button that declines all actions of a question.', 'Decline all'),
   confirm_question: prose(
     'Asks a person to confirm an action. The daemon adds the arguments that {action} does not name.',
     'Please confirm: {action}',
@@ -55,9 +73,42 @@ export const TEXTS = {
   confirm_as_you: prose('The same in a conversation that other people can read.', 'This is done as you.'),
   confirm_how: prose(
     'The end of the question. {confirm} and {decline} are the first words of the lists `confirm` and `decline`.',
-    'Answer "{confirm}" to confirm or "{decline}" to decline. Any other message declines it, too.',
+    'Answer "{confirm}" to confirm or "{decline}" to decline.',
     'confirm',
     'decline',
+  ),
+  confirm_question_list: prose(
+    'Asks a person to confirm several actions. The daemon adds a numbered list of them.',
+    'Please confirm these {count} actions:',
+    'count',
+  ),
+  confirm_how_list: prose(
+    'The end of a question about several actions. {confirm} and {decline} are the first words of the lists `confirm` and `decline`; {only} and {except} are examples with the first words of `confirm_only` and `confirm_except`.',
+    'Answer "{confirm}" to confirm all of them or "{decline}" to decline all of them. For some of them, answer for example "{only}" or "{except}".',
+    'confirm',
+    'decline',
+    'only',
+    'except',
+  ),
+  confirm_replaced: prose(
+    'Says that an open question is withdrawn, because the reply asks another one.',
+    'I have withdrawn my earlier question. Not done: {action}',
+    'action',
+  ),
+  confirm_withdrawn: prose(
+    'Says that an open question is withdrawn, because three messages did not answer it, or its tool has changed.',
+    'I have withdrawn my question, because it was not answered. Not done: {action}',
+    'action',
+  ),
+  confirm_rest_not_done: prose(
+    'Says that a confirmed action was not carried out, because an earlier action of the same question did not succeed, or may not have.',
+    'Not done, because an earlier action failed or may have failed: {action}',
+    'action',
+  ),
+  confirm_rest_sign_in: prose(
+    'Says that a confirmed action was not carried out, because the person was no longer signed in as before, or the conversation had ended.',
+    'Not done, because your sign-in has changed: {action}',
+    'action',
   ),
   confirm_changed: prose(
     'Says that a confirmed action was not carried out, because the sign-in of the person fills in other arguments than the question showed.',
@@ -110,6 +161,26 @@ export const TEXTS = {
   confirm_gone: plain(
     'The answer to a button of an action that is no longer pending.',
     'This question is no longer open. Please ask again.',
+  ),
+  confirm_late: line(
+    'The answer to a question that has ended. {time} is a time of day, in the time zone of the person, or else in UTC.',
+    'That question ended at {time}. Nothing was done.',
+    'time',
+  ),
+  became_done: plain('The answer to a button: what became of the action.', 'This was done.'),
+  became_failed: plain('The answer to a button: what became of the action.', 'This could not be done.'),
+  became_unknown: plain(
+    'The answer to a button: what became of the action.',
+    'It is not known whether this was done.',
+  ),
+  became_running: plain('The answer to a button: what became of the action.', 'This is being done.'),
+  became_declined: plain(
+    'The answer to a button: what became of the action.',
+    'This was declined, and not done.',
+  ),
+  became_withdrawn: plain(
+    'The answer to a button: what became of the action.',
+    'This was withdrawn, and not done.',
   ),
   confirm_not_yours: plain(
     'Shown to a person who presses another person’s button.',
@@ -253,6 +324,15 @@ function prose<const Names extends string[]>(
 /** One line of plain text of at most 200 characters, because some platforms show it in a small window. */
 function plain(sentence: string, text: string): ProseRecord & { placeholders: [] } {
   return { kind: 'text', sentence, default: text, placeholders: [], form: 'line', limit: 200 };
+}
+
+/** As `plain`, with values that are filled in. */
+function line<const Names extends string[]>(
+  sentence: string,
+  text: string,
+  ...placeholders: Names
+): ProseRecord & { placeholders: Names } {
+  return { ...plain(sentence, text), placeholders };
 }
 
 function button(sentence: string, text: string): ProseRecord & { placeholders: [] } {

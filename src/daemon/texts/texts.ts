@@ -1,4 +1,6 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
+import { wordOf } from './fold-text.ts';
+import { confirmedPart, type PartWords } from './part-answer.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
 /** Texts that replace the defaults, by name. */
@@ -63,6 +65,18 @@ export class Texts {
     return lists.some((words) => isOneOf(words, given));
   }
 
+  /** Whether a text may confirm a part of a question, in any language (`LocalTexts.confirmedPart`). */
+  isPart(text: string): boolean {
+    return [...this.#replaced.values(), DEFAULTS].some(
+      (texts) =>
+        confirmedPart(
+          text,
+          partWords((name) => (texts[name] ?? NO_WORDS) as readonly string[]),
+          PART_MAX,
+        ) !== null,
+    );
+  }
+
   #of(tag: string): Replacements[] {
     const replaced = this.#replaced.get(tag);
     // The English defaults have a text for every name, so no layer after them is used.
@@ -108,6 +122,19 @@ export class LocalTexts {
     return isOneOf(this.words(name), wordOf(text));
   }
 
+  /**
+   * The numbers of the actions that an answer such as "only 1 and 3" confirms; null for any other text
+   * (`confirmedPart`).
+   * @param count how many actions the question has
+   */
+  confirmedPart(text: string, count: number): readonly number[] | null {
+    return confirmedPart(
+      text,
+      partWords((name) => this.words(name)),
+      count,
+    );
+  }
+
   #find(name: TextName): string | readonly string[] {
     for (const layer of this.#layers) {
       const text = layer[name];
@@ -121,18 +148,9 @@ const DEFAULTS: Replacements = Object.fromEntries(
   Object.entries(TEXTS).map(([name, record]) => [name, record.default]),
 );
 
-/**
- * Matches punctuation and white space at the end. A match starts only at the first character of such a sequence.
- * Otherwise a long sequence in the middle would be scanned from each of its characters.
- */
-const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
-
-/** The form in which words are compared. */
-export function wordOf(text: string): string {
-  return foldText(text.replace(FINAL_SIGNS, ''));
-}
-
 const NO_WORDS: readonly string[] = [];
+/** The largest number that an answer can name. */
+const PART_MAX = 10;
 /** The words of each list that was used, in the form in which they are compared. */
 const compared = new WeakMap<readonly string[], ReadonlySet<string>>();
 
@@ -144,6 +162,10 @@ function isOneOf(words: readonly string[], given: string): boolean {
     compared.set(words, known);
   }
   return given !== '' && known.has(given);
+}
+
+function partWords(of: (name: WordsName) => readonly string[]): PartWords {
+  return { only: of('confirm_only'), except: of('confirm_except'), between: of('confirm_between') };
 }
 
 function isKnown(locale: string, replaced: ReadonlyMap<string, Replacements>): boolean {
@@ -158,18 +180,4 @@ function tagsOf(locale: string): string[] {
     .split(/[-_]/)
     .filter((part) => part !== '');
   return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'));
-}
-
-/** Matches ASCII words with single spaces between them, like most messages. Their spellings can differ only in case. */
-const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
-
-/**
- * The form that two spellings of a text share: trimmed, case-folded, white space collapsed.
- *
- * In lower case, `STRASSE` and `straße` still differ; in upper case, `ẞ` and `ß` differ; and a sigma at the end of a
- * word has another form. Converting to both cases makes all spellings of a word equal.
- */
-export function foldText(text: string): string {
-  if (PLAIN.test(text)) return text.toLowerCase();
-  return text.trim().replace(/\s+/g, ' ').toLowerCase().toUpperCase().toLowerCase();
 }

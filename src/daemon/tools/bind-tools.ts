@@ -192,6 +192,9 @@ function isJournaled({ effect, source }: Tool): boolean {
 /** The reason in the trace of a call that the person is asked to confirm. */
 const WAITS = 'waits_for_confirmation';
 
+const REPLACES =
+  'The question that was still open is withdrawn. Call its actions again if the person still wants them.';
+
 const UNKNOWN =
   'The outcome of an earlier attempt at this call is not known, so the call was not repeated. Tell the person.';
 
@@ -203,8 +206,9 @@ async function ask(call: CompleteCall, run: ToolRun): Promise<CallOutcome> {
     );
   const asked = await run.confirmation.ask(call);
   if (asked.outcome === 'refused') return refusal(asked.reason, asked.message);
-  const message =
+  const waits =
     'Not done yet: it waits for the person, who is asked to confirm it at the end of your reply. You cannot confirm it.';
+  const message = asked.replaces ? `${waits} ${REPLACES}` : waits;
   return {
     answer: { ok: true, result: { waits_for_confirmation: true, message } },
     reason: WAITS,

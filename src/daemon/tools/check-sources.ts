@@ -14,6 +14,8 @@ interface CheckedSources {
   problems: SettingProblem[];
   /** Sentences about tools that can be used, but are too much for many models. */
   warnings: string[];
+  /** The names of all tools that can be found. */
+  names: string[];
 }
 
 /**
@@ -25,16 +27,7 @@ export async function checkSources(
   api_base_url: string | undefined,
 ): Promise<CheckedSources> {
   const problems: SettingProblem[] = [];
-  // Memory and `get_user` may be switched on later, so the names of their tools are always reserved.
-  const builtIn = builtInTools({
-    API_BASE_URL: api_base_url,
-    API_PUBLIC_USER_FIELDS: [],
-    GET_USER: true,
-    MEMORY_BACKEND: 'sqlite',
-    SESSION_BACKEND: 'sqlite',
-    DATABASE_URL: undefined,
-  });
-  const defined: Tool[] = [...builtIn.list()];
+  const defined: Tool[] = [...allBuiltIn(api_base_url)];
   const named: Named[] = [];
   for (const entry of entries) {
     try {
@@ -46,7 +39,24 @@ export async function checkSources(
     }
   }
   problems.push(...findSameNames([...defined, ...named]));
-  return { problems, warnings: toolWarnings(defined) };
+  return {
+    problems,
+    warnings: toolWarnings(defined),
+    names: [...defined, ...named].map(({ name }) => name),
+  };
+}
+
+/** Memory and `get_user` may be switched on later, so the names of their tools are always reserved. */
+export function allBuiltIn(api_base_url: string | undefined): readonly Tool[] {
+  const source = builtInTools({
+    API_BASE_URL: api_base_url,
+    API_PUBLIC_USER_FIELDS: [],
+    GET_USER: true,
+    MEMORY_BACKEND: 'sqlite',
+    SESSION_BACKEND: 'sqlite',
+    DATABASE_URL: undefined,
+  });
+  return source.list();
 }
 
 /** The names of an MCP server's tools are in the entry. Only the server knows the rest. */

@@ -114,7 +114,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   const policy = readConfirmPolicy(confirm);
   if (!('policy' in policy)) throw new Error('its `confirm` is no policy');
   const shown = tool.public;
-  const { offered, unusable, timeout_ms, digest } = tool;
+  const { offered, unusable, timeout_ms, digest, of_memory } = tool;
   return Object.freeze({
     name,
     title,
@@ -132,6 +132,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     hide: Object.freeze(hide.filter((parameter) => Object.hasOwn(bind, parameter))),
     idempotent,
     ...(digest === undefined ? {} : { digest }),
+    ...(of_memory === true ? { of_memory } : {}),
     ...(timeout_ms === undefined ? {} : { timeout_ms }),
     ...(offered === undefined
       ? {}

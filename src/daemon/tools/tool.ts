@@ -65,6 +65,8 @@ export interface Tool {
   readonly hide: readonly string[];
   /** Whether a call with an unknown outcome may be repeated with the same idempotency key. */
   readonly idempotent: boolean;
+  /** Whether the tool reads or writes the memory of persons. Absent: it does not. */
+  readonly of_memory?: true;
   /** Digest of the definition as a server sent it. Absent if the tool is not defined by a server. */
   readonly digest?: string;
   /** How long one call may take, ms. If absent, it may take `CALL_TIMEOUT_MS` (perform-call.ts). */

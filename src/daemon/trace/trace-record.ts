@@ -36,6 +36,8 @@ export interface TraceRecord {
    * data. Absent if no valid token came.
    */
   person?: string;
+  /** The name of the agent that was chosen. Absent if the message ended before. */
+  agent?: string;
   /** The digest of instructions, tools and model that the daemon had. Absent in traces of older versions. */
   agent_digest?: string;
   started_at: number;

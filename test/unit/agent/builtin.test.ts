@@ -119,7 +119,7 @@ describe('a visitor', () => {
   test.each([
     [
       'that the person has confirmed',
-      { confirmed: { tool: 'cancel', summary: 'Cancel 1', answer: { ok: true, result: {} } } },
+      { confirmed_actions: [{ tool: 'cancel', summary: 'Cancel 1', answer: { ok: true, result: {} } }] },
     ],
     [
       'of an interrupted run',

@@ -11,13 +11,23 @@ const jwt = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl';
 describe('the system prompt', () => {
   test('lets the agent say that a confirmed action was carried out only if the action succeeded', () => {
     const about = { tool: 'cancel', summary: 'Cancel order "1"' };
-    const done = agentTurn({ confirmed: { ...about, answer: { ok: true, result: 'cancelled' } } });
+    const done = agentTurn({ confirmed_actions: [{ ...about, answer: { ok: true, result: 'cancelled' } }] });
     expect(systemPrompt(done, undefined, NOW)).toContain('the service has carried it out');
-    const refused = agentTurn({ confirmed: { ...about, answer: { ok: false, message: 'status 404' } } });
+    const refused = agentTurn({
+      confirmed_actions: [{ ...about, answer: { ok: false, message: 'status 404' } }],
+    });
     const prompt = systemPrompt(refused, undefined, NOW);
     expect(prompt).not.toContain('has carried it out');
     expect(prompt).toContain('do not say that it was done');
     expect(prompt).toContain('status 404');
+    const answers = [
+      { ok: true, result: 'cancelled' } as const,
+      { ok: false, message: 'status 404' } as const,
+    ];
+    const several = agentTurn({ confirmed_actions: answers.map((answer) => ({ ...about, answer })) });
+    expect(systemPrompt(several, undefined, NOW)).toMatch(
+      /<confirmed>\n.*cancelled.*\n.*status 404.*\n<\/confirmed>/,
+    );
   });
 
   test('contains the claims of a valid token about the person', () => {

@@ -95,6 +95,7 @@ test('actions list prints the whole record as JSON', async () => {
       arguments: { id: 7 },
       attempts: 1,
       confirmed: false,
+      question_id: null,
       platform: EXAMPLE.channel,
       user_id: EXAMPLE.user,
       session_id: 's',

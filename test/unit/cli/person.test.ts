@@ -130,7 +130,7 @@ describe('agentd person, while a daemon runs,', () => {
       const session = aSession(now, { session_id: `s-${action_id}`, user_id: 'cleo', platform: PLATFORM });
       await saveSession(store, session);
       const pending = aPendingAction(session, { action_id, person: personKey({ sub: 'cleo' }), ...members });
-      await commitUnderClaim(store, tagOf(session), { trace: aTrace(session), pending });
+      await commitUnderClaim(store, tagOf(session), { trace: aTrace(session), pending: [pending] });
       const claim = await claimSession(store, tagOf(session));
       if (action_id === 'declined') await store.actions.settle(claim, action_id, 'declined', 't');
       if (action_id === 'started' || action_id === 'done')

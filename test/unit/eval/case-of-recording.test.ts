@@ -25,7 +25,13 @@ function aRun(given: Partial<Given>, tool_calls: RecordedRun['tool_calls'] = [])
     given: {
       ...{ text: 'Hello', history: [], summary: null, person: null, principal: null, state: null },
       ...{ sign_in_expired: false, claimed: {}, speaker: 'visitor', shared: false, app_name: 'agentd' },
-      ...{ channel: { name: 'webchat', markdown: 'commonmark' }, confirmed: null, already_done: [] },
+      ...{
+        channel: { name: 'webchat', markdown: 'commonmark' },
+        confirmed: null,
+        confirmed_actions: [],
+        waiting: [],
+        already_done: [],
+      },
       ...{ memories: [], started_at: 0 },
       ...given,
     },

@@ -59,7 +59,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const server = createServer({
     sequencer: new RequestSequencer(),
     observer: NO_OBSERVER,
-    agentDigest: () => 'digest',
+    agents: { all: [{ name: 'default', digest: () => 'digest' }], digest: () => 'digest' },
     settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
     store: {
       limits: options.limits ?? countingLimits(hits),

@@ -11,6 +11,7 @@ import { token } from '../../support/tokens.ts';
 const MINUTE = 60_000;
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
 const GONE = 'This question is no longer open. Please ask again.';
+const ENDED = /^That question ended at \d\d:\d\d\. Nothing was done\.$/;
 const SIGN_IN = 'Please sign in, and then answer again.';
 
 let world: ConfirmationWorld;
@@ -32,7 +33,7 @@ describe('a question that is sent on a platform', () => {
   it('is at the end of the reply, and is also passed on separately to channels with buttons', async () => {
     const [text] = await world.write('cancel 1004 because late');
     const question =
-      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.';
+      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.';
     expect(text).toBe(`I need your confirmation. \n\n${question}`);
     expect(world.sent.at(-1)?.confirmation).toEqual({
       id: expect.stringMatching(/^[\w-]{22}$/),
@@ -40,6 +41,7 @@ describe('a question that is sent on a platform', () => {
       question,
       confirm: 'Confirm',
       decline: 'Decline',
+      actions: [{ number: 1, title: 'Cancel order "1004"', details: [{ label: 'reason', value: '"late"' }] }],
     });
   });
 
@@ -71,7 +73,7 @@ describe('a question that is sent on a platform', () => {
     await world.post('yes');
     world.clock.moveTo(world.clock.now() + 5_000);
     await world.settle();
-    expect(world.sent.map(({ text }) => text.slice(0, 15))).toEqual(['I need your con', 'You said: yes']);
+    expect(world.sent.map(({ text }) => text.slice(0, 13))).toEqual(['I need your c', 'You said: yes']);
     world.clock.moveTo(world.clock.now() + 14 * MINUTE);
     expect(await world.write('yes')).toEqual([DONE]);
   });
@@ -185,7 +187,7 @@ describe('a link that was renewed since the question', () => {
       expect(await stateOf(id)).toBe('withdrawn');
       // The old button has no effect, even after the old claims are back.
       await inOrg('ORG-1');
-      expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+      expect(await world.press({ id, approve: true })).toMatchObject({ outcome: 'refused' });
       await inOrg('ORG-2');
       expect(await world.press({ id: world.asked, approve: true })).toEqual({ outcome: 'enqueued' });
       expect(world.calls).toMatchObject([{ args: { id: '1004', account: 'ORG-2' }, sub: 'ada' }]);
@@ -201,7 +203,7 @@ describe('an edit of a message that waits', () => {
     expect(await world.edit('hers', 'yes', 'ada', 'telex:elsewhere')).toBe(false);
     await world.settle();
     expect(world.calls).toEqual([]);
-    expect(await stateOf(id)).toBe('declined');
+    expect(await stateOf(id)).toBe('pending');
   });
 
   it.each(['yes', 'no', 'what else?'])(
@@ -211,7 +213,7 @@ describe('an edit of a message that waits', () => {
       await world.post('hm', 'ada', { message_id: 'hers' });
       expect(await world.edit('hers', text)).toBe(true);
       await world.settle();
-      expect(world.sent.at(-1)?.text).toBe(`You said: ${text}`);
+      expect(world.sent.at(-1)?.text).toMatch(`You said: ${text}\n\nPlease confirm: Cancel order "1004"`);
       expect(await stateOf(id)).toBe('pending');
       expect(await world.write('yes')).toEqual([DONE]);
     },
@@ -261,7 +263,7 @@ describe('a press of a button', () => {
     expect(await world.press({ id: 'unknown', approve: true })).toEqual({ outcome: 'refused', text: GONE });
     const id = await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
-    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true })).toMatchObject({ text: expect.stringMatching(ENDED) });
     expect(world.calls).toEqual([]);
   });
 
@@ -277,7 +279,7 @@ describe('a press of a button', () => {
     await world.settle();
     expect(world.sent.slice(before).map(({ text }) => text)).toEqual([DONE]);
     expect(world.calls).toHaveLength(1);
-    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: 'This was done.' });
   });
 
   it('is processed only once if it is delivered twice', async () => {
@@ -294,7 +296,7 @@ describe('a press of a button', () => {
     await world.post('', 'ada', { confirm: { id, approve: true } });
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
     await world.settle();
-    expect(world.sent.at(-1)?.text).toBe(GONE);
+    expect(world.sent.at(-1)?.text).toMatch(ENDED);
     expect(world.calls).toEqual([]);
   });
 });
@@ -351,7 +353,10 @@ describe('after a sign-in or sign-out, the daemon', () => {
     await signIn('ada', 'ada');
     expect(await stateOf(id)).toBe('withdrawn');
     expect(await world.write('yes')).toEqual(['You said: yes']);
-    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'refused', text: GONE });
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: 'This was withdrawn, and not done.',
+    });
     expect(world.calls).toEqual([]);
   });
 

@@ -218,7 +218,7 @@ describe('the answer of the sender', () => {
     expect((await codeNow())?.sender_agreed).toBe(false);
     expect((await notices()).filter((text) => text.startsWith('Connect this chat'))).toHaveLength(2);
     const pending = aPendingAction(session, { platform: 'telex', user_id: 'u1' });
-    await commitUnderClaim(services.store, 'telex:u1', { trace: aTrace(session), turn, pending });
+    await commitUnderClaim(services.store, 'telex:u1', { trace: aTrace(session), turn, pending: [pending] });
     await say('yes');
     expect(await texts()).toEqual(['yes']);
     await services.store.actions.withdraw({ action_id: pending.action_id });

@@ -7,7 +7,8 @@ import { token } from '../../support/tokens.ts';
 
 const MINUTE = 60_000;
 const ASKED =
-  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.';
+  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.';
+const QUESTION = ASKED.slice(ASKED.indexOf('Please confirm'));
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
 
 let world: ConfirmationWorld;
@@ -42,6 +43,7 @@ describe('a call that needs confirmation', () => {
       summary: 'Cancel order "1004"',
       expires_at: new Date(world.clock.now() + 15 * MINUTE).toISOString(),
       begins_at: expect.any(Number),
+      actions: [{ number: 1, title: 'Cancel order "1004"', details: [] }],
       as: 'ada@example.com',
     });
   });
@@ -95,18 +97,6 @@ describe('a call that needs confirmation', () => {
     expect(confirmation).toBeNull();
   });
 
-  it('is refused while another call waits for confirmation, in the same run or in a later run', async () => {
-    const { response } = await world.say('cancel 1004 and 1005', { token: ada });
-    expect(response).toContain('another action waits');
-    expect(response).toContain('Cancel order "1004"');
-    expect(response).not.toContain('Cancel order "1005"');
-    // A message that was accepted before the question was sent leaves the action pending.
-    const both = ['cancel 1', 'cancel 2'].map((text) => world.say(text, { token: ada, session: 'b' }));
-    const [, second] = await Promise.all(both);
-    expect(second?.response).toContain('another action waits');
-    expect(second?.confirmation).toBeNull();
-  });
-
   it('is refused if the question would be too long', async () => {
     const { response, confirmation } = await world.say(`cancel 1004 because ${'x'.repeat(3_000)}`, {
       token: ada,
@@ -152,23 +142,6 @@ describe('an answer', () => {
     },
   );
 
-  it('with any other text declines the action, and is processed as an ordinary message', async () => {
-    await ask('cancel 1004 because *late*');
-    expect((await world.say('what else?', { token: ada })).response).toBe(
-      'Not done: Cancel order "1004" (reason: "\\*late\\*")\n\nYou said: what else?',
-    );
-    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
-    expect(world.calls).toEqual([]);
-  });
-
-  it('may ask for another action, which then waits for confirmation', async () => {
-    await ask();
-    const { response, confirmation } = await world.say('cancel 1005', { token: ada });
-    expect(response).toMatch(/^Not done: Cancel order "1004"\n\n.*Please confirm: Cancel order "1005"/s);
-    await world.say('', { token: ada, confirm: { id: confirmation?.id ?? '', approve: true } });
-    expect(world.calls).toMatchObject([{ args: { id: '1005' } }]);
-  });
-
   it('may be a word in the language of the person', async () => {
     const texts = new Texts(
       new Map([['de', { confirm: ['ja'], confirm_not_done: 'Nicht getan: {action}' }]]),
@@ -177,10 +150,7 @@ describe('an answer', () => {
     ada = await token({ sub: 'ada', claims: { locale: 'de-AT' } });
     const { response } = await world.say('cancel 1004', { token: ada });
     expect(response).toContain('Answer "ja" to confirm');
-    expect((await world.say('yes', { token: ada })).response).toMatch(
-      /^Nicht getan: Cancel order "1004"\n\n/,
-    );
-    await world.say('cancel 1004', { token: ada });
+    expect((await world.say('yes', { token: ada })).response).toMatch(/^You said: yes\n\nPlease confirm/);
     expect((await world.say('Ja!', { token: ada })).response).toBe(DONE);
   });
 
@@ -188,17 +158,17 @@ describe('an answer', () => {
     const texts = ['cancel 1004', 'yes', 'no', 'what else?'];
     const [asked, ...earlier] = await Promise.all(texts.map((text) => world.say(text, { token: ada })));
     expect(earlier.map(({ response }) => response)).toEqual(
-      texts.slice(1).map((text) => `You said: ${text}`),
+      texts.slice(1).map((text) => `You said: ${text}\n\n${QUESTION}`),
     );
     const id = asked?.confirmation?.id ?? '';
     expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
     expect((await world.say('yes', { token: ada })).response).toBe(DONE);
   });
 
-  it('is an ordinary message if it arrives more than 15 minutes after the question', async () => {
+  it('does not count if it arrives more than 15 minutes after the question', async () => {
     await ask();
     world.clock.moveTo(world.clock.now() + 15 * MINUTE + 1);
-    expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
+    expect((await world.say('yes', { token: ada })).response).toMatch(/^That question ended at \d\d:\d\d\. /);
     expect(world.calls).toEqual([]);
   });
 
@@ -278,8 +248,9 @@ describe('the confirmation of an action', () => {
     const id = opened.confirmation?.id ?? '';
     const SIGN_IN = 'Please sign in, and then answer again.';
     // The session has a generated id, so the stored context still acts for Ada, but does not confirm.
-    expect((await world.say('yes', { session })).response).toBe(SIGN_IN);
-    expect((await world.say('', { session, confirm: { id, approve: true } })).response).toBe(SIGN_IN);
+    const again = `${SIGN_IN}\n\n${QUESTION}`;
+    expect((await world.say('yes', { session })).response).toBe(again);
+    expect((await world.say('', { session, confirm: { id, approve: true } })).response).toBe(again);
     expect(world.calls).toEqual([]);
     expect((await world.say('yes', { session, token: ada })).response).toBe(DONE);
   });

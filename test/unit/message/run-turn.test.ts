@@ -54,6 +54,7 @@ describe('a turn', () => {
       'lock-session',
       'open-session',
       'resolve-principal',
+      'choose-agent',
       'settle-pending',
       'run-agent',
       'store-reply',

@@ -14,7 +14,7 @@ function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NO
     broadcaster: { size: 0 },
     store: { inbox: { counts }, maintenance: null },
     memory: null,
-    agentDigest: () => 'digest',
+    agents: { all: [] },
     clock,
   } as unknown as Parameters<typeof gaugesOf>[0]);
 }

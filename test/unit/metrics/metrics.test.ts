@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
 const IDLE = {
-  agentDigest: () => 'digest',
+  agents: () => [],
   runs: () => ({ running: 0, waiting: 0 }),
   streams: () => ({ running: 0, read: 0 }),
   memoryIsAvailable: () => null,
@@ -189,7 +189,7 @@ describe('metrics', () => {
       runs: () => ({ running: 3, waiting: 1 }),
       streams: () => ({ running: 2, read: 4 }),
       inbox: async () => inbox,
-      agentDigest: () => digest,
+      agents: () => [{ name: 'default', digest }],
       memoryIsAvailable: () => false,
       lastBackupAt: () => 1_500,
     });
@@ -199,12 +199,12 @@ describe('metrics', () => {
     expect(await sample('agentd_streams{state="read"}')).toBe(4);
     expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(2);
     expect(await sample('agentd_inbox_oldest_seconds{channel="teamchat"}')).toBe(7);
-    expect(await sample('agentd_agent_info{digest="before"}')).toBe(1);
+    expect(await sample('agentd_agent_info{agent="default",digest="before"}')).toBe(1);
     inbox = [];
     digest = 'after';
     expect(await metrics.text()).not.toContain('channel="teamchat"');
     expect(await metrics.text()).not.toContain('digest="before"');
-    expect(await sample('agentd_agent_info{digest="after"}')).toBe(1);
+    expect(await sample('agentd_agent_info{agent="default",digest="after"}')).toBe(1);
   });
 
   it('begin the series of a channel with 0, so that the first failure is an increase', async () => {

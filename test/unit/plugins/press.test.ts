@@ -110,6 +110,7 @@ describe('a press of a button in Slack', () => {
       message_id: 'press:C1:U1:3.000001',
       sent_at: 3000,
       shared: true,
+      workspace: 'T1',
       reply_to: { channel: 'C1', thread_ts: '1.0' },
     });
   });

@@ -58,7 +58,7 @@ async function person(name: string, claims: Record<string, unknown>): Promise<vo
 
 async function ask(action_id: string, session: ReturnType<typeof aSession>, of: PersonKey): Promise<void> {
   const pending = aPendingAction(session, { action_id, person: of, principal: of });
-  await commitUnderClaim(world.store, session.session_id, { trace: aTrace(session), pending });
+  await commitUnderClaim(world.store, session.session_id, { trace: aTrace(session), pending: [pending] });
 }
 
 /** What is still there, by name. The store keeps one open code for each person. */

@@ -37,12 +37,13 @@ const CLAIMS = [
   ...['streams.renew', 'streams.release', 'summaries.begin', 'linkRenewals.take'],
 ];
 /** On disk, whatever REDIS_DURABILITY is. */
-const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutMarks.add'];
+const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'actions.answer', 'signOutMarks.add'];
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
-  ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
+  ...['actions.pendingIn', 'actions.find', 'actions.ofQuestion', 'actions.ofTurn', 'actions.list'],
   ...['actions.sentIn', 'actions.wroteSince'],
   ...[
+    'audit.list',
     'traces.find',
     'traces.findOf',
     'traces.recent',
@@ -141,18 +142,21 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
         turn: { record: aTurn({ turn_id: 'rated', finished_at: Date.now() }), ttl_ms: HOUR },
         trace: aTrace(session),
         answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
-        pending: aPendingAction(session, { action_id: 'pending' }),
+        pending: [aPendingAction(session, { action_id: 'pending' })],
       }),
     );
     await call('feedback.rate', () => {
       const rater = { kind: 'client', person: null, namespaces: ['web'] } as const;
       return store.feedback.rate({ session_id: 's', turn_id: 'rated', rating: 1, comment: null }, rater);
     });
+    await call('actions.answer', () =>
+      actions.answer(claim, { confirmed: ['pending'], declined: [], answered_at: 0 }, 't'),
+    );
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },
       trace: aTrace(session),
-      pending: aPendingAction(session, { action_id: 'next' }),
+      pending: [aPendingAction(session, { action_id: 'next' })],
     });
     await call('actions.withdraw', () => actions.withdraw({ action_id: 'next' }));
     const token = await call('summaries.begin', () => summaries.begin('s', HOUR));
@@ -291,7 +295,7 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     const session = aSession(Date.now(), { session_id: 'signs out' });
     await saveSession(store, session);
     const pending = aPendingAction(session, { person: ada });
-    await commitUnderClaim(store, session.session_id, { trace: aTrace(session), pending });
+    await commitUnderClaim(store, session.session_id, { trace: aTrace(session), pending: [pending] });
     await call('signOutEnds.withdraw', () =>
       store.signOutEnds.withdraw({ iss: '', sub: 'ada', tenant_id: null }),
     );

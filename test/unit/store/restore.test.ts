@@ -88,7 +88,7 @@ describe('a backup', () => {
     if (claim === null) throw new Error('the session was already claimed');
     const pending = aPendingAction(session);
     const turn = { record: aTurn(), ttl_ms: 60_000 };
-    await store.commitTurn(claim, { turn, trace: aTrace(session), pending });
+    await store.commitTurn(claim, { turn, trace: aTrace(session), pending: [pending] });
     await store.maintenance.backup(backup);
     expect(await store.actions.settle(claim, pending.action_id, 'started', 'turn')).toBe('settled');
     await store.close();

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { fillIn } from '../../../src/channel/index.ts';
+import { foldText, wordOf } from '../../../src/daemon/texts/fold-text.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
-import { foldText, Texts, wordOf } from '../../../src/daemon/texts/texts.ts';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { randomFrom } from '../../support/chance.ts';
 import { cpuTime } from '../../support/cpu-time.ts';
 

@@ -61,7 +61,7 @@ function scene({
   const confirmation: Pick<ConfirmationDesk, 'ask'> = {
     async ask({ args }) {
       events.push(['ask', args]);
-      return asked ?? { outcome: 'waits' };
+      return asked ?? { outcome: 'waits', replaces: false };
     },
   };
   const tool = toolOf({

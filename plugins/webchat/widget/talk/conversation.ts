@@ -10,7 +10,7 @@ import {
   Transcript,
   type Trouble,
 } from './memory.ts';
-import { outcomeIn, type Question, type QuestionState, questionIn } from './question.ts';
+import { type Approval, outcomeIn, type Question, type QuestionState, questionIn } from './question.ts';
 import { Failure, type Service } from './service.ts';
 import { nameOf, personOf, type TokenSource } from './token.ts';
 
@@ -188,11 +188,11 @@ export class Conversation {
   }
 
   /** Answers the question of an entry with one of its buttons. */
-  async answer(entry_id: number, approve: boolean): Promise<void> {
+  async answer(entry_id: number, approve: Approval): Promise<void> {
     const entry = this.#transcript.find(entry_id);
     if (entry?.from !== 'agent' || entry.asks?.state !== 'open' || this.#run !== null) return;
     const { id } = entry.asks;
-    entry.asks.state = approve ? 'sending' : 'refusing';
+    entry.asks.state = approve === false ? 'refusing' : 'sending';
     this.#left = null;
     // The message has no text: it contains only the answer.
     const metadata = { ...this.#parts.metadata(), confirm: { id, approve } };

@@ -15,6 +15,9 @@ export interface Question {
   at?: number;
 }
 
+/** What a visitor answers with the buttons: all actions, none, or those with these numbers. */
+export type Approval = boolean | readonly number[];
+
 export interface AskedAction {
   title: string;
   details: readonly { label: string; value: string }[];

@@ -1,4 +1,4 @@
-import type { AskedAction, Question, QuestionState } from '../talk/question.ts';
+import type { Approval, AskedAction, Question, QuestionState } from '../talk/question.ts';
 import { fill, type Texts } from '../texts.ts';
 import { button, h, type IconName, icon, set } from './dom.ts';
 
@@ -20,14 +20,16 @@ const SIGNS: Readonly<Partial<Record<QuestionState, IconName>>> = {
 export class Card {
   readonly element = h('section', { class: 'card', hidden: true });
   readonly #texts: Texts;
-  readonly #answer: (approve: boolean) => void;
+  readonly #answer: (approve: Approval) => void;
   readonly #end = h('div', { class: 'decision' });
   readonly #left = h('p', { class: 'left' });
+  /** Of several actions, a box for each. */
+  #boxes: HTMLInputElement[] = [];
   #question: Question | null = null;
   #shown: string | null = null;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(texts: Texts, answer: (approve: boolean) => void) {
+  constructor(texts: Texts, answer: (approve: Approval) => void) {
     this.#texts = texts;
     this.#answer = answer;
   }
@@ -55,6 +57,7 @@ export class Card {
     this.#shown = shown;
     if (isNew) this.#build(question);
     set(this.element, { 'data-state': state as string });
+    for (const box of this.#boxes) box.disabled = state !== 'open';
     clearInterval(this.#timer);
     this.#end.replaceChildren(...(state === 'open' ? this.#buttons(question) : this.#outcome(question)));
     if (state !== 'open') return false;
@@ -64,13 +67,14 @@ export class Card {
   }
 
   #build({ actions, as }: Question): void {
+    this.#boxes = [];
     const list = actions.map((action, index) => this.#action(action, actions.length > 1 ? index + 1 : 0));
     const whose = as === null ? [] : [h('p', { class: 'as' }, fill(this.#texts.actsAs, { name: as }))];
     this.element.replaceChildren(...list.flat(), ...whose, this.#end);
   }
 
   #action({ title, details }: AskedAction, number: number): HTMLElement[] {
-    const heading = h('h3', { dir: 'auto' }, number > 0 ? `${number}. ${title}` : title);
+    const heading = number > 0 ? this.#choice(number, title) : h('h3', { dir: 'auto' }, title);
     if (details.length === 0) return [heading];
     const rows = details.map(({ label, value }) =>
       h('div', {}, h('dt', { dir: 'auto' }, label), h('dd', { dir: 'auto' }, value)),
@@ -78,12 +82,35 @@ export class Card {
     return [heading, h('dl', {}, ...rows)];
   }
 
+  /** One of several actions, which the visitor can leave out. */
+  #choice(number: number, title: string): HTMLElement {
+    const box = h('input', { type: 'checkbox', checked: true });
+    this.#boxes.push(box);
+    return h('label', {}, box, h('h3', { dir: 'auto' }, `${number}. ${title}`));
+  }
+
+  /** The actions that are chosen. */
+  #chosen(): Approval {
+    const numbers = this.#boxes.flatMap(({ checked }, index) => (checked ? index + 1 : []));
+    return numbers.length === this.#boxes.length ? true : numbers.length > 0 && numbers;
+  }
+
   #buttons(question: Question): HTMLElement[] {
     const { confirm, decline } = this.#texts;
+    const primary = button(
+      { class: 'primary' },
+      () => this.#answer(this.#chosen()),
+      labelOf(question, confirm),
+    );
+    for (const box of this.#boxes)
+      box.onchange = () => {
+        // Nothing chosen is a no, and has a button of its own.
+        primary.disabled = this.#chosen() === false;
+      };
     const group = h(
       'div',
       { class: 'choice', role: 'group', 'aria-label': this.hint },
-      button({ class: 'primary' }, () => this.#answer(true), labelOf(question, confirm)),
+      primary,
       button({ class: 'secondary' }, () => this.#answer(false), decline),
     );
     return [group, this.#left];

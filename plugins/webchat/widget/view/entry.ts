@@ -1,6 +1,7 @@
 import { type Piece, TAGS } from '../markdown/inline.ts';
 import { parseMarkdown, withoutTricks } from '../markdown/parse.ts';
 import type { AgentState, Entry, Tool } from '../talk/memory.ts';
+import type { Approval } from '../talk/question.ts';
 import { fill, type Texts, wordsForFailure, wordsForTool } from '../texts.ts';
 import { Card } from './card.ts';
 import { button, h, icon, iconButton, set } from './dom.ts';
@@ -9,7 +10,7 @@ export interface EntryActions {
   /** Sends the message of this entry again. */
   resend(): void;
   /** Answers the question of this entry. */
-  answer(approve: boolean): void;
+  answer(approve: Approval): void;
   /** Announces text to screen readers. */
   say(words: string): void;
   /** Begins the sign-in of the site. Null if the site has not said how. */

@@ -1,5 +1,6 @@
 import type { Connection, State } from '../talk/conversation.ts';
 import type { Entry } from '../talk/memory.ts';
+import type { Approval } from '../talk/question.ts';
 import type { Texts } from '../texts.ts';
 import { Composer, type ComposerActions, TroubleView } from './composer.ts';
 import { Announcer, button, h, icon, iconButton, set } from './dom.ts';
@@ -9,7 +10,7 @@ import { type EntryActions, EntryView } from './entry.ts';
 export interface PanelActions extends ComposerActions {
   retry(): Promise<void>;
   resend(id: number): Promise<void>;
-  answer(id: number, approve: boolean): Promise<void>;
+  answer(id: number, approve: Approval): Promise<void>;
   rate(id: number, rating: 1 | -1): Promise<boolean>;
   startOver(): void;
   undo(): void;
@@ -43,7 +44,7 @@ export class Panel {
   /** Returns the click handler of “Send again”. */
   readonly #resend: (id: number) => () => void;
   /** Answers the question of an entry. */
-  readonly #answer: (id: number, approve: boolean) => void;
+  readonly #answer: (id: number, approve: Approval) => void;
   /** Returns the click handler of a suggested question. */
   readonly #ask: (words: string) => () => void;
   readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials' | 'rate'>;

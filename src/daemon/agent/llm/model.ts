@@ -1,11 +1,17 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { extractReasoningMiddleware, type LanguageModel, wrapLanguageModel } from 'ai';
+import {
+  defaultSettingsMiddleware,
+  extractReasoningMiddleware,
+  type LanguageModel,
+  wrapLanguageModel,
+} from 'ai';
 import { ConfigurationError } from '../../settings/problem.ts';
 import type { Secret } from '../../settings/secret.ts';
 import { misconfigured } from '../agent.ts';
 import { chooseModels, type ModelChoice, type ModelSettings } from '../model-servers.ts';
+import { NO_PROVIDER_SETTINGS, type ProviderSettings, readProviderSettings } from '../provider-settings.ts';
 import { isOnlyProvider, unmetNeeds } from './provider-needs.ts';
 
 /** A model object; never a bare name, which the SDK would look up at a hosted service. */
@@ -21,14 +27,20 @@ export interface ChosenModels {
   first: Model;
   /** Null if there is no fallback, or if it is `builtin`. */
   fallback: Model | null;
-  /** The API keys of the models. They are never shown, even if a server's answer contains them. */
+  /** The API keys and headers of the models. They are never shown, even if a server's answer contains them. */
   keys: readonly Secret[];
 }
 
 /** The models that the settings name. Rejects with a configuration error that says what to set or install. */
 export async function loadModels(settings: ModelSettings): Promise<ChosenModels> {
   const { first, fallback } = chooseModels(settings);
-  const loading = [loadModel(first), fallback && loadModel(fallback)] as const;
+  const provider = readProviderSettings(settings);
+  // Another server must not get the headers of the first one.
+  const isSameServer = fallback?.inherits_base_url && providerOf(fallback.model) === providerOf(first.model);
+  const loading = [
+    loadModel(first, provider),
+    fallback && loadModel(fallback, isSameServer ? provider : NO_PROVIDER_SETTINGS),
+  ] as const;
   const loaded = await Promise.allSettled(loading);
   const reasons = loaded.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
   const other = reasons.find((reason) => !(reason instanceof ConfigurationError));
@@ -36,23 +48,27 @@ export async function loadModels(settings: ModelSettings): Promise<ChosenModels>
   // The problems of all models are reported together.
   const problems = reasons.flatMap((reason) => (reason as ConfigurationError).problems);
   if (problems.length > 0) throw new ConfigurationError(problems, { cause: reasons[0] });
-  const keys = [settings.AGENT_API_KEY, settings.AGENT_FALLBACK_API_KEY].filter((key) => key !== undefined);
+  const keys = [
+    settings.AGENT_API_KEY,
+    settings.AGENT_FALLBACK_API_KEY,
+    ...Object.values(provider.headers),
+  ].filter((key) => key !== undefined);
   return { first: await loading[0], fallback: await loading[1], keys };
 }
 
 /**
  * The model that the settings name. If there is a `base_url`, it is a model of the OpenAI-compatible server at that
  * address, and its name may contain a colon (`llama3:8b`). Otherwise the name is `provider:model`, and the package
- * `@ai-sdk/<provider>` must be installed. Throws a configuration error that says what to set or install.
+ * `@ai-sdk/<provider>` must be installed; `@scope/package:model` names another package. Throws a configuration error that says what to set or install.
  */
-async function loadModel(choice: ModelChoice): Promise<Model> {
+async function loadModel(choice: ModelChoice, settings: ProviderSettings): Promise<Model> {
   const { model: name, base_url, names } = choice;
   if (name === undefined)
     throw misconfigured(names.model, 'is not set', 'the name of a model, or provider:model');
-  const [, provider, model] = /^([a-z][a-z0-9-]*):(.+)$/.exec(name) ?? [];
+  const [, provider, model] = PROVIDER_MODEL.exec(name) ?? [];
   if (base_url !== undefined) {
     if (provider !== undefined && isOnlyProvider(provider)) throw providerAtAddress(name, provider, choice);
-    return hideReasoning(await compatible(name, base_url, choice));
+    return complete(await compatible(name, base_url, choice, settings), settings);
   }
   if (provider === undefined || model === undefined) {
     throw misconfigured(
@@ -61,17 +77,45 @@ async function loadModel(choice: ModelChoice): Promise<Model> {
       `provider:model, or ${names.base_url} set as well`,
     );
   }
-  return hideReasoning(await fromPackage(provider, model, choice));
+  return complete(await fromPackage(provider, model, choice, settings), settings);
 }
 
-async function compatible(name: string, baseURL: string, { key }: ModelChoice): Promise<Model> {
+/** A provider and its model: `anthropic:…`, or a package with its scope and a model. */
+export const PROVIDER_MODEL = /^([a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):(.+)$/;
+
+function providerOf(model: string | undefined): string | undefined {
+  return PROVIDER_MODEL.exec(model ?? '')?.[1];
+}
+
+/** Adds what every model gets: the options of each call, and the removal of its reasoning. */
+function complete(model: Model, { call }: ProviderSettings): Model {
+  const hidden = hideReasoning(model);
+  if (call === undefined) return hidden;
+  const settings = { providerOptions: call as NonNullable<DefaultSettings['providerOptions']> };
+  return wrapLanguageModel({ model: hidden, middleware: defaultSettingsMiddleware({ settings }) });
+}
+
+type DefaultSettings = Parameters<typeof defaultSettingsMiddleware>[0]['settings'];
+
+/** Only the configured server gets the key: a redirect is an error. */
+const withoutRedirects: typeof fetch = (input, init) => fetch(input, { ...init, redirect: 'error' });
+
+function revealed(headers: ProviderSettings['headers']): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.reveal()]));
+}
+
+async function compatible(
+  name: string,
+  baseURL: string,
+  { key }: ModelChoice,
+  { headers }: ProviderSettings,
+): Promise<Model> {
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
   const server = createOpenAICompatible({
     name: COMPATIBLE_SERVER,
     baseURL: baseURL.replace(/\/+$/, ''),
-    // A redirect is an error, so that only the configured server gets the key.
-    fetch: async (input, init) =>
-      streamOfCompletion(await fetch(input, { ...init, redirect: 'error' }), init?.body),
+    headers: revealed(headers),
+    fetch: async (input, init) => streamOfCompletion(await withoutRedirects(input, init), init?.body),
     // Without this, a streamed answer does not say how many tokens it used.
     includeUsage: true,
     ...(key ? { apiKey: key.reveal() } : {}),
@@ -79,7 +123,7 @@ async function compatible(name: string, baseURL: string, { key }: ModelChoice): 
   return server.chatModel(name);
 }
 
-type CreateProvider = (options: { apiKey?: string }) => (model: string) => Model;
+type CreateProvider = (options: object) => (model: string) => Model;
 
 /** The error for a model of a provider together with the address of a server, which would be asked instead. */
 function providerAtAddress(name: string, provider: string, { names, inherits_base_url }: ModelChoice): Error {
@@ -94,11 +138,17 @@ function providerAtAddress(name: string, provider: string, { names, inherits_bas
   );
 }
 
-async function fromPackage(provider: string, model: string, { key, names }: ModelChoice): Promise<Model> {
-  const name = `@ai-sdk/${provider}`;
+async function fromPackage(
+  provider: string,
+  model: string,
+  { key, names }: ModelChoice,
+  { options, headers }: ProviderSettings,
+): Promise<Model> {
+  const name = provider.startsWith('@') ? provider : `@ai-sdk/${provider}`;
   const unmet = unmetNeeds(provider, `${provider}:${model}`, {
     setting: names.key,
     isSet: key !== undefined,
+    options: Object.keys(options),
   });
   const exports = await importInstalled(name, provider, names).catch((error: unknown) => {
     if (!(error instanceof ConfigurationError)) throw error;
@@ -106,7 +156,7 @@ async function fromPackage(provider: string, model: string, { key, names }: Mode
   });
   if (unmet.length > 0) throw new ConfigurationError(unmet);
   // Every provider package exports one `create<Provider>`, each with its own casing (`createOpenAI`).
-  const wanted = `create${provider.replaceAll('-', '')}`.toLowerCase();
+  const wanted = `create${provider.replaceAll(/[^a-z0-9]/g, '')}`;
   const create =
     Object.entries(exports).find(([one]) => one.toLowerCase() === wanted)?.[1] ?? onlyCreate(exports);
   if (typeof create !== 'function') {
@@ -117,7 +167,12 @@ async function fromPackage(provider: string, model: string, { key, names }: Mode
     );
   }
   try {
-    return (create as CreateProvider)(key ? { apiKey: key.reveal() } : {})(model);
+    return (create as CreateProvider)({
+      ...options,
+      ...(Object.keys(headers).length === 0 ? {} : { headers: revealed(headers) }),
+      ...(key ? { apiKey: key.reveal() } : {}),
+      fetch: withoutRedirects,
+    })(model);
   } catch (cause) {
     throw misconfigured(
       names.model,

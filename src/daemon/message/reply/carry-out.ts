@@ -8,11 +8,15 @@ import type { ToolRun } from '../../tools/perform-call.ts';
 import type { ToolArguments } from '../../tools/tool.ts';
 import { turnKey } from '../keys.ts';
 import type { Services } from '../services.ts';
-import type { Answering, Deduplicated, Locked, Resolved, Settlement } from '../turn.ts';
+import type { Answering, Deduplicated, Locked, Resolved } from '../turn.ts';
 
 type Uses = Pick<Services, 'store' | 'seal' | 'tools'>;
 
-type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
+/** An action that the person has confirmed. `resumed`: an earlier run of this message has already started the call. */
+interface Confirmed {
+  action: Action;
+  resumed: boolean;
+}
 
 /** A confirmed action whose call was made. */
 export interface CarriedOut {

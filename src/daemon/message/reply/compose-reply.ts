@@ -1,20 +1,25 @@
+import type { ConfirmedAction } from '../../../agent/index.ts';
 import type { Receipts } from '../../../channel/index.ts';
 import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
-import { actingAs, asInWords } from '../../tools/confirmation/acting-as.ts';
+import { asInWords } from '../../tools/confirmation/acting-as.ts';
+import type { KeptQuestion } from '../../tools/confirmation/desk.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
-import { escapeMarkdown, plainQuestion, questionText } from '../../tools/confirmation/question.ts';
+import { escapeMarkdown, type Question, questionText } from '../../tools/confirmation/question.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 import { agentTurn } from '../run/agent-turn.ts';
 import { runFailure } from '../run/failure.ts';
 import type { Run } from '../run/run.ts';
 import type { RunServices } from '../services.ts';
-import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
-import { type CarriedOut, carryOut } from './carry-out.ts';
+import { declinedText } from '../settle-pending.ts';
+import type { AboutOpen, Answered, AskedQuestion, Runnable } from '../turn.ts';
+import type { CarriedOut } from './carry-out.ts';
+import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
+import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
-import { pagesInWords, receiptsOf, WriteReports } from './reports.ts';
+import { leftOutInWords, pagesInWords, receiptsOf, WriteReports } from './reports.ts';
 import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
 import { isUnbackedClaim } from './unbacked-claim.ts';
 
@@ -24,14 +29,20 @@ type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
 interface Parts {
   reply: ReplyText;
   reports: WriteReports;
-  /** The confirmed action; null if there is none. */
-  done: CarriedOut | null;
+  /** The confirmed actions; null if the message confirms none. */
+  done: Confirmed | null;
+}
+
+interface Confirmed {
+  made: readonly CarriedOut[];
+  left_out: readonly LeftOut[];
 }
 
 /**
- * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
- * which knows the outcome of a confirmed action; the pages that servers ask the person to open; how to sign in; a line
- * for each write, or that nothing was changed although the agent says so; and the question about a call that waits for
+ * Puts the reply together. Its parts, in order: the notice that pending actions were declined; the text of the agent,
+ * which knows the outcome of confirmed actions; the confirmed actions that were not carried out; the pages that servers
+ * ask the person to open; how to sign in; a line for each write, or that nothing was changed although the agent says so;
+ * and the question about the calls that wait for
  * confirmation.
  */
 export async function composeReply(
@@ -42,9 +53,10 @@ export async function composeReply(
 ): Promise<Composed> {
   const { settlement, texts } = turn;
   const isConfirmed = settlement.kind === 'confirmed' && !isStopped(turn);
-  const done = isConfirmed ? await carryOut(settlement, turn, services, run) : null;
+  const done = isConfirmed ? await carryOutAll(settlement, turn, services, run) : null;
   if (done?.outcome === 'gone') return noLongerWaits(turn);
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
+  if (done?.made.length === 0) return nothingMade(done.left_out, turn, line);
 
   const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
   const reply = new ReplyText(turn.outlet, mayContinue);
@@ -55,6 +67,8 @@ export async function composeReply(
     all: services.settings.RECEIPTS,
   });
   if (settlement.kind === 'declined') reply.begin(settlement.text);
+  if (settlement.kind === 'confirmed' && settlement.declined.length > 0)
+    reply.begin(declinedText(settlement.declined, services.seal, texts));
   const begins_at = reply.text.length;
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
@@ -63,18 +77,20 @@ export async function composeReply(
   line.detail = { ...line.detail, characters: reply.text.length };
   const isUnbacked = await isUnbackedClaim(reply.text.slice(begins_at), turn, services, run);
   await recordAgain(run, turn, services);
-  if (done) await run.journal.include(done.action_id);
-  const pages = pagesInWords(run, texts);
-  if (pages !== '') reply.add(pages);
+  for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
+  for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
+    if (paragraph !== '') reply.add(paragraph);
   const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
+  const end = stopped ? null : endOf(turn, run, services);
+  if (end && end.notice !== '') reply.add(end.notice);
   const receipts = addReceipts(reply, reports);
   if (isUnbacked) {
     reply.add(texts.say('nothing_changed'));
     turn.trace.note({ step: 'claim', verdict: 'fallback', reason: 'claim_without_action' });
   }
-  const asked = stopped ? null : askAtEnd(reply, run, turn);
+  const asked = end?.ask(reply) ?? null;
   reply.finish();
-  return { reply: reply.text, stopped, asked, sign_in, receipts };
+  return { reply: reply.text, stopped, asked, about_open: end?.about_open ?? null, sign_in, receipts };
 }
 
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */
@@ -98,7 +114,7 @@ async function addAnswer(
   const { reply, reports, done } = parts;
   try {
     if (!isStopped(turn)) await speak(parts, turn, services, run);
-    if (reply.hasWords || isStopped(turn) || run.desk.kept !== null) return;
+    if (reply.hasWords || isStopped(turn) || run.desk.hasCalls) return;
     if (done === null && run.journal.written.length === 0)
       throw new AgentFailure('empty_reply', 'the agent runtime ended without any text');
     reports.reportAll();
@@ -111,6 +127,14 @@ async function addAnswer(
   }
 }
 
+/** The confirmed actions, as the agent gets them. */
+function toldOf({ made, left_out }: Confirmed): ConfirmedAction[] {
+  return [
+    ...made.map(({ told }) => told),
+    ...left_out.map(({ tool, summary }) => ({ tool, summary, answer: NOT_MADE })),
+  ];
+}
+
 /** Passes on the text of the runtime, until the runtime ends, the person stops the answer, or the reply is full. */
 async function speak(
   { reply, reports, done }: Parts,
@@ -119,7 +143,7 @@ async function speak(
   run: Run,
 ): Promise<void> {
   const given = await agentTurn(turn, services, run, {
-    confirmed: done?.told ?? null,
+    confirmed_actions: done === null ? [] : toldOf(done),
     reportWrites: () => reports.reportAll(),
   });
   run.recorder?.begin(given);
@@ -172,7 +196,15 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
-  return { reply, stopped: false, asked: null, sign_in: null, receipts: null };
+  return { reply, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
+}
+
+/** The reply if no confirmed action was carried out. */
+function nothingMade(left_out: readonly LeftOut[], turn: Runnable, line: StepLine): Composed {
+  line.reason = 'arguments_changed';
+  const reply = new ReplyText(turn.outlet, true);
+  reply.add(leftOutInWords(left_out, turn.texts));
+  return { reply: reply.text, stopped: false, asked: null, about_open: null, sign_in: null, receipts: null };
 }
 
 /**
@@ -183,26 +215,54 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   line.reason = 'arguments_changed';
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
-  const asked = askAtEnd(reply, run, turn);
-  return { reply: reply.text, stopped: false, asked, sign_in: null, receipts: null };
+  const asked = askAtEnd(reply, run.desk.question(), turn);
+  return { reply: reply.text, stopped: false, asked, about_open: null, sign_in: null, receipts: null };
 }
 
-/** Adds the question to the end of the reply, if a call of the run waits for confirmation. */
-function askAtEnd(
-  reply: ReplyText,
-  { desk: { kept } }: Pick<Run, 'desk'>,
-  { texts, principal, message: { shared = false } }: Runnable,
-): AskedQuestion | null {
-  if (kept === null) return null;
-  const question = questionText(kept.question, texts, asInWords(principal, shared, texts));
-  reply.add(question);
-  return {
-    action: kept.action,
-    summary: plainQuestion(kept.question),
-    as: actingAs(principal, shared),
-    begins_at: reply.text.length - question.length,
-    buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
+/** How the reply ends: with the question of this run, or else with the one that is still open. */
+interface End {
+  /** What the reply says before its last lines, in CommonMark; empty if nothing. */
+  notice: string;
+  about_open: AboutOpen | null;
+  /** Adds the question to the reply, if there is one. */
+  ask(reply: ReplyText): AskedQuestion | null;
+}
+
+function endOf(turn: Runnable, { desk }: Run, services: RunServices): End {
+  const { open, texts } = turn;
+  const kept = desk.question();
+  if (kept !== null) {
+    const notice = open === null ? '' : replacedNotice(open, services, texts);
+    return { notice, about_open: null, ask: (reply) => askAtEnd(reply, kept, turn) };
+  }
+  if (open === null) return { notice: '', about_open: null, ask: () => null };
+  const end = endOfOpen(open, services, texts);
+  if (end.kind === 'withdraws') return { notice: end.notice, about_open: end.about, ask: () => null };
+  const ask = (reply: ReplyText) => {
+    const { id, expires_at } = open;
+    const begins_at = addQuestion(reply, end.questions, turn);
+    return askedQuestion({ id, actions: [], expires_at }, end.questions, begins_at, turn);
   };
+  return { notice: '', about_open: end.about, ask };
+}
+
+/** @returns where the question begins in the reply */
+function addQuestion(
+  reply: ReplyText,
+  questions: readonly Question[],
+  { texts, principal, message: { shared = false } }: Runnable,
+): number {
+  const question = questionText(questions, texts, asInWords(principal, shared, texts));
+  reply.add(question);
+  return reply.text.length - question.length;
+}
+
+/** Adds the question to the end of the reply, if calls of the run wait for confirmation. */
+function askAtEnd(reply: ReplyText, kept: KeptQuestion | null, turn: Runnable): AskedQuestion | null {
+  if (kept === null) return null;
+  const questions = kept.calls.map((call) => call.question);
+  const asked = { id: kept.id, actions: kept.calls.map(({ action }) => action), expires_at: null };
+  return askedQuestion(asked, questions, addQuestion(reply, questions, turn), turn);
 }
 
 /**

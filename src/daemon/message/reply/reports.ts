@@ -5,6 +5,7 @@ import { escapeMarkdown, wordsOf } from '../../tools/confirmation/question.ts';
 import { isUnknown, type ShownWrite, type TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRegistry } from '../../tools/registry.ts';
 import type { Run } from '../run/run.ts';
+import type { LeftOut } from './carry-out-all.ts';
 
 /** What the reports need to know about the turn. */
 export interface ReportParts {
@@ -77,6 +78,16 @@ export class WriteReports {
 export function receiptsOf(actions: readonly ActionReceipt[], begins_at: number | null): Receipts | null {
   if (actions.length === 0) return null;
   return { actions, ...(begins_at === null ? {} : { begins_at }) };
+}
+
+/** A paragraph for each confirmed action that was not carried out; empty if there is none. */
+export function leftOutInWords(left_out: readonly LeftOut[], texts: LocalTexts): string {
+  return left_out
+    .map(({ summary, cause }) => {
+      const text = cause === 'sign_in' ? 'confirm_rest_sign_in' : 'confirm_rest_not_done';
+      return texts.say(text, { action: escapeMarkdown(summary) });
+    })
+    .join('\n\n');
 }
 
 /** A paragraph for each page that a server asks the person to open; empty if there is none. Hosts are in ASCII form. */

@@ -21,7 +21,7 @@ export async function isUnbackedClaim(
   // The builtin agent reports only what tools answer.
   if (isBuiltin(agent)) return false;
   if (run.journal.written.length > 0 || run.calls.hasWritten) return false;
-  if (run.desk.kept !== null || turn.still_waits) return false;
+  if (run.desk.hasCalls || turn.open !== null) return false;
   if (!offersWrites(tools.tools(), run.tools) || findClaim(said) === null) return false;
   const sent = await store.actions.sentIn(turn.session_tag);
   const mayBeOlder = sent.length === SENT_MAX;

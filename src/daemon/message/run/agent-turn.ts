@@ -1,6 +1,7 @@
-import type { AgentTurn } from '../../../agent/index.ts';
+import type { AgentTurn, ConfirmedAction, ToolAnswer } from '../../../agent/index.ts';
 import type { Claims } from '../../identity/identity.ts';
 import { bindTools } from '../../tools/bind-tools.ts';
+import { recordedSummary } from '../../tools/journal/action-record.ts';
 import type { Services } from '../services.ts';
 import type { Runnable } from '../turn.ts';
 import { pastExchange } from './history.ts';
@@ -11,12 +12,13 @@ export async function agentTurn(
   turn: Runnable,
   services: Pick<Services, 'clock' | 'settings' | 'seal' | 'tools'>,
   { limit: { signal, deadline }, meter, history, state, journal, tools }: Run,
-  { confirmed, reportWrites }: Pick<AgentTurn, 'confirmed' | 'reportWrites'>,
+  { confirmed_actions, reportWrites }: Pick<AgentTurn, 'confirmed_actions' | 'reportWrites'>,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
   const memories = (await tools.context?.memory?.given(message.text)) ?? [];
   const { user_name, page_url, user_agent, other } = message.metadata;
   return {
+    agent: turn.agent,
     text: message.text,
     session_id: turn.session.session_id,
     history: history.turns.map((past) => pastExchange(past, turn, services)),
@@ -39,7 +41,9 @@ export async function agentTurn(
     channel: { name: message.platform, markdown: turn.channel.markdown },
     app_name: services.settings.APP_NAME,
     tools: bindTools(services.tools.tools(), tools),
-    confirmed,
+    confirmed: inOne(confirmed_actions),
+    confirmed_actions,
+    waiting: waitingActions(turn, services),
     already_done: journal.alreadyDone,
     reportWrites,
     meter,
@@ -49,6 +53,33 @@ export async function agentTurn(
     deadline,
     log: tools.log,
   };
+}
+
+/** The actions that the person is asked to confirm, and has neither confirmed nor declined. */
+function waitingActions({ open }: Runnable, { seal }: Pick<Services, 'seal'>): AgentTurn['waiting'] {
+  return (open?.actions ?? []).map((action, index) => ({
+    number: index + 1,
+    tool: action.tool,
+    summary: recordedSummary(seal, action),
+  }));
+}
+
+/** Several actions as one, for runtimes that read only `confirmed`. */
+function inOne(actions: readonly ConfirmedAction[]): ConfirmedAction | null {
+  const [first] = actions;
+  if (first === undefined || actions.length === 1) return first ?? null;
+  const answers = actions.map(({ answer }) => answer);
+  return {
+    tool: first.tool,
+    summary: actions.map(({ summary }, index) => `${index + 1}. ${summary}`).join(' '),
+    answer: answers.every(({ ok }) => ok)
+      ? { ok: true, result: answers.map((answer) => (answer.ok ? answer.result : null)) }
+      : { ok: false, message: answers.map(inWords).join(' ') },
+  };
+}
+
+function inWords(answer: ToolAnswer, index: number): string {
+  return `${index + 1}. ${answer.ok ? 'Done.' : answer.message}`;
 }
 
 function principalOf({ sub, tenant_id, roles = [] }: Claims): AgentTurn['principal'] {

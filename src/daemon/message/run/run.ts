@@ -4,7 +4,7 @@ import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts
 import type { RunRecorder } from '../../agent/run-recorder.ts';
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
 import { writingsOf } from '../../linking/link-ids.ts';
-import type { OwnActions } from '../../store/actions.ts';
+import type { Action, OwnActions } from '../../store/actions.ts';
 import { randomSuffix } from '../../time/clock.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';
@@ -55,8 +55,10 @@ export async function beginRun(
 ): Promise<Run> {
   const history = await readHistory(turn, services);
   const taint = new RunTaint();
-  // An earlier run of the message may have been tainted, and this run is told what that run wrote.
-  if (isTaintedHistory(history) || turn.begun.earlier.length > 0) await taint.mark();
+  // An earlier run of the message may have been tainted, and this run is told what that run wrote. It is also told what
+  // waits for the person.
+  const isAskedByTainted = turn.open?.actions.some(({ tainted }) => tainted) === true;
+  if (isTaintedHistory(history) || turn.begun.earlier.length > 0 || isAskedByTainted) await taint.mark();
   const calls = new KeptCalls(history.calls_bytes);
   const state = new RunState(history.state?.value ?? null);
   const { store, seal, tools, clock, log } = services;
@@ -72,8 +74,9 @@ export async function beginRun(
   const claims = { session: turn.claim, key: turn.key };
   const parts = { actions: store.actions, seal, clock };
   const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
-  const { session_tag, still_waits } = turn;
-  const asking = { ...sender, confirmer: confirmerOf(turn), still_waits, session_tag };
+  const { session_tag } = turn;
+  const open = turn.open?.actions ?? [];
+  const asking = { ...sender, confirmer: confirmerOf(turn), session_tag, open, ...declinedActions(turn) };
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const { signal } = limit;
@@ -104,6 +107,22 @@ export async function beginRun(
       log: log.child({ request_id: turn.request_id }),
     },
   };
+}
+
+/**
+ * What the person has declined, so that this run does not ask again: by this message, or in the last 10 minutes by a
+ * message that was not accepted before this one. A later message of the person may lead to the same action.
+ */
+function declinedActions(turn: Runnable): { declined: Action[]; declined_tools: string[] } {
+  const { settlement, says_more, begun, channel, message, accepted_at } = turn;
+  const confirmer = confirmerOf(turn);
+  const isTheirs = ({ principal, user_id }: Action) =>
+    principal === confirmer || (channel.has_platform && user_id === message.user_id);
+  const earlier = begun.declined.filter(
+    (action) => isTheirs(action) && accepted_at <= (action.answered_at ?? 0),
+  );
+  const now = 'declined' in settlement ? settlement.declined : [];
+  return { declined: [...earlier, ...now], declined_tools: says_more ? [] : now.map(({ tool }) => tool) };
 }
 
 /** What the tools of a run may read about the message. */

@@ -1,6 +1,13 @@
 import type { ChannelText } from '../../../channel/index.ts';
-import { type ProseRecord, TEXTS, type TextRecord, textRecords } from '../../texts/text-records.ts';
-import { type Replacements, wordOf } from '../../texts/texts.ts';
+import { wordOf } from '../../texts/fold-text.ts';
+import {
+  type ProseRecord,
+  TEXTS,
+  type TextRecord,
+  textRecords,
+  type WordsName,
+} from '../../texts/text-records.ts';
+import type { Replacements } from '../../texts/texts.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
 import type { StructuredValue } from '../sources.ts';
@@ -53,11 +60,8 @@ function checkLanguage(language: ConfigNode, records: Records): Replacements {
       if (text !== undefined) checked[name] = text;
     }
   }
-  const both = inBoth(checked);
-  if (both !== undefined)
-    language
-      .child('decline')
-      .refuse(`has \`${both}\`, which is also a word that confirms`, 'words that only decline');
+  refuseInBoth(language, checked, ['confirm', 'decline'], 'words that only decline');
+  refuseInBoth(language, checked, ['confirm_only', 'confirm_except'], 'words that only leave actions out');
   return checked;
 }
 
@@ -105,11 +109,16 @@ function rightText({ placeholders, limit, form }: ProseRecord): string {
   return `a text of at most ${limit ?? TEXT_CHARACTERS} characters,${line} ${holds}`;
 }
 
-/** The first word that would both confirm and decline. */
-function inBoth({
-  confirm = TEXTS.confirm.default,
-  decline = TEXTS.decline.default,
-}: Replacements): string | undefined {
-  const confirms = new Set([confirm].flat().map(wordOf));
-  return [decline].flat().find((word) => confirms.has(wordOf(word)));
+/** Refuses a word that would both confirm and decline. */
+function refuseInBoth(
+  language: ConfigNode,
+  checked: Replacements,
+  [confirms, declines]: readonly [WordsName, WordsName],
+  right: string,
+): void {
+  const wordsOf = (name: WordsName) => [checked[name] ?? TEXTS[name].default].flat();
+  const confirming = new Set(wordsOf(confirms).map(wordOf));
+  const both = wordsOf(declines).find((word) => confirming.has(wordOf(word)));
+  if (both !== undefined)
+    language.child(declines).refuse(`has \`${both}\`, which is also a word that confirms`, right);
 }

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { ChannelPlugin, SettingRecord } from '../../../channel/index.ts';
+import type { AgentEntry } from '../../agents/agent-entry.ts';
 import { type ConfiguredChannel, type LoadedPlugins, loadPlugins } from '../../channels/load.ts';
 import { Texts } from '../../texts/texts.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
@@ -11,6 +12,7 @@ import { SETTINGS, type Settings } from '../settings.ts';
 import { DEFAULT_ENV_FILE, given, isBlank, type Place, readSources, type Sources } from '../sources.ts';
 import { readValue } from '../value.ts';
 import { activate } from './activate.ts';
+import { readAgentEntries } from './agent-entries.ts';
 import { checkTexts } from './check-texts.ts';
 import {
   checkAdminListener,
@@ -46,6 +48,8 @@ export interface Configuration {
   available: readonly string[];
   /** The sources of tools, in the order of the configuration file. */
   tools: readonly SourceEntry[];
+  /** The agents, in the order of the configuration file; at least one. */
+  agents: readonly AgentEntry[];
   /** The texts that people read but that no agent wrote. */
   texts: Texts;
   /**
@@ -183,6 +187,7 @@ export async function inspectConfiguration(
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
   });
+  const agents = readAgentEntries(sources.structured.get('agents'));
   const texts = checkTexts(
     sources.structured.get('texts'),
     plugins.flatMap((plugin) => plugin.texts ?? []),
@@ -193,6 +198,7 @@ export async function inspectConfiguration(
     ...look.problems,
     ...ownSecrets.problems,
     ...tools.problems,
+    ...agents.problems,
     ...texts.problems,
     ...loaded.problems,
     ...activation.problems,
@@ -206,13 +212,14 @@ export async function inspectConfiguration(
     loaded,
     available,
     tools: tools.entries,
+    agents: agents.entries,
     texts: new Texts(texts.replaced, look.value('DEFAULT_LOCALE')),
     effective,
     compared: {
       changed: compared.changed,
       fixed: around.environment === environment ? compared.fixed : ['NODE_ENV', ...compared.fixed],
     },
-    files: filesOf({ sources, tools: tools.entries, look, place }),
+    files: filesOf({ sources, tools: tools.entries, agents: agents.entries, look, place }),
     structured: new Map([...sources.structured].map(([key, { value }]) => [key, value])),
     warnings: [
       ...look.warnings,

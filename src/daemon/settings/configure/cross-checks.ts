@@ -84,7 +84,7 @@ function expectProvider(
   name: 'AGENT_MODEL' | 'AGENT_FALLBACK_MODEL',
   address: 'AGENT_BASE_URL' | 'AGENT_FALLBACK_BASE_URL',
 ): void {
-  if (/^[a-z][a-z0-9-]*:./.test(look.value(name) ?? '')) return;
+  if (/^(?:[a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):./.test(look.value(name) ?? '')) return;
   look.refuse(
     name,
     'does not say where the model runs',

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import type { AgentEntry } from '../../agents/agent-entry.ts';
 import { listedKeys } from '../../identity/keys.ts';
 import type { SourceEntry } from '../../tools/source-entry.ts';
 import type { Examination } from '../check.ts';
@@ -18,11 +19,13 @@ const USUAL_FILE = 'agentd.yaml';
 export function filesOf({
   sources: { layers },
   tools,
+  agents,
   look,
   place: { cwd, envFile },
 }: {
   sources: Sources;
   tools: readonly SourceEntry[];
+  agents: readonly AgentEntry[];
   look: Pick<Examination, 'value'>;
   place: Place;
 }): ConfigurationFiles {
@@ -38,6 +41,7 @@ export function filesOf({
   ];
   const named = [
     ...pathIn(look.value('AGENT_INSTRUCTIONS')),
+    ...agents.flatMap(({ instructions }) => pathIn(instructions)),
     ...listedKeys(look.value('JWT_PUBLIC_KEY') ?? '').flatMap(pathIn),
   ].map((path) => resolve(cwd, path));
   return {

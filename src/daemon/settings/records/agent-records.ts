@@ -12,6 +12,14 @@ export const AGENT_RECORDS = {
   AGENT_MODEL: text({ reload: true }, 'Model on the server at AGENT_BASE_URL, or `provider:model`.'),
   AGENT_BASE_URL: url({ reload: true }, 'Address of an OpenAI-compatible server; it usually ends in /v1.'),
   AGENT_API_KEY: text({ reload: true, secret: true }, 'Key for the model server.'),
+  AGENT_PROVIDER_OPTIONS: text(
+    { reload: true, json: true, example: '{"baseURL":"https://models.example.com/v1"}' },
+    'Options of the provider of `provider:model`, as JSON: those with which its package creates the provider, and `providerOptions` for each call. Not for secrets.',
+  ),
+  AGENT_PROVIDER_HEADERS: text(
+    { reload: true, secret: true, json: true },
+    'Headers of each request to the model, as JSON: names and values.',
+  ),
   AGENT_TEMPERATURE: decimal(
     { reload: true, min: 0, max: 2, example: '0.2' },
     'Temperature of the model. If unset, the model server decides.',

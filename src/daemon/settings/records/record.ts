@@ -7,6 +7,8 @@ export interface OwnDetails {
    * lifetimes.
    */
   shared?: boolean;
+  /** The value is JSON; in a configuration file it may be an object. */
+  json?: boolean;
   /** A daemon takes a new value over while it runs (src/daemon/reload). Any other setting needs a restart. */
   reload?: boolean;
   /** What commands need it for, although they do not need all settings. */

@@ -86,6 +86,7 @@ function memoryTool(source: ToolSourceInfo, { name, effect, description, argumen
     effect,
     credentials: 'none',
     idempotent: true,
+    of_memory: true,
     offered: ({ memory_of, shared }) => memory_of !== null && !shared,
     async send(args, { context }) {
       const memory = context?.memory;

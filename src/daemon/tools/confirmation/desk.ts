@@ -1,13 +1,26 @@
 import type { PersonKey } from '../../identity/identity.ts';
 import type { Seal } from '../../identity/seal.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import type { NewPendingAction } from '../../store/actions.ts';
-import { closeActionText } from '../journal/action-record.ts';
-import type { CompleteCall, Tool, ToolArguments } from '../tool.ts';
-import { plainQuestion, QUESTION_MAX, type Question, questionLine, questionOf } from './question.ts';
+import type { Action, NewPendingAction } from '../../store/actions.ts';
+import { digestRecord } from '../definition-digest.ts';
+import { closeActionText, openActionText } from '../journal/action-record.ts';
+import { canonicalJson } from '../schema/read-arguments.ts';
+import type { CompleteCall } from '../tool.ts';
+import {
+  plainQuestion,
+  plainQuestions,
+  QUESTION_MAX,
+  type Question,
+  questionLine,
+  questionOf,
+} from './question.ts';
+
+/** Maximum number of actions that one question asks about. */
+export const ACTIONS_MAX = 10;
 
 export type Asked =
-  | { outcome: 'waits' }
+  /** `replaces`: the question replaces one that is still open. */
+  | { outcome: 'waits'; replaces: boolean }
   /** `message` is a text for the agent, `reason` a stable word for the trace. */
   | { outcome: 'refused'; reason: string; message: string };
 
@@ -15,8 +28,12 @@ export type Asked =
 interface AskingTurn {
   /** Null for an anonymous web client, because it is not known who would answer. */
   confirmer: string | null;
-  /** Whether another action of this principal is already waiting in the session. */
-  still_waits: boolean;
+  /** The actions of the question to this principal that is still open; empty if there is none. */
+  open: readonly Action[];
+  /** The actions that this person has declined lately, with no later message than this one. */
+  declined: readonly Action[];
+  /** The tools of the actions that this message declines, if it says nothing else. */
+  declined_tools: readonly string[];
   session_tag: string;
   session_id: string;
   platform: string;
@@ -26,50 +43,92 @@ interface AskingTurn {
   turn_key: string;
 }
 
-/** An action that the reply of the turn asks the person to confirm. */
+/** A pending action, without the members that depend on how its question is sent. */
+export type AskedAction = Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+
+/** The question that the reply of the turn asks. */
+export interface KeptQuestion {
+  id: string;
+  /** In the order in which the calls were made, which is the order in which they are shown and carried out. */
+  calls: readonly KeptCall[];
+}
+
 interface KeptCall {
-  action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
+  action: AskedAction;
   question: Question;
 }
 
+/** A call that needs confirmation. */
+interface WaitingCall extends CompleteCall {
+  question: Question;
+  principal: string;
+}
+
 /**
- * Keeps the tool call of a turn that the person must confirm. There is at most one (agentd-agent(7), "Confirmation").
- * Nothing is stored here: the action is stored together with the reply that asks about it.
+ * Keeps the tool calls of a turn that the person must confirm. One question asks about all of them (agentd-agent(7),
+ * "Confirmation"). Nothing is stored here: the actions are stored together with the reply that asks about them.
  */
 export class ConfirmationDesk {
   readonly #turn: AskingTurn;
   readonly #seal: Seal;
   readonly #makeId: () => string;
-  #kept: KeptCall | null = null;
+  readonly #waiting = new Map<string, WaitingCall>();
+  /** The calls that the open question asks about. */
+  readonly #open: ReadonlySet<string>;
+  /** The calls that the person has declined. */
+  readonly #declined: ReadonlySet<string>;
 
-  /** @param makeId makes the id of the action. */
+  /** @param makeId makes the id of the question. */
   constructor(turn: AskingTurn, seal: Seal, makeId: () => string) {
     this.#turn = turn;
     this.#seal = seal;
     this.#makeId = makeId;
+    const callsOf = (actions: readonly Action[]) =>
+      new Set(actions.flatMap((action) => storedCall(action, seal) ?? []));
+    this.#open = callsOf(turn.open);
+    this.#declined = callsOf(turn.declined);
   }
 
-  /** The call that waits for confirmation; null if there is none. */
-  get kept(): KeptCall | null {
-    return this.#kept;
+  /** Whether a call waits for confirmation. */
+  get hasCalls(): boolean {
+    return this.#waiting.size > 0;
   }
 
   /**
-   * Makes this call the pending action of the session and principal. The action is stored with the turn, whose reply
-   * asks the person to confirm it.
+   * The question about the calls that wait for confirmation; null if there are none, or if the open question asks about
+   * all of them. Each call makes a new id.
+   */
+  question(): KeptQuestion | null {
+    const waiting = [...this.#waiting.values()];
+    if ([...this.#waiting.keys()].every((key) => this.#open.has(key))) return null;
+    const id = this.#makeId();
+    const isAlone = waiting.length === 1;
+    const calls = waiting.map((call, index) => ({
+      action: this.#actionOf(call, isAlone ? { action_id: id } : placeIn(id, index + 1)),
+      question: call.question,
+    }));
+    return { id, calls };
+  }
+
+  /**
+   * Adds this call to the question at the end of the turn's reply. An equal call is added only once: a model that
+   * repeats itself must not make the person pay twice.
    */
   async ask({ tool, args }: CompleteCall): Promise<Asked> {
-    const { confirmer, still_waits } = this.#turn;
+    const { confirmer } = this.#turn;
     if (confirmer === null)
       return refused(
         'sign_in_needed',
         'This was not done: it needs a confirmation, and the person must sign in first to give it. Tell them so.',
       );
-    if (this.#kept !== null || still_waits)
+    const key = canonicalJson([tool.name, args]);
+    if (this.#declined.has(key) || this.#turn.declined_tools.includes(tool.name))
       return refused(
-        'another_waits',
-        'This was not done: another action waits for the person, and only one can wait. Ask again when it is settled.',
+        'declined_before',
+        'This was not done, and the person is not asked about it: they have just declined it. Ask them in words whether they want something else.',
       );
+    const replaces = this.#open.size > 0 && !this.#open.has(key);
+    if (this.#waiting.has(key)) return { outcome: 'waits', replaces };
     const question = questionOf(tool, args);
     if (question === null)
       return refused(
@@ -79,25 +138,54 @@ export class ConfirmationDesk {
     const shown = plainQuestion(question);
     if (maskTokens(shown) !== shown)
       return refused('token_in_arguments', 'This was not done: an argument has the form of an access token.');
-    this.#kept = { action: this.#actionOf(tool, args, question, confirmer), question };
-    return { outcome: 'waits' };
+    if (!this.#fits(question))
+      return refused(
+        'question_full',
+        'This was not done: the person is asked about the earlier calls first, and this call does not fit into that question. Make it again when they have answered.',
+      );
+    this.#waiting.set(key, { tool, args, question, principal: confirmer });
+    return { outcome: 'waits', replaces };
   }
 
-  #actionOf(tool: Tool, args: ToolArguments, question: Question, principal: string): KeptCall['action'] {
-    const { confirmer: _confirmer, still_waits: _waits, ...turn } = this.#turn;
-    const action_id = this.#makeId();
+  #fits(question: Question): boolean {
+    const questions = [...[...this.#waiting.values()].map((call) => call.question), question];
+    return questions.length <= ACTIONS_MAX && Array.from(plainQuestions(questions)).length <= QUESTION_MAX;
+  }
+
+  #actionOf(
+    { tool, args, question, principal }: WaitingCall,
+    ids: Pick<AskedAction, 'action_id' | 'question'>,
+  ): AskedAction {
+    const {
+      confirmer: _confirmer,
+      open: _open,
+      declined: _declined,
+      declined_tools: _tools,
+      ...turn
+    } = this.#turn;
     const sealed = (field: 'args' | 'summary', text: string) =>
-      closeActionText(this.#seal, action_id, field, text);
+      closeActionText(this.#seal, ids.action_id, field, text);
     return {
       ...turn,
-      action_id,
+      ...ids,
       principal,
       operator: null,
       tool: tool.name,
+      tool_digest: digestRecord(tool),
       args: sealed('args', JSON.stringify(args)),
       summary: sealed('summary', questionLine(question)),
     };
   }
+}
+
+/** The call of a stored action, in the form in which calls are compared. Null if no key opens its arguments. */
+function storedCall(action: Action, seal: Seal): string | null {
+  const args = openActionText(seal, action, 'args');
+  return args === null ? null : canonicalJson([action.tool, JSON.parse(args)]);
+}
+
+function placeIn(question_id: string, number: number): Pick<AskedAction, 'action_id' | 'question'> {
+  return { action_id: `${question_id}:${number}`, question: { question_id, number } };
 }
 
 function refused(reason: string, message: string): Asked {

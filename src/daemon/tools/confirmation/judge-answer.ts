@@ -1,6 +1,6 @@
 import { AgentdError } from '../../errors.ts';
 import type { PersonKey, Principal } from '../../identity/identity.ts';
-import type { Action } from '../../store/actions.ts';
+import { type Action, seenReplies } from '../../store/actions.ts';
 
 /** The properties of a message that matter for an action that is waiting in its session. */
 export interface AnswerFacts {
@@ -30,7 +30,7 @@ export interface AnswerFacts {
 }
 
 export type AnswerVerdict =
-  /** The message does not answer the question. The action keeps waiting. */
+  /** The message neither confirms nor declines the action, which keeps waiting. */
   | 'left'
   | 'confirmed'
   | 'declined'
@@ -43,25 +43,34 @@ export type AnswerVerdict =
 
 /**
  * The meaning of a message for a pending action of its session (agentd-agent(7), "Confirmation"). The channel user and
- * the person must both be the same as for the message that requested the action. A word counts only if its message was
- * accepted after the question was sent; a button cannot be pressed earlier.
+ * the person must both be the same as for the message that requested the action. A word counts only if the newest reply
+ * that had left before its message was accepted ended with the question; a button is part of the question.
  */
 export function judgeAnswer(
-  action: Pick<Action, 'user_id' | 'principal' | 'asked_at'>,
+  action: Pick<Action, 'user_id' | 'principal' | 'asked_at' | 'seen_replies'>,
   facts: AnswerFacts,
 ): AnswerVerdict {
   if (action.user_id !== facts.user_id || facts.has_changed_hands)
     return facts.names_action ? 'foreign' : 'left';
   if (facts.signs_out) return 'withdrawn';
   if (action.principal !== facts.confirmer && facts.person !== null) return 'withdrawn';
-  if (facts.is_edited) return 'left';
-  // `>=`, because an answer that was accepted in the same millisecond may have come after the question.
-  const isSeen = facts.names_action || (action.asked_at !== null && facts.accepted_at >= action.asked_at);
-  if (!isSeen) return 'left';
+  if (facts.is_edited || facts.says === 'other') return 'left';
+  if (!facts.names_action && !wasAskedLast(action, facts.accepted_at)) return 'left';
   // The sender is no longer known: the sign-in has expired, or the message came without a token.
-  if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';
+  if (action.principal !== facts.confirmer) return 'sign_in';
   if (facts.says !== 'confirm') return 'declined';
   return facts.person !== null && !facts.has_token ? 'sign_in' : 'confirmed';
+}
+
+/**
+ * Whether the newest reply that had left by then ended with the question. A message that was accepted in the same
+ * millisecond may have come after it.
+ */
+export function wasAskedLast(
+  action: Pick<Action, 'asked_at' | 'seen_replies'>,
+  accepted_at: number,
+): boolean {
+  return seenReplies(action).findLast(({ at }) => at <= accepted_at)?.asks === true;
 }
 
 /** The parts of a turn that determine whom it acts for. */
@@ -80,7 +89,10 @@ export function confirmerOf({ principal, channel, message }: Acting): string | n
   return channel.has_platform ? `${channel.name}:${message.user_id}` : null;
 }
 
-/** The error if a web client answers a question, but no action waits for an answer from this client. */
-export function confirmationGone(): AgentdError {
-  return new AgentdError('confirmation_gone', 'This action is not waiting for an answer from you.');
+/**
+ * The error if a web client answers a question, but no action waits for an answer from this client.
+ * @param detail what became of the actions, if the client may know it
+ */
+export function confirmationGone(detail = 'This action is not waiting for an answer from you.'): AgentdError {
+  return new AgentdError('confirmation_gone', detail);
 }

@@ -30,8 +30,15 @@ type Arguments = Readonly<Record<string, unknown>>;
 export interface Question {
   /** The action, on one line. */
   readonly title: string;
-  /** `name: "value"` of each argument that the title does not show. */
-  readonly details: readonly string[];
+  /** Each argument that the title does not show. */
+  readonly details: readonly Detail[];
+}
+
+/** An argument as a person is shown it: `label: value`. */
+export interface Detail {
+  /** Its name, or the path to a member of it. */
+  readonly label: string;
+  readonly value: string;
 }
 
 /**
@@ -88,20 +95,39 @@ function built(tool: AskedTool, args: Arguments, write: Writing): Question {
 
 /** The whole question as plain text: the action, and one line for each further argument. */
 export function plainQuestion({ title, details }: Question): string {
-  return [title, ...details].join('\n');
+  return [title, ...details.map(detailLine)].join('\n');
+}
+
+/** The actions of one question as plain text. If there are several, they are numbered. */
+export function plainQuestions(questions: readonly Question[]): string {
+  const [only] = questions;
+  if (only !== undefined && questions.length === 1) return plainQuestion(only);
+  return questions
+    .map(({ title, details }, index) =>
+      [`${index + 1}. ${title}`, ...details.map((detail) => `   ${detailLine(detail)}`)].join('\n'),
+    )
+    .join('\n');
 }
 
 /** The whole question on one line. */
 export function questionLine({ title, details }: Question): string {
-  return details.length === 0 ? title : `${title} (${details.join(', ')})`;
+  return details.length === 0 ? title : `${title} (${details.map(detailLine).join(', ')})`;
+}
+
+function detailLine({ label, value }: Detail): string {
+  return `${label}: ${value}`;
 }
 
 /** The action, and the further arguments as a list, in CommonMark. */
 export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
   return {
     action: escapeMarkdown(title),
-    list: details.map((line) => `- ${escapeMarkdown(line)}`).join('\n'),
+    list: listOf(details),
   };
+}
+
+function listOf(details: readonly Detail[], indent = ''): string {
+  return details.map((detail) => `${indent}- ${escapeMarkdown(detailLine(detail))}`).join('\n');
 }
 
 /** The name of a tool as words: `shop_cancelOrder` is `shop cancel order`. */
@@ -139,11 +165,11 @@ function leavesOf(
   path: Path,
   how: { write: Writing; isShown: (path: Path) => boolean },
   label = '',
-): string[] {
+): Detail[] {
   if (how.isShown(path)) return [];
   const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;
   const members = isOpen ? Object.entries(value) : [];
-  if (members.length === 0) return path.length === 0 ? [] : [`${label}: ${how.write.value(value)}`];
+  if (members.length === 0) return path.length === 0 ? [] : [{ label, value: how.write.value(value) }];
   return members.flatMap(([name, member]) => {
     const dot = label === '' ? '' : '.';
     const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
@@ -152,11 +178,38 @@ function leavesOf(
 }
 
 /**
- * The question as the end of a reply, in CommonMark: the action, its arguments, for whom it would be done, and how to
- * answer.
+ * The question as the end of a reply, in CommonMark: each action with its arguments, for whom it would be done, and how
+ * to answer. Several actions are numbered.
  * @param as says for whom (`asInWords`); empty if it is for no person
  */
-export function questionText(question: Question, texts: LocalTexts, as: string): string {
+export function questionText(questions: readonly Question[], texts: LocalTexts, as: string): string {
+  const [only] = questions;
+  return only !== undefined && questions.length === 1
+    ? textOfOne(only, texts, as)
+    : textOfSeveral(questions, texts, as);
+}
+
+function textOfSeveral(questions: readonly Question[], texts: LocalTexts, as: string): string {
+  const actions = questions.map(({ title, details }, index) => {
+    const number = `${index + 1}. `;
+    const list = listOf(details, ' '.repeat(number.length));
+    return `${number}${escapeMarkdown(title)}${list === '' ? '' : `\n${list}`}`;
+  });
+  const [confirm] = texts.words('confirm');
+  const [decline] = texts.words('decline');
+  const [only] = texts.words('confirm_only');
+  const [except] = texts.words('confirm_except');
+  return [
+    texts.say('confirm_question_list', { count: String(questions.length) }),
+    actions.join('\n'),
+    as,
+    texts.say('confirm_how_list', { confirm, decline, only: `${only} 1`, except: `${except} 2` }),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+function textOfOne(question: Question, texts: LocalTexts, as: string): string {
   const { action: written, list } = markdownQuestion(question);
   const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
   const [confirm] = texts.words('confirm');

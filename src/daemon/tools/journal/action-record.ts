@@ -47,8 +47,14 @@ export function outcomeOf(
   return is_running ? 'running' : 'unknown';
 }
 
-/** The states of an action that was not sent: the person was asked to confirm it, and has not confirmed it. */
-const NOT_SENT = ['pending', 'declined', 'withdrawn', 'expired'] as const satisfies readonly ActionState[];
+/** The states of an action that was not sent although the person was asked to confirm it. */
+const NOT_SENT = [
+  'pending',
+  'confirmed',
+  'declined',
+  'withdrawn',
+  'expired',
+] as const satisfies readonly ActionState[];
 export type NotSent = (typeof NOT_SENT)[number];
 
 /** Why an action was not sent; null if it was sent. */

@@ -349,7 +349,7 @@ describe('the configuration of the model runtime', () => {
       { AGENT_MODEL: 'azure:gpt-4o', AGENT_API_KEY: undefined },
       {},
       [
-        'AZURE_RESOURCE_NAME is not set, but `azure:gpt-4o` needs it: set it in the environment of the daemon',
+        'AZURE_RESOURCE_NAME is not set, but `azure:gpt-4o` needs it: set it in the environment of the daemon; or resourceName in AGENT_PROVIDER_OPTIONS; or baseURL in AGENT_PROVIDER_OPTIONS',
         'AGENT_API_KEY is not set, but `azure:gpt-4o` needs it: a key of the provider; or AZURE_API_KEY in the environment of the daemon',
       ],
     ],
@@ -358,10 +358,16 @@ describe('the configuration of the model runtime', () => {
       { AGENT_MODEL: 'azure:gpt-4o' },
       {},
       [
-        'AZURE_RESOURCE_NAME is not set, but `azure:gpt-4o` needs it: set it in the environment of the daemon',
+        'AZURE_RESOURCE_NAME is not set, but `azure:gpt-4o` needs it: set it in the environment of the daemon; or resourceName in AGENT_PROVIDER_OPTIONS; or baseURL in AGENT_PROVIDER_OPTIONS',
       ],
     ],
     ['azure: with both', { AGENT_MODEL: 'azure:gpt-4o' }, { AZURE_RESOURCE_NAME: 'acme' }, []],
+    [
+      'azure: with its resource as an option',
+      { AGENT_MODEL: 'azure:gpt-4o', AGENT_PROVIDER_OPTIONS: '{"resourceName": "acme"}' },
+      {},
+      [],
+    ],
     [
       'anthropic: without a key',
       { AGENT_MODEL: 'anthropic:claude', AGENT_API_KEY: undefined },
@@ -371,9 +377,9 @@ describe('the configuration of the model runtime', () => {
       ],
     ],
     [
-      'anthropic: with its own variable',
-      { AGENT_MODEL: 'anthropic:claude', AGENT_API_KEY: undefined },
-      { ANTHROPIC_API_KEY: 'k' },
+      'cohere: with its own variable',
+      { AGENT_MODEL: 'cohere:command', AGENT_API_KEY: undefined },
+      { COHERE_API_KEY: 'k' },
       [],
     ],
     [
@@ -381,7 +387,7 @@ describe('the configuration of the model runtime', () => {
       { AGENT_MODEL: 'google-vertex:gemini', AGENT_API_KEY: undefined },
       { GOOGLE_VERTEX_LOCATION: 'global' },
       [
-        'AGENT_API_KEY is not set, but `google-vertex:gemini` needs it: a key of the provider; or GOOGLE_VERTEX_API_KEY in the environment of the daemon; or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION in the environment of the daemon',
+        'AGENT_API_KEY is not set, but `google-vertex:gemini` needs it: a key of the provider; or GOOGLE_VERTEX_API_KEY in the environment of the daemon; or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION in the environment of the daemon; or project and location in AGENT_PROVIDER_OPTIONS',
       ],
     ],
     [
@@ -389,7 +395,7 @@ describe('the configuration of the model runtime', () => {
       { AGENT_MODEL: 'amazon-bedrock:nova', AGENT_API_KEY: undefined },
       { AWS_ACCESS_KEY_ID: 'a' },
       [
-        'AWS_REGION is not set, but `amazon-bedrock:nova` needs it: set it in the environment of the daemon',
+        'AWS_REGION is not set, but `amazon-bedrock:nova` needs it: set it in the environment of the daemon; or region in AGENT_PROVIDER_OPTIONS',
         'AGENT_API_KEY is not set, but `amazon-bedrock:nova` needs it: a key of the provider; or AWS_BEARER_TOKEN_BEDROCK in the environment of the daemon; or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of the daemon',
       ],
     ],

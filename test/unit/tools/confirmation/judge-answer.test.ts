@@ -94,7 +94,7 @@ describe('an answer', () => {
     ['a confirming word before the question: ignored', 'confirm', 999, 'left'],
     ['a declining word after the question: declined', 'decline', 1001, 'declined'],
     ['a declining word before the question: ignored', 'decline', 999, 'left'],
-    ['any other message after the question: declined', 'other', 1001, 'declined'],
+    ['any other message after the question: ignored', 'other', 1001, 'left'],
     ['any other message before the question: ignored', 'other', 999, 'left'],
   ] as const)('is judged correctly: %s', (_, says, accepted_at, verdict) => {
     expect(judgeAnswer(OF_ANNA, { ...YES, says, accepted_at })).toBe(verdict);
@@ -103,6 +103,18 @@ describe('an answer', () => {
   it('is ignored if it is in words and the question has not been sent yet', () => {
     for (const says of ['confirm', 'decline', 'other'] as const)
       expect(judgeAnswer({ ...OF_ANNA, asked_at: null }, { ...YES, says })).toBe('left');
+  });
+
+  it('is judged by the newest reply that had left before it', () => {
+    const seen_replies = [
+      { at: 1000, asks: true },
+      { at: 1100, asks: false },
+      { at: 1200, asks: true },
+    ];
+    const at = (accepted_at: number) => judgeAnswer({ ...OF_ANNA, seen_replies }, { ...YES, accepted_at });
+    expect([999, 1000, 1099, 1100, 1199, 1200].map(at)).toEqual([
+      ...['left', 'confirmed', 'confirmed', 'left', 'left', 'confirmed'],
+    ]);
   });
 
   it('confirms at any time if it is a button, because the person saw the button with the question', () => {
@@ -116,8 +128,8 @@ describe('a message that does not answer the question', () => {
       expect(judgeAnswer(OF_ANNA, { ...YES, says, is_edited: true })).toBe('left');
   });
 
-  it('declines an action of the same principal, even with only a stored sign-in', () => {
-    expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'other' })).toBe('declined');
+  it('leaves the action pending, but a no declines it even with only a stored sign-in', () => {
+    expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'other' })).toBe('left');
     expect(judgeAnswer(OF_ANNA, { ...YES, ...STORED, says: 'decline' })).toBe('declined');
   });
 

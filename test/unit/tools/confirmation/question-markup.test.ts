@@ -37,7 +37,7 @@ if (question === null) throw new Error('the question is too long');
 const { action, list } = markdownQuestion(question);
 const markdown = `${action}\n\n${list}`;
 /** The lines that people must see. */
-const lines = [question.title, ...question.details];
+const lines = [question.title, ...question.details.map(({ label, value }) => `${label}: ${value}`)];
 
 describe('the question is shown as text, never as markup,', () => {
   it('in CommonMark with the GitHub extensions', () => {

@@ -402,7 +402,7 @@ describe('a repeated run', () => {
     const confirmation = {
       ask: async (call: { args: object }) => {
         asked.push(call.args);
-        return { outcome: 'waits' as const };
+        return { outcome: 'waits' as const, replaces: false };
       },
     };
     const { call } = await begin({}, cancel, { confirmation });

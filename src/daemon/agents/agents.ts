@@ -1,0 +1,90 @@
+import type { AgentRuntime } from '../../agent/index.ts';
+import { agentDigest, combineDigests, type DigestSettings } from '../agent/agent-digest.ts';
+import { digestRecord } from '../tools/definition-digest.ts';
+import type { ToolRegistry } from '../tools/registry.ts';
+import type { Tool } from '../tools/tool.ts';
+import type { AgentEntry, MessageFacts } from './agent-entry.ts';
+import { chooseEntry, isInShare } from './choose-entry.ts';
+
+/** An agent as it answers messages. */
+export interface Agent extends Pick<AgentEntry, 'name' | 'when' | 'canary_percent'> {
+  readonly runtime: AgentRuntime;
+  /** All tools of the daemon, or only those that the agent lists. */
+  readonly tools: ToolRegistry;
+  readonly hasMemory: boolean;
+  /** The digest of its instructions, tools and model. */
+  digest(): string;
+}
+
+/** The parts from which an agent is made. */
+export interface AgentParts {
+  entry: AgentEntry;
+  runtime: AgentRuntime;
+  /** The text of its instructions; undefined if there are none. */
+  instructions: string | undefined;
+  settings: DigestSettings;
+}
+
+/** All agents of the daemon. Each message is answered by one of them. */
+export class Agents {
+  readonly all: readonly [...Agent[], Agent];
+  readonly #key: () => Promise<Uint8Array>;
+
+  /** @param key the key of the hash that assigns senders to shares; the same on all replicas, and always the same */
+  constructor(parts: readonly AgentParts[], registry: ToolRegistry, key: () => Promise<Uint8Array>) {
+    const agents = parts.map((one) => agentOf(one, registry));
+    const [last] = agents.slice(-1);
+    if (last === undefined) throw new Error('there is no agent');
+    this.all = [...agents.slice(0, -1), last];
+    this.#key = key;
+  }
+
+  /** The agent that answers all messages that no other one answers. */
+  get last(): Agent {
+    return this.all[this.all.length - 1] as Agent;
+  }
+
+  /** @param sender always the same for one person, or else for one user of a platform or one session */
+  choose(facts: MessageFacts, sender: string): Promise<Agent> {
+    return chooseEntry(this.all, facts, async ({ name, canary_percent }) =>
+      isInShare(await this.#key(), { agent: name, sender, percent: canary_percent ?? 100 }),
+    );
+  }
+
+  /** One digest of all agents. */
+  digest(): string {
+    return combineDigests(this.all.map(({ name, digest }) => [name, digest()]));
+  }
+}
+
+function agentOf({ entry, runtime, instructions, settings }: AgentParts, registry: ToolRegistry): Agent {
+  const tools = subset(registry, entry);
+  const digest = onChange(
+    () => tools.tools(),
+    (all) => agentDigest({ settings, instructions, tools: all.map(digestRecord) }),
+  );
+  const { name, when, canary_percent, memory: hasMemory } = entry;
+  return { name, when, canary_percent, runtime, tools, hasMemory, digest };
+}
+
+/** The tools that exist for an agent. */
+function subset(registry: ToolRegistry, { tools: listed, memory }: AgentEntry): ToolRegistry {
+  if (listed === undefined && memory) return registry;
+  const names = listed && new Set(listed.map(({ name }) => name));
+  const exists = (tool: Tool) => (names?.has(tool.name) ?? true) && (memory || tool.of_memory !== true);
+  const filtered = onChange(
+    () => registry.tools(),
+    (all) => all.filter(exists),
+  );
+  return { ...registry, tools: filtered };
+}
+
+/** A function that computes a value again only after its input has changed. */
+export function onChange<Input, Value>(read: () => Input, compute: (input: Input) => Value): () => Value {
+  let last: { input: Input; value: Value } | null = null;
+  return () => {
+    const input = read();
+    if (last?.input !== input) last = { input, value: compute(input) };
+    return last.value;
+  };
+}

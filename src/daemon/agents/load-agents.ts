@@ -1,0 +1,83 @@
+import type { AgentRuntime } from '../../agent/index.ts';
+import { type LoadSettings, loadAgent, runtimeName } from '../agent/load.ts';
+import type { Log } from '../process/log.ts';
+import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
+import type { AgentEntry } from './agent-entry.ts';
+import type { AgentParts } from './agents.ts';
+
+/** The value of `model` that means the builtin runtime. */
+const BUILTIN = 'builtin';
+
+/**
+ * Loads all agents. A runtime that is a module of the operator is loaded once, and serves all agents.
+ * @param loaded that runtime, if it is loaded already
+ * @throws ConfigurationError with the problems of all agents
+ */
+export async function loadAgents(
+  entries: readonly AgentEntry[],
+  settings: LoadSettings,
+  log: Log,
+  loaded?: AgentRuntime,
+): Promise<AgentParts[]> {
+  const agents: AgentParts[] = [];
+  const problems: SettingProblem[] = [];
+  const isModule = isOwnModule(settings);
+  let shared = isModule ? loaded : undefined;
+  for (const entry of entries) {
+    try {
+      const own = settingsOf(entry, settings);
+      const agent = await loadAgent(own, log, shared);
+      if (isModule) shared = agent.runtime;
+      agents.push({ entry, settings: own, ...agent });
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      problems.push(...error.problems.map((problem) => placed(problem, entry)));
+    }
+  }
+  // Agents that share a setting have the same problem with it.
+  const distinct = new Map(problems.map((problem) => [`${problem.setting} ${problem.problem}`, problem]));
+  if (distinct.size > 0) throw new ConfigurationError([...distinct.values()]);
+  return agents;
+}
+
+function isOwnModule(settings: LoadSettings): boolean {
+  return !['builtin', 'llm'].includes(runtimeName(settings));
+}
+
+/** The settings of the daemon, with those of the entry in their place. @throws ConfigurationError */
+function settingsOf({ instructions, model, place }: AgentEntry, settings: LoadSettings): LoadSettings {
+  const { AGENT_RUNTIME, AGENT_MODEL, AGENT_BASE_URL } = settings;
+  const own = instructions === undefined ? settings : { ...settings, AGENT_INSTRUCTIONS: instructions };
+  if (model === undefined) return own;
+  if (AGENT_RUNTIME !== undefined && AGENT_RUNTIME !== 'llm') {
+    const problem = `needs a language model, but AGENT_RUNTIME is ${AGENT_RUNTIME}`;
+    const right = 'no `model`, or AGENT_RUNTIME unset';
+    throw new ConfigurationError([
+      { setting: `${place.setting}.model`, value: model, source: place.source, problem, right },
+    ]);
+  }
+  if (model === BUILTIN) return { ...own, AGENT_RUNTIME: BUILTIN };
+  // The key and the headers of one provider must not be sent to another one, which takes its key from its variable.
+  const isSameServer = AGENT_BASE_URL !== undefined || providerOf(model) === providerOf(AGENT_MODEL);
+  if (isSameServer) return { ...own, AGENT_MODEL: model };
+  const others = {
+    AGENT_API_KEY: undefined,
+    AGENT_PROVIDER_OPTIONS: undefined,
+    AGENT_PROVIDER_HEADERS: undefined,
+  };
+  return { ...own, ...others, AGENT_MODEL: model };
+}
+
+function providerOf(model: string | undefined): string | undefined {
+  return model?.includes(':') ? model.slice(0, model.indexOf(':')) : undefined;
+}
+
+/** The problem at the place where the operator has written the value. */
+function placed(problem: SettingProblem, { place, model, instructions }: AgentEntry): SettingProblem {
+  const { setting } = problem;
+  if (setting === 'AGENT_MODEL' && model !== undefined)
+    return { ...problem, setting: `${place.setting}.model`, value: model, source: place.source };
+  if (setting === 'AGENT_INSTRUCTIONS' && instructions !== undefined)
+    return { ...problem, setting: `${place.setting}.instructions`, source: place.source };
+  return problem;
+}

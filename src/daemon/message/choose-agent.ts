@@ -1,0 +1,50 @@
+import type { Agents } from '../agents/agents.ts';
+import { tagOf } from '../session/session.ts';
+import type { Step } from './sequence.ts';
+import type { Services } from './services.ts';
+import type { Answering, Chosen, Locked, Resolved } from './turn.ts';
+
+type Uses = Pick<Services, 'agents' | 'agent' | 'tools' | 'memory'>;
+type Turn = Answering & Locked & Resolved;
+
+/**
+ * Chooses the agent that answers the message (agentd-agent(7), "Several agents"). From here on, the `agent`, `tools` and
+ * `memory` of the services are those of the chosen agent: the services belong to this turn alone (`runTurn`). The
+ * session, its history, the limits and the journal are the same for all agents.
+ *
+ * Adds `agent`, the name. Never ends the turn.
+ */
+export const chooseAgent: Step<Turn, Chosen> = {
+  name: 'choose-agent',
+  async run(turn, services: Uses, line) {
+    const name = await choose(turn, services);
+    line.detail = { agent: name };
+    return { agent: name };
+  },
+};
+
+async function choose(turn: Turn, services: Uses): Promise<string> {
+  const { agents } = services;
+  if (agents.all.length === 1) return agents.last.name;
+  const chosen = await agents.choose(factsOf(turn), senderOf(turn));
+  services.agent = chosen.runtime;
+  services.tools = chosen.tools;
+  services.memory = chosen.hasMemory ? services.memory : null;
+  return chosen.name;
+}
+
+function factsOf({ message, principal }: Turn): Parameters<Agents['choose']>[0] {
+  const claims = principal.person === null ? null : principal.claims;
+  return {
+    channel: message.platform,
+    tenant_id: claims?.tenant_id ?? null,
+    workspace: message.workspace ?? null,
+    locale: claims?.locale ?? message.locale ?? null,
+  };
+}
+
+/** Who belongs to a share: a person, else the verified user of a platform, else the session of a web client. */
+function senderOf({ principal, channel, message, session }: Turn): string {
+  if (principal.person !== null) return principal.person;
+  return channel.has_platform ? `${channel.name}:${message.user_id}` : `session ${tagOf(session)}`;
+}

@@ -1,0 +1,154 @@
+import type { ToolAnswer } from '../../../agent/index.ts';
+import { findSendersLink } from '../../linking/links.ts';
+import type { Action } from '../../store/actions.ts';
+import { ClaimLost } from '../../store/claim-lost.ts';
+import { chooseCredentials } from '../../tools/choose-credential.ts';
+import { recordedSummary } from '../../tools/journal/action-record.ts';
+import { turnKey } from '../keys.ts';
+import type { Run } from '../run/run.ts';
+import type { RunServices } from '../services.ts';
+import type { Runnable, Settlement } from '../turn.ts';
+import { type CarriedOut, carryOut } from './carry-out.ts';
+
+type Confirmed = Extract<Settlement, { kind: 'confirmed' }>;
+
+/** A confirmed action whose call was not made, because it was not its turn any more. */
+export interface LeftOut {
+  /** Name of the tool. */
+  tool: string;
+  summary: string;
+  cause: 'earlier_action' | 'sign_in';
+}
+
+/** The outcome of an answer that confirms actions. */
+type CarryOutAll =
+  /** Some calls were made, or none if all were left out. Both lists are in the order of the question. */
+  | { outcome: 'made'; made: readonly CarriedOut[]; left_out: readonly LeftOut[] }
+  /** The question is no longer open. */
+  | { outcome: 'gone' }
+  /** As for `carryOut`: only if the question has a single action. */
+  | { outcome: 'changed'; summary: string };
+
+/**
+ * Makes the calls that the person has confirmed, one after the other, in the order in which they were shown. Before
+ * each, the person, the link and the token are looked at again. After a call that did not succeed, or whose outcome is
+ * unknown, the rest is not made: the person did not agree to a part of it.
+ * @throws ClaimLost
+ */
+export async function carryOutAll(
+  confirmed: Confirmed,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+): Promise<CarryOutAll> {
+  const { actions, declined, resumed } = confirmed;
+  const [only] = actions;
+  if (only !== undefined && only.question === undefined) {
+    const done = await carryOut({ action: only, resumed }, turn, services, run);
+    return done.outcome === 'made' ? { outcome: 'made', made: [done], left_out: [] } : done;
+  }
+  if (!resumed && !(await recordAnswer(actions, declined, turn, services))) return { outcome: 'gone' };
+  const made: CarriedOut[] = [];
+  const left_out: LeftOut[] = [];
+  let cause: LeftOut['cause'] | null = null;
+  for (const action of actions) {
+    cause ??= await whyNot(action, turn, services, run);
+    const done = cause === null ? await carryOutOne(action, turn, services, run) : null;
+    if (done === null) {
+      cause ??= 'sign_in';
+      await leaveOut(action, turn, services);
+      left_out.push({ tool: action.tool, summary: recordedSummary(services.seal, action), cause });
+      continue;
+    }
+    made.push(done);
+    if (!hasSucceeded(done, run)) cause = 'earlier_action';
+  }
+  return { outcome: 'made', made, left_out };
+}
+
+/** @returns whether the question was still open. @throws ClaimLost */
+async function recordAnswer(
+  confirmed: readonly Action[],
+  declined: readonly Action[],
+  turn: Runnable,
+  { store }: RunServices,
+): Promise<boolean> {
+  const ids = (actions: readonly Action[]) => actions.map(({ action_id }) => action_id);
+  const answer = { confirmed: ids(confirmed), declined: ids(declined), answered_at: turn.accepted_at };
+  const outcome = await store.actions.answer(turn.claim, answer, turnKey(turn));
+  if (outcome === 'lost') throw new ClaimLost();
+  return outcome === 'settled';
+}
+
+/** Why an action is not carried out; null if it is. Throws if the run has ended, so that a repeated run continues. */
+async function whyNot(
+  action: Action,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+): Promise<LeftOut['cause'] | null> {
+  if (turn.stopped?.aborted) return 'earlier_action';
+  run.limit.signal.throwIfAborted();
+  // The outcome of a call that was sent is told in any case.
+  if (wasSent(action)) return null;
+  if (action.state === 'withdrawn') return 'earlier_action';
+  // An answer holds as long as its question: a run that is repeated much later does not continue.
+  if (action.state === 'confirmed' && (action.expires_at ?? 0) <= services.clock.now())
+    return 'earlier_action';
+  return (await isStillTheirs(action, turn, services, run)) ? null : 'sign_in';
+}
+
+function wasSent({ started_at }: Action): boolean {
+  return started_at !== null;
+}
+
+/** @returns null if the call was not made, because the person's sign-in has changed or the session has ended. */
+async function carryOutOne(
+  action: Action,
+  turn: Runnable,
+  services: RunServices,
+  run: Run,
+): Promise<CarriedOut | null> {
+  const tools = { ...run.tools, confirmation: null };
+  const done = await carryOut({ action, resumed: wasSent(action) }, turn, services, { ...run, tools });
+  return done.outcome === 'made' ? done : null;
+}
+
+/** Records that a confirmed action is not carried out. @throws ClaimLost */
+async function leaveOut({ action_id }: Action, turn: Runnable, { store }: RunServices): Promise<void> {
+  // `gone` if it was withdrawn before, for example because the session has ended.
+  const outcome = await store.actions.settle(turn.claim, action_id, 'withdrawn', turnKey(turn));
+  if (outcome === 'lost') throw new ClaimLost();
+}
+
+function hasSucceeded({ action_id, told }: CarriedOut, { journal }: Run): boolean {
+  const write = journal.written.find((known) => known.action_id === action_id);
+  return told.answer.ok && write?.state === 'done';
+}
+
+/**
+ * Whether the sender is still the person, or the platform's user without one, who was asked: the link is read again,
+ * and so are the token and its expiry.
+ */
+async function isStillTheirs(
+  { person }: Action,
+  { channel, message, request_id }: Runnable,
+  services: RunServices,
+  { tools: { context, access } }: Run,
+): Promise<boolean> {
+  if (channel.has_platform) {
+    const link = await findSendersLink(services, channel, message);
+    if (link === 'other_sender') return false;
+    const verdict = link && (await services.tokens.validate(link.token, request_id));
+    return (verdict?.valid ? verdict.person : null) === person;
+  }
+  if (person === null || context?.acts_for !== person) return false;
+  return (await chooseCredentials(context, access, 'none')).use === 'user';
+}
+
+/** What the agent is told about an action that was left out. */
+export const NOT_MADE: ToolAnswer = {
+  ok: false,
+  message:
+    'Nothing was done: an earlier action did not succeed, or the person is no longer signed in as before.',
+};

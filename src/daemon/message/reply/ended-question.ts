@@ -1,0 +1,65 @@
+import type { Action } from '../../store/actions.ts';
+import type { ProseName } from '../../texts/text-records.ts';
+import type { LocalTexts } from '../../texts/texts.ts';
+import type { ActionOutcomeNow, NotSent } from '../../tools/journal/action-record.ts';
+import { outcomeOf, whyNotSent } from '../../tools/journal/action-record.ts';
+
+/** Longest text that every platform shows to the person who pressed a button, in characters. */
+const LINE_MAX = 200;
+
+/** How people read the time. */
+export interface Reading {
+  texts: LocalTexts;
+  /** IANA name; null: UTC. */
+  timezone: string | null;
+}
+
+/** Says when a question ended that was not answered in time, on one line of plain text. */
+export function lateAnswer({ expires_at }: Pick<Action, 'expires_at'>, { texts, timezone }: Reading): string {
+  return texts.say('confirm_late', { time: timeOfDay(expires_at ?? 0, timezone) });
+}
+
+/**
+ * What became of the actions of a question, on one line of plain text. Null if they are still pending, or if there is no
+ * room for it.
+ */
+export function becameOf(actions: readonly Action[], now: number, reading: Reading): string | null {
+  const [first] = actions;
+  if (first === undefined) return null;
+  const outcomes = actions.map((action) => whyNotSent(action, now) ?? outcomeOf(action, now));
+  if (outcomes.includes('pending')) return null;
+  if (outcomes[0] === 'expired') return lateAnswer(first, reading);
+  const { texts } = reading;
+  const groups = Map.groupBy(outcomes.keys(), (index) => texts.say(TEXT_OF[outcomes[index] ?? 'withdrawn']));
+  const line =
+    groups.size === 1
+      ? [...groups.keys()].join('')
+      : [...groups]
+          .map(([text, numbers]) => `${numbers.map((index) => index + 1).join(', ')}: ${text}`)
+          .join(' ');
+  return line.length > LINE_MAX ? null : line;
+}
+
+const TEXT_OF = {
+  done: 'became_done',
+  failed: 'became_failed',
+  unknown: 'became_unknown',
+  running: 'became_running',
+  confirmed: 'became_running',
+  declined: 'became_declined',
+  withdrawn: 'became_withdrawn',
+  expired: 'became_withdrawn',
+  pending: 'became_withdrawn',
+} as const satisfies Record<ActionOutcomeNow | NotSent, ProseName>;
+
+function timeOfDay(at: number, timezone: string | null): string {
+  const clock = (timeZone: string) =>
+    new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone }).format(at);
+  try {
+    return clock(timezone ?? 'UTC');
+  } catch (error) {
+    // A token may name a zone that this runtime does not know.
+    if (error instanceof RangeError) return clock('UTC');
+    throw error;
+  }
+}

@@ -1,0 +1,143 @@
+import { isAbsolute, resolve } from 'node:path';
+import {
+  type AgentCondition,
+  type AgentEntry,
+  type ListedTool,
+  ONLY_AGENT,
+} from '../../agents/agent-entry.ts';
+import type { SettingProblem } from '../problem.ts';
+import type { StructuredValue } from '../sources.ts';
+import { ConfigNode } from './config-node.ts';
+
+const KEYS = ['name', 'instructions', 'tools', 'model', 'memory', 'when', 'canary'];
+const CONDITIONS = ['channel', 'tenant_id', 'workspace', 'locale'] as const;
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** Maximum number of agents. Each message is compared with them one by one. */
+const AGENTS_MAX = 100;
+
+/** Checks the key `agents` of the configuration file (agentd-agent(7), "Several agents"), and reports all problems together. */
+export function readAgentEntries(file: StructuredValue | undefined): {
+  entries: AgentEntry[];
+  problems: SettingProblem[];
+} {
+  const problems: SettingProblem[] = [];
+  if (file === undefined || file.value === null) return { entries: [ONLY_AGENT], problems };
+  const list = ConfigNode.of(file, problems);
+  const nodes = list.items('a list of agents, each with a `name`');
+  if (nodes.length > AGENTS_MAX) list.refuse(`has more than ${AGENTS_MAX} agents`, 'fewer agents');
+  const entries = nodes.flatMap((node) => readAgent(node) ?? []);
+  refuseSameNames(nodes);
+  checkOrder(list, nodes);
+  return { entries: entries.length === 0 ? [ONLY_AGENT] : entries, problems };
+}
+
+function readAgent(node: ConfigNode): AgentEntry | undefined {
+  if (node.members('an object with the `name` of the agent').length === 0) return undefined;
+  node.onlyKeys(KEYS);
+  const name = readName(node.child('name'));
+  const instructions = optionalText(node.child('instructions'), 'a text, or the path of a text file');
+  const model = optionalText(node.child('model'), 'the name of a model, as in AGENT_MODEL');
+  const tools = readTools(node.child('tools'));
+  const memory = node.child('memory');
+  if (!memory.isAbsent && typeof memory.value !== 'boolean')
+    memory.refuseValue('is not a boolean', 'true or false');
+  const when = node.child('when');
+  const canary = node.child('canary');
+  const { setting, source } = node;
+  return {
+    name: name ?? '',
+    ...(instructions === undefined ? {} : { instructions: besideFile(instructions, node.folder) }),
+    ...(model === undefined ? {} : { model }),
+    ...(tools === undefined ? {} : { tools }),
+    memory: memory.value !== false,
+    when: when.isAbsent ? null : readCondition(when),
+    canary_percent: canary.isAbsent ? null : readShare(canary),
+    place: { setting, source },
+  };
+}
+
+function readName(node: ConfigNode): string | undefined {
+  const name = node.text('1 to 64 letters, digits, `_` and `-`');
+  if (name === undefined || NAME.test(name)) return name;
+  return node.refuseValue('is not a name', '1 to 64 letters, digits, `_` and `-`');
+}
+
+function optionalText(node: ConfigNode, right: string): string | undefined {
+  return node.isAbsent ? undefined : node.text(right);
+}
+
+/** Paths are relative to the file, as those of tools are; a text stays as it is. */
+function besideFile(instructions: string, folder: string): string {
+  const isPath =
+    !/\s/.test(instructions) && (/^\.{1,2}\//.test(instructions) || /\.(?:md|txt)$/i.test(instructions));
+  return isPath && !isAbsolute(instructions) ? resolve(folder, instructions) : instructions;
+}
+
+function readTools(node: ConfigNode): ListedTool[] | undefined {
+  if (node.isAbsent) return undefined;
+  const right = 'a list of names of tools';
+  return node.items(right).flatMap((item) => {
+    const name = item.text('the name of a tool');
+    return name === undefined ? [] : [{ name, place: { setting: item.setting, source: item.source } }];
+  });
+}
+
+function readCondition(node: ConfigNode): AgentCondition {
+  const right = `an object with ${CONDITIONS.join(', ')}`;
+  if (node.members(right).length === 0 && node.value !== null) node.refuse('names no condition', right);
+  node.onlyKeys(CONDITIONS);
+  return Object.fromEntries(
+    CONDITIONS.map((name) => [name, node.child(name)] as const)
+      .filter(([, child]) => !child.isAbsent)
+      .map(([name, child]) => [name, readTexts(child)]),
+  );
+}
+
+function readTexts(node: ConfigNode): string[] {
+  const items = Array.isArray(node.value) ? node.items('a text, or a list of texts') : [node];
+  if (items.length === 0) node.refuse('is empty', 'a text, or a list of texts');
+  return items.flatMap((item) => item.text('a text, or a list of texts') ?? []);
+}
+
+function readShare(node: ConfigNode): number | null {
+  const right = '{ percent: 10 }, with a number from 0 to 100';
+  node.members(right);
+  node.onlyKeys(['percent']);
+  const percent = node.child('percent');
+  const { value } = percent;
+  if (typeof value === 'number' && value >= 0 && value <= 100) return value;
+  percent.refuse(percent.isAbsent ? 'is not set' : 'is not a number from 0 to 100', right);
+  return null;
+}
+
+function refuseSameNames(nodes: readonly ConfigNode[]): void {
+  const seen = new Map<unknown, ConfigNode>();
+  for (const node of nodes) {
+    const name = node.child('name');
+    const first = seen.get(name.value);
+    if (first !== undefined && !name.isAbsent)
+      name.refuseValue(`is also the name of ${first.setting}`, 'another name for one of the two');
+    else seen.set(name.value, node);
+  }
+}
+
+/** The last agent must answer every message, and no other one may: those after it would never answer. */
+function checkOrder(list: ConfigNode, nodes: readonly ConfigNode[]): void {
+  const isForAll = (node: ConfigNode) => node.child('when').isAbsent && node.child('canary').isAbsent;
+  const last = nodes.at(-1);
+  if (last === undefined) {
+    list.refuse('is empty', 'at least one agent, the last one without `when`');
+    return;
+  }
+  if (!isForAll(last))
+    last.refuse(
+      'is the last agent, but does not answer every message',
+      'a last agent without `when` and `canary`',
+    );
+  for (const node of nodes.slice(0, -1))
+    if (isForAll(node))
+      node.refuse(
+        'answers every message, so the agents after it never answer',
+        '`when` or `canary`, or the last place',
+      );
+}

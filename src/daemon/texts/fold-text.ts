@@ -1,0 +1,24 @@
+/**
+ * Matches punctuation and white space at the end. A match starts only at the first character of such a sequence.
+ * Otherwise a long sequence in the middle would be scanned from each of its characters.
+ */
+const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
+
+/** The form in which words are compared. */
+export function wordOf(text: string): string {
+  return foldText(text.replace(FINAL_SIGNS, ''));
+}
+
+/** Matches ASCII words with single spaces between them, like most messages. Their spellings can differ only in case. */
+const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
+
+/**
+ * The form that two spellings of a text share: trimmed, case-folded, white space collapsed.
+ *
+ * In lower case, `STRASSE` and `straße` still differ; in upper case, `ẞ` and `ß` differ; and a sigma at the end of a
+ * word has another form. Converting to both cases makes all spellings of a word equal.
+ */
+export function foldText(text: string): string {
+  if (PLAIN.test(text)) return text.toLowerCase();
+  return text.trim().replace(/\s+/g, ' ').toLowerCase().toUpperCase().toLowerCase();
+}

@@ -1,0 +1,273 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { link } from '../../../src/daemon/linking/links.ts';
+import { endOfOpen } from '../../../src/daemon/message/reply/open-question.ts';
+import type { OpenQuestion } from '../../../src/daemon/message/turn.ts';
+import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { TELEX } from '../../support/later-services.ts';
+import { token } from '../../support/tokens.ts';
+
+/* Messages that neither confirm nor decline, and actions that were declined (agentd-agent(7), "Confirmation"). */
+
+const MINUTE = 60_000;
+const HOW = 'Answer "yes" to confirm or "no" to decline.';
+const AS = 'This is done as you, ada@example.com.';
+const QUESTION = `Please confirm: Cancel order "1"\n\n${AS}\n\n${HOW}`;
+const OURS = `Please confirm: Cancel order "1"\n\n${HOW}`;
+
+let world: ConfirmationWorld;
+let ada: string;
+
+beforeEach(async () => {
+  world = await ConfirmationWorld.open();
+  ada = await token({ sub: 'ada' });
+});
+
+const say = (text: string, more: object = {}) => world.say(text, { token: ada, ...more });
+const ids = () => world.calls.map(({ args }) => args.id);
+async function ask(text = 'cancel 1') {
+  const { confirmation, response } = await say(text);
+  if (confirmation === null) throw new Error(`nothing is asked: ${response}`);
+  return confirmation;
+}
+const stateOf = async (id: string) => (await world.store.actions.ofQuestion(id)).map(({ state }) => state);
+
+describe('a message that neither confirms nor declines', () => {
+  it('leaves the action pending: the agent answers with it in view, and the reply ends with the same question', async () => {
+    const asked = await ask();
+    world.clock.moveTo(world.clock.now() + MINUTE);
+    const { response, confirmation } = await say('what does it cost?');
+    expect(response).toBe(`You said: what does it cost?\n\n${QUESTION}`);
+    expect(world.turns.at(-1)?.waiting).toEqual([
+      { number: 1, tool: 'cancel_order', summary: 'Cancel order "1"' },
+    ]);
+    // The 15 minutes count from the first question.
+    expect(confirmation).toEqual({ ...asked, begins_at: response.indexOf('Please confirm') });
+    await say('yes');
+    expect(ids()).toEqual(['1']);
+  });
+
+  it('withdraws the question if it is the third, and the reply says so and asks no more', async () => {
+    const { id } = await ask('cancel 1 and 2');
+    for (const text of ['why?', 'how?']) expect((await say(text)).confirmation?.id).toBe(id);
+    const { response, confirmation } = await say('when?');
+    expect(response).toBe(
+      'You said: when?\n\nI have withdrawn my question, because it was not answered. Not done: Cancel order "1"; Cancel order "2"',
+    );
+    expect(confirmation).toBeNull();
+    expect(await stateOf(id)).toEqual(['withdrawn', 'withdrawn']);
+    await say('yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('counts only once the question has been asked', async () => {
+    const texts = ['cancel 1', 'a', 'b', 'c', 'd'];
+    const replies = await Promise.all(texts.map((text) => say(text)));
+    expect(replies.map(({ confirmation }) => confirmation !== null)).toEqual(texts.map(() => true));
+    expect((await say('e')).confirmation).not.toBeNull();
+  });
+
+  it('withdraws the question if the agent asks for another action, and the reply says so', async () => {
+    const { id } = await ask();
+    const { response, confirmation } = await say('cancel 2');
+    expect(response).toBe(
+      'I need your confirmation. \n\nI have withdrawn my earlier question. Not done: Cancel order "1"\n\nPlease confirm: Cancel order "2"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline.',
+    );
+    expect(await stateOf(id)).toEqual(['withdrawn']);
+    await say('yes');
+    expect(ids()).toEqual(['2']);
+    expect(confirmation?.id).not.toBe(id);
+  });
+
+  it('keeps the question if the agent asks for the same action again', async () => {
+    const { id } = await ask('cancel 1 and 2');
+    const { confirmation, response } = await say('cancel 2');
+    expect(confirmation?.id).toBe(id);
+    expect(response).not.toContain('withdrawn');
+    expect((await say('cancel 2 and 3')).confirmation?.actions).toHaveLength(2);
+    await say('yes');
+    expect(ids()).toEqual(['2', '3']);
+  });
+
+  it('withdraws the question if its tool would now ask another one', async () => {
+    const { id } = await ask();
+    const [action] = await world.store.actions.ofQuestion(id);
+    if (!action) throw new Error('nothing is asked');
+    const { services } = world;
+    const open: OpenQuestion = { id, actions: [action], expires_at: 0, counts: true };
+    const end = (summary: string) => {
+      const tools = services.tools.tools().map((tool) => ({ ...tool, summary }));
+      return endOfOpen(open, { seal: services.seal, tools: { tools: () => tools } }, services.texts.in())
+        .kind;
+    };
+    expect(end('Cancel order {id}')).toBe('asks');
+    expect(end('Cancel the order {id} for good')).toBe('withdraws');
+  });
+});
+
+describe('a word', () => {
+  it('counts only if the newest reply ended with the question', async () => {
+    world = await ConfirmationWorld.open({ env: { INBOX_MAX_ATTEMPTS: '1' } });
+    await world.write('cancel 1', 'ada');
+    const id = world.asked;
+    world.fails = true;
+    const [notice] = await world.write('why?', 'ada');
+    expect(notice).toContain('Sorry');
+    world.fails = false;
+    const [reply] = await world.write('yes', 'ada');
+    expect(reply).toBe(`You said: yes\n\n${OURS}`);
+    expect(world.calls).toEqual([]);
+    await world.write('yes', 'ada');
+    expect(ids()).toEqual(['1']);
+    expect(await stateOf(id)).toEqual(['done']);
+  });
+
+  it('counts after replies to other people', async () => {
+    await world.write('cancel 1', 'ada');
+    await world.write('hello', 'bob');
+    await world.write('yes', 'bob');
+    expect(world.calls).toEqual([]);
+    await world.write('yes', 'ada');
+    expect(ids()).toEqual(['1']);
+  });
+
+  it('counts on a platform only once the repeated question was sent', async () => {
+    await world.write('cancel 1', 'ada');
+    await world.post('why?', 'ada');
+    await world.post('yes', 'ada');
+    await world.settle();
+    // Both were accepted after the first question, and before the reply to "why?".
+    expect(ids()).toEqual(['1']);
+  });
+});
+
+describe('a declined action', () => {
+  it('is not asked again by the run that answers the declining message', async () => {
+    const { id } = await ask('cancel 1 and 2');
+    world.afterwards = async function* (turn) {
+      const tool = turn.tools.find(({ name }) => name === 'cancel_order');
+      for (const args of [{ id: '2' }, { id: '2', reason: 'in other words' }]) {
+        const answer = await tool?.call(args);
+        yield answer?.ok ? 'asked' : 'refused ';
+      }
+    };
+    const { response, confirmation } = await say('only 1');
+    expect(response).toContain('refused refused');
+    expect(confirmation).toBeNull();
+    expect(await stateOf(id)).toEqual(['done', 'declined']);
+  });
+
+  it('may be asked with other arguments if the declining message says more', async () => {
+    const { id } = await ask();
+    const decline = { confirm: { id, approve: false } };
+    const same = await say('cancel 1', decline);
+    expect(same.response).toContain('they have just declined it');
+    expect(same.confirmation).toBeNull();
+    const next = await ask();
+    const other = await say('cancel 2', { confirm: { id: next.id, approve: false } });
+    expect(other.confirmation?.summary).toBe('Cancel order "2"');
+  });
+
+  it('is asked again if a later message of the person leads to it', async () => {
+    await ask();
+    await say('no');
+    expect((await say('cancel 1')).confirmation).not.toBeNull();
+  });
+
+  it.each([
+    [9, false],
+    [11, true],
+  ])('is asked again by the run of an earlier message after %i minutes: %s', async (minutes, asks) => {
+    world = await ConfirmationWorld.open({ env: { INBOX_MAX_ATTEMPTS: '1' } });
+    await world.write('cancel 1', 'ada');
+    const id = world.asked;
+    world.fails = true;
+    await world.write('cancel 1', 'ada', { message_id: 'earlier' });
+    world.fails = false;
+    await world.press({ id, approve: false });
+    expect(await stateOf(id)).toEqual(['declined']);
+    world.clock.moveTo(world.clock.now() + minutes * MINUTE);
+    const [failed] = await world.store.inbox.list({ states: ['failed'], limit: 1 });
+    expect(await world.store.inbox.retry(failed?.id ?? '')).toBe(true);
+    await world.settle();
+    expect(world.sent.at(-1)?.confirmation !== undefined).toBe(asks);
+  });
+});
+
+describe('a late answer', () => {
+  async function askAndWait(person = ada): Promise<{ id: string; time: string }> {
+    const { confirmation } = await world.say('cancel 1', { token: person });
+    world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    return { id: confirmation?.id ?? '', time: String(confirmation?.expires_at).slice(11, 16) };
+  }
+
+  it('is told when the question ended, in UTC, and only once', async () => {
+    const { time } = await askAndWait();
+    world.turns.length = 0;
+    expect((await say('yes')).response).toBe(`That question ended at ${time}. Nothing was done.`);
+    expect(world.turns).toEqual([]);
+    expect((await say('yes')).response).toBe('You said: yes');
+    expect(world.calls).toEqual([]);
+  });
+
+  it('is told the time in the time zone of the person', async () => {
+    const kolkata = await token({ sub: 'ada', ttl: 7200, claims: { timezone: 'Asia/Kolkata' } });
+    const { confirmation } = await world.say('cancel 1', { token: kolkata });
+    world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    const local = new Date(Date.parse(confirmation?.expires_at ?? '') + 330 * MINUTE)
+      .toISOString()
+      .slice(11, 16);
+    const { response } = await world.say('no', { token: kolkata });
+    expect(response).toBe(`That question ended at ${local}. Nothing was done.`);
+  });
+
+  it('is an ordinary message if another reply has left since, or if it says something else', async () => {
+    await askAndWait();
+    expect((await say('hello')).response).toBe('You said: hello');
+    expect((await say('yes')).response).toBe('You said: yes');
+    await askAndWait();
+    const other = await world.say('yes', { session: 'room' });
+    expect(other.response).toBe('You said: yes');
+  });
+
+  it('by a button is told so on a platform', async () => {
+    await world.write('cancel 1', 'ada');
+    const id = world.asked;
+    const [asked] = await world.store.actions.ofQuestion(id);
+    world.clock.moveTo(world.clock.now() + 20 * MINUTE);
+    const time = new Date(asked?.expires_at ?? 0).toISOString().slice(11, 16);
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: `That question ended at ${time}. Nothing was done.`,
+    });
+  });
+});
+
+describe('a press on an answered question', () => {
+  it('tells what became of it to the person who was asked, and to nobody else', async () => {
+    await world.write('cancel 1 and 2', 'ada');
+    const id = world.asked;
+    await world.write('only 1', 'ada');
+    expect(await world.press({ id, approve: true })).toEqual({
+      outcome: 'refused',
+      text: '1: This was done. 2: This was declined, and not done.',
+    });
+    expect(await world.press({ id, approve: true }, 'bob')).toMatchObject({
+      text: 'Only the person who was asked can answer this.',
+    });
+    expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
+    expect(await world.press({ id, approve: true })).toMatchObject({
+      text: 'This question is no longer open. Please ask again.',
+    });
+  });
+
+  it('tells it to a web client in the problem, if the client brings the token of the person', async () => {
+    const detail = (promise: Promise<unknown>) => promise.catch((error: Error) => error.message);
+    const { id } = await ask();
+    const confirm = { id, approve: true };
+    await say('', { confirm });
+    expect(await detail(say('', { confirm }))).toBe('This was done.');
+    const NOT_YOURS = 'This action is not waiting for an answer from you.';
+    expect(await detail(world.say('', { confirm }))).toBe(NOT_YOURS);
+    expect(await detail(say('', { confirm, session: 'other' }))).toBe(NOT_YOURS);
+  });
+});

@@ -1,0 +1,283 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { link, unlink } from '../../../src/daemon/linking/links.ts';
+import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
+import type { Sent } from '../../../src/daemon/tools/tool.ts';
+import { ConfirmationWorld } from '../../support/confirmation-world.ts';
+import { TELEX } from '../../support/later-services.ts';
+import { token } from '../../support/tokens.ts';
+
+/* One question about several actions (agentd-agent(7), "Confirmation"). */
+
+const OK: Sent = { outcome: 'answered', status: 200, result: { ok: true } };
+const REFUSED: Sent = { outcome: 'answered', status: 409, result: null };
+const ANSWERED = { ok: true, result: {} };
+const BROKEN: Sent = { outcome: 'answered', status: 500, result: null };
+
+let world: ConfirmationWorld;
+let ada: string;
+
+beforeEach(async () => {
+  world = await ConfirmationWorld.open();
+  ada = await token({ sub: 'ada' });
+});
+
+async function ask(text = 'cancel 1 and 2 because late and 3') {
+  const { confirmation, response } = await world.say(text, { token: ada });
+  if (confirmation === null) throw new Error(`nothing is asked: ${response}`);
+  return { ...confirmation, response };
+}
+const ids = () => world.calls.map(({ args }) => args.id);
+const statesOf = async (id: string) => (await world.store.actions.ofQuestion(id)).map(({ state }) => state);
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'answered',
+    (error: { code?: string }) => error.code,
+  );
+/** The API gives these answers, one after the other. */
+function answers(...given: Sent[]): void {
+  world.answer = async () => given.shift() ?? OK;
+}
+
+describe('the question about several actions', () => {
+  it('shows every argument of every action, numbered, in one list', async () => {
+    const { response, summary, actions, id } = await ask();
+    expect(world.calls).toEqual([]);
+    expect(response).toContain(
+      [
+        'Please confirm these 3 actions:',
+        '',
+        '1. Cancel order "1"',
+        '2. Cancel order "2"',
+        '   - reason: "late"',
+        '3. Cancel order "3"',
+        '',
+        'This is done as you, ada@example.com.',
+        '',
+        'Answer "yes" to confirm all of them or "no" to decline all of them.',
+      ].join('\n'),
+    );
+    expect(summary).toBe('1. Cancel order "1"\n2. Cancel order "2"\n   reason: "late"\n3. Cancel order "3"');
+    expect(actions).toEqual([
+      { number: 1, title: 'Cancel order "1"', details: [] },
+      { number: 2, title: 'Cancel order "2"', details: [{ label: 'reason', value: '"late"' }] },
+      { number: 3, title: 'Cancel order "3"', details: [] },
+    ]);
+    const stored = await world.store.actions.ofQuestion(id);
+    expect(stored.map(({ action_id }) => action_id)).toEqual([`${id}:1`, `${id}:2`, `${id}:3`]);
+  });
+
+  it('is about one action if the agent repeats a call', async () => {
+    const { actions, id } = await ask('cancel 1 and 1');
+    expect(actions).toHaveLength(1);
+    expect(await world.store.actions.find(id)).toMatchObject({ state: 'pending' });
+  });
+
+  it('has at most ten actions: the others are refused to the agent', async () => {
+    const numbers = Array.from({ length: 11 }, (_, index) => index + 1);
+    const { actions, response } = await ask(`cancel ${numbers.join(' and ')}`);
+    expect(actions).toHaveLength(10);
+    expect(response).toContain('does not fit into that question');
+  });
+
+  it('has at most 3,000 characters in all', async () => {
+    const long = 'x'.repeat(1_400);
+    const { actions, response } = await ask(
+      `cancel 1 because ${long} and 2 because ${long} and 3 because ${long}`,
+    );
+    expect(actions).toHaveLength(2);
+    expect(response).toContain('does not fit into that question');
+  });
+});
+
+describe('an answer', () => {
+  it('that confirms makes the calls in their order, each with its own key', async () => {
+    const { id } = await ask();
+    const { response } = await world.say('yes', { token: ada });
+    expect(world.calls.map(({ args, key }) => [args.id, key])).toEqual([
+      ['1', `${id}:1`],
+      ['2', `${id}:2`],
+      ['3', `${id}:3`],
+    ]);
+    expect(world.turns.at(-1)?.confirmed_actions.map(({ summary }) => summary)).toEqual([
+      'Cancel order "1"',
+      'Cancel order "2" (reason: "late")',
+      'Cancel order "3"',
+    ]);
+    expect(response).toBe('Result: {"ok":true,"result":[{"ok":true},{"ok":true},{"ok":true}]}');
+    expect(await statesOf(id)).toEqual(['done', 'done', 'done']);
+    expect(await codeOf(world.say('', { token: ada, confirm: { id, approve: true } }))).toBe(
+      'confirmation_gone',
+    );
+    expect(world.calls).toHaveLength(3);
+  });
+
+  it('that declines declines all of them', async () => {
+    const { id } = await ask();
+    expect((await world.say('no', { token: ada })).response).toBe(
+      'Not done: Cancel order "1"\n\nNot done: Cancel order "2" (reason: "late")\n\nNot done: Cancel order "3"',
+    );
+    expect(await statesOf(id)).toEqual(['declined', 'declined', 'declined']);
+  });
+
+  it.each([
+    ['only 1 and 3', ['1', '3']],
+    ['not 2', ['1', '3']],
+    ['only 2', ['2']],
+  ])('%j confirms some of them and declines the others', async (text, made) => {
+    const { id } = await ask();
+    const { response } = await world.say(text, { token: ada });
+    expect(ids()).toEqual(made);
+    const states = ['1', '2', '3'].map((order) => (made.includes(order) ? 'done' : 'declined'));
+    expect(await statesOf(id)).toEqual(states);
+    expect(response).toMatch(/^Not done: Cancel order /);
+  });
+
+  it('with metadata.confirm names the actions that it confirms', async () => {
+    const { id } = await ask();
+    await world.say('', { token: ada, confirm: { id, approve: [1, 3] } });
+    expect(ids()).toEqual(['1', '3']);
+    expect(await statesOf(id)).toEqual(['done', 'declined', 'done']);
+    expect((await world.store.sessions.turns('room')).at(-1)).toMatchObject({ text: 'Confirm 1, 3' });
+  });
+
+  it.each([[[]], [[0]], [[1, 1]], [[1, 4]], [[1.5]], [['1']], ['yes'], [null]])(
+    'with the numbers %j is refused and changes nothing',
+    async (approve) => {
+      const { id } = await ask();
+      const said = world.say('', { token: ada, confirm: { id, approve: approve as never } });
+      expect(await codeOf(said)).toBe('invalid_request');
+      expect(await statesOf(id)).toEqual(['pending', 'pending', 'pending']);
+    },
+  );
+
+  it('with a number is no answer to a question about one action', async () => {
+    const { confirmation } = await world.say('cancel 1', { token: ada });
+    const { id } = confirmation ?? { id: '' };
+    expect(await codeOf(world.say('', { token: ada, confirm: { id, approve: [2] } }))).toBe(
+      'invalid_request',
+    );
+    await world.say('only 1', { token: ada });
+    expect(world.calls).toEqual([]);
+  });
+});
+
+describe('after a call that did not succeed, the rest is not made, and the reply says so:', () => {
+  it.each([
+    ['failed', REFUSED],
+    ['unknown', BROKEN],
+  ])('%s', async (state, sent) => {
+    const { id } = await ask();
+    answers(OK, sent);
+    const { response } = await world.say('yes', { token: ada });
+    expect(ids()).toEqual(['1', '2']);
+    expect(await statesOf(id)).toEqual(['done', state, 'withdrawn']);
+    expect(response).toContain(
+      'Not done, because an earlier action failed or may have failed: Cancel order "3"',
+    );
+    expect(world.turns.at(-1)?.confirmed_actions.map(({ answer }) => answer.ok)).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe('before each call', () => {
+  it('the link is looked up again', async () => {
+    expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
+    await world.write('cancel 1 and 2', 'ada');
+    const id = world.asked;
+    world.answer = async () => {
+      await unlink(world.services, TELEX, 'ada');
+      return OK;
+    };
+    const [reply] = await world.write('yes', 'ada');
+    expect(ids()).toEqual(['1']);
+    expect(reply).toContain('Not done, because your sign-in has changed: Cancel order "2"');
+    expect(await statesOf(id)).toEqual(['done', 'withdrawn']);
+  });
+
+  it('the token is checked again', async () => {
+    const brief = await token({ sub: 'ada', ttl: 10 });
+    await world.say('cancel 1 and 2', { token: brief });
+    world.answer = async () => {
+      world.clock.moveTo(world.clock.now() + 50_000);
+      return OK;
+    };
+    const { response } = await world.say('yes', { token: brief });
+    expect(ids()).toEqual(['1']);
+    expect(response).toContain('Not done, because your sign-in has changed: Cancel order "2"');
+  });
+});
+
+describe('after a process died during the calls, the next process', () => {
+  /** Simulates a run of the waiting "yes": the process dies when it has begun the first calls. */
+  async function dieAfter(id: string, begun: readonly ('started' | 'done' | 'failed')[]): Promise<void> {
+    const { sessions, inbox, actions } = world.store;
+    const claim = await sessions.claim('telex:room');
+    const [message] = await inbox.list({ states: ['waiting'], limit: 1 });
+    if (!claim || !message) throw new Error('no message waits, or its session is claimed');
+    const confirmed = (await actions.ofQuestion(id)).map(({ action_id }) => action_id);
+    expect(await actions.answer(claim, { confirmed, declined: [], answered_at: 0 }, message.id)).toBe(
+      'settled',
+    );
+    for (const [index, state] of begun.entries()) {
+      const action_id = confirmed[index] ?? '';
+      expect(await actions.settle(claim, action_id, 'started', message.id)).toBe('settled');
+      const answer = closeActionText(world.services.seal, action_id, 'answer', JSON.stringify(ANSWERED));
+      if (state !== 'started') await actions.finish(action_id, 1, { state, status: 200, answer });
+    }
+    await sessions.release(claim);
+  }
+  async function askAndDie(...begun: ('started' | 'done' | 'failed')[]): Promise<string> {
+    await world.write('cancel 1 and 2 and 3', 'ada');
+    const id = world.asked;
+    await world.post('yes', 'ada');
+    await dieAfter(id, begun);
+    return id;
+  }
+
+  it('makes the calls that were not begun, if the last one has succeeded', async () => {
+    const id = await askAndDie('done');
+    await world.settle();
+    expect(ids()).toEqual(['2', '3']);
+    expect(await statesOf(id)).toEqual(['done', 'done', 'done']);
+    expect(world.turns.at(-1)?.confirmed_actions).toHaveLength(3);
+  });
+
+  it.each(['started', 'failed'] as const)('makes no further call if the last one is %s', async (state) => {
+    const id = await askAndDie('done', state);
+    await world.settle();
+    expect(ids()).toEqual([]);
+    expect(await statesOf(id)).toEqual(['done', state === 'started' ? 'unknown' : state, 'withdrawn']);
+    expect(world.sent.at(-1)?.text).toContain('may have failed: Cancel order "3"');
+  });
+
+  it('makes no further call once the 15 minutes of the question have passed', async () => {
+    const id = await askAndDie('done');
+    world.clock.moveTo(world.clock.now() + 16 * 60_000);
+    await world.settle();
+    expect(ids()).toEqual([]);
+    expect(await statesOf(id)).toEqual(['done', 'withdrawn', 'withdrawn']);
+  });
+
+  it('makes no further call for a person who was linked since', async () => {
+    const id = await askAndDie('done');
+    expect(await link(world.services, TELEX, 'ada', ada)).toMatchObject({ linked: true });
+    await world.settle();
+    expect(ids()).toEqual([]);
+    expect(await statesOf(id)).toEqual(['done', 'withdrawn', 'withdrawn']);
+  });
+});
+
+describe('a button of the question on a platform', () => {
+  it('answers the whole list, once', async () => {
+    await world.write('cancel 1 and 2', 'ada');
+    const id = world.asked;
+    expect(world.sent.at(-1)?.confirmation?.actions).toHaveLength(2);
+    expect(await world.press({ id, approve: true }, 'bert')).toMatchObject({ outcome: 'refused' });
+    expect(await world.press({ id, approve: true })).toEqual({ outcome: 'enqueued' });
+    expect(await world.press({ id, approve: true })).toMatchObject({ outcome: 'refused' });
+    expect(ids()).toEqual(['1', '2']);
+  });
+});

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { Texts } from '../../../src/daemon/texts/texts.ts';
+
+const read = (tag: string) =>
+  parse(readFileSync(new URL(`../../../config/texts.${tag}.yaml`, import.meta.url), 'utf8')).texts[tag];
+const texts = new Texts(
+  new Map([
+    ['de', read('de')],
+    ['es', read('es')],
+  ]),
+);
+
+describe('an answer to three actions', () => {
+  it.each([
+    ['en', 'only 1 and 3', [1, 3]],
+    ['en', 'Only 1, 3.', [1, 3]],
+    ['en', 'just #2', [2]],
+    ['en', 'not 2', [1, 3]],
+    ['en', 'all but 1 and 2', [3]],
+    ['en', 'not 1, 2 and 3', []],
+    ['de', 'nur 1 und 3', [1, 3]],
+    ['de', 'Nur die 2!', [2]],
+    ['de', 'nicht 2', [1, 3]],
+    ['de', 'alle außer 1', [2, 3]],
+    ['es', 'solo 1 y 3', [1, 3]],
+    ['es', 'Sólo la 1 y la 3.', [1, 3]],
+    ['es', 'no 2', [1, 3]],
+    ['es', 'todas menos la 1', [2, 3]],
+  ] as const)('in %s: %j confirms %j', (tag, text, confirmed) => {
+    expect(texts.in(tag).confirmedPart(text, 3)).toEqual(confirmed);
+    expect(texts.isPart(text)).toBe(true);
+  });
+
+  it.each([
+    'only',
+    'only 4',
+    'only 0',
+    'only 1 and 1',
+    'only the first',
+    'only 1 if it is cheap',
+    'not now',
+    'not 2 please, but why 1?',
+    '1 and 3',
+    'only1',
+    'all 3',
+    'no 2',
+    'nur 1',
+    'only 1 not 2',
+  ])('%j is no answer in English', (text) => {
+    expect(texts.in('en').confirmedPart(text, 3)).toBeNull();
+  });
+});
