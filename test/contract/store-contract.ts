@@ -7,6 +7,7 @@ import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { describeCollecting } from './collecting-contract.ts';
+import { describeFeedback } from './feedback-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
@@ -19,6 +20,7 @@ import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
+import { describeReloads } from './reloads-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
@@ -28,6 +30,7 @@ import { describeSummaries } from './summaries-contract.ts';
 import { describeToolDigests } from './tool-digests-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
+import { describeWaitingQuestions } from './waiting-questions-contract.ts';
 
 /** A store of one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
@@ -97,6 +100,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLimits(() => test);
     describeBudgets(() => test);
     describeSummaries(() => test);
+    describeFeedback(() => test);
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);
@@ -105,12 +109,14 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLinks(() => test);
     describeLinkRenewals(() => test);
     describeOutages(() => test);
+    describeReloads(() => test);
     describePersons(() => test);
     describeSignOutMarks(() => test);
     describeRecordings(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);
+    describeWaitingQuestions(() => test);
     describeClock(() => test);
     describePeers(() => test);
 

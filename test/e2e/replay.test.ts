@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { FakeModel, type ModelAnswer } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
 
-// Tests agentd-replay(1) with a platform, an API and a model that count their calls.
+// Tests agentd-replay(1) and `agentd eval add` with a platform, an API and a model that count their calls.
 
 const TOOLS = `
 export default {
@@ -69,6 +69,43 @@ async function replay(...options: string[]) {
   const { code, stdout, stderr } = await shop.run('replay', await turnId(), '--json', ...options);
   return { code, stderr, view: stdout === '' ? null : JSON.parse(stdout) };
 }
+
+describe('agentd eval add', () => {
+  it('adds a case without the data of the person, which only the owner can read and which passes', async () => {
+    const file = join(folder, 'cases.yaml');
+    writeFileSync(file, '- { name: by hand, turns: [{ say: Hello }] }', { mode: 0o644 });
+    const added = await shop.run('eval', 'add', await turnId(), file);
+    expect(added.code).toBe(0);
+    expect(added.stdout).toMatch(/^email +ada@example\.com +email-a@example\.com$/m);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const content = readFileSync(file, 'utf8');
+    expect(content).toContain('by hand');
+    for (const text of ['ada@example.com', 'order 7', '5551', 'user-ada'])
+      expect(content).not.toContain(text);
+    const id = /id: '(\d)'/.exec(content)?.[1] ?? '';
+    model.script(({ messages }) => {
+      const results = messages.filter(({ role }) => role === 'tool').length;
+      return [lookUp('email-a@example.com'), call('cancel', { id })][results] ?? { text: ['Not cancelled.'] };
+    });
+    const { code, stdout } = await shop.run('eval', file, '--only', 'recorded', '--json');
+    expect(JSON.parse(stdout).cases).toMatchObject([{ failures: [], calls: 2 }]);
+    expect(code).toBe(0);
+    expect(shop.api.requests).toEqual([]);
+    const audit = JSON.parse((await shop.run('audit', 'msgbot:5551', '--json')).stdout);
+    expect(audit[0]).toMatchObject({ command: 'eval add', about: await turnId() });
+  });
+
+  it('prints the case without a file, and refuses a file that is none', async () => {
+    const { stdout, stderr, code } = await shop.run('eval', 'add', await turnId());
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^- name: /);
+    expect(stdout).not.toContain('ada@example.com');
+    expect(stderr).toContain('ada@example.com');
+    writeFileSync(join(folder, 'none.yaml'), 'x: 1');
+    expect((await shop.run('eval', 'add', await turnId(), join(folder, 'none.yaml'))).code).toBe(2);
+    expect((await shop.run('eval', 'add', 'no-such-id')).code).toBe(1);
+  });
+});
 
 describe('agentd replay', () => {
   it('gives recorded results to recorded calls; nothing is sent, stored or counted, and the audit log has a line', async () => {

@@ -16,7 +16,12 @@ const DATABASE_CLIENTS = ['better-sqlite3', 'node:sqlite', 'ioredis', 'pg'];
 /** The only part of the daemon that the commands of administrators use. */
 const FACADE = 'src/daemon/admin/';
 /** Commands whose only work is to run a part of the agent. */
-const LOADS_AGENT = new Set(['src/cli/commands/replay.ts', 'src/cli/commands/tools-call.ts']);
+const LOADS_AGENT = new Set([
+  'src/cli/commands/eval-add.ts',
+  'src/cli/commands/eval.ts',
+  'src/cli/commands/replay.ts',
+  'src/cli/commands/tools-call.ts',
+]);
 
 function violations(folder: string, isViolation: (file: string, found: Import) => boolean): string[] {
   return sourcesBelow(folder).flatMap((file) =>

@@ -424,7 +424,13 @@ describe('agentd-deploy(7)', () => {
     const named = [...page.matchAll(/\bconfig\/([\w.-]+)/g)].map(([, name = '']) => name);
     const files = filesBelow('config').map((file) => file.split('/')[1] ?? '');
     expect(named.filter((name) => !files.includes(name))).toEqual([]);
-    const elsewhere = ['agentd.example.yaml', 'texts.de.yaml', 'texts.es.yaml', 'teamchat-manifest.json'];
+    const elsewhere = [
+      'agentd.example.yaml',
+      'eval',
+      'texts.de.yaml',
+      'texts.es.yaml',
+      'teamchat-manifest.json',
+    ];
     expect(files.filter((name) => !named.includes(name) && !elsewhere.includes(name))).toEqual([]);
   });
 

@@ -17,7 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['session'],
   ['guard'],
   ['store'],
-  ['linking', 'replica'],
+  ['feedback', 'linking', 'replica'],
 
   ['agent'],
   ['tools/downstream'],
@@ -32,7 +32,9 @@ const LAYERS: readonly (readonly string[])[] = [
   ['channels'],
   ['settings/configure'],
   ['dev', 'sealing'],
+  ['reload'],
   ['banner.ts', 'check-parts.ts', 'create-services.ts', 'run.ts', 'serve.ts'],
+  ['eval'],
   ['admin'],
 ];
 

@@ -1,26 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { operatorLog } from '../../daemon/admin/operator-call.ts';
-import {
-  newProvider,
-  openRecording,
-  type RecordedRun,
-  type Recording,
-  type ReplayChanges,
-  recordedWho,
-  replaySettings,
-  replayTimes,
-} from '../../daemon/admin/replay.ts';
-import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
+import { newProvider, type ReplayChanges, replaySettings, replayTimes } from '../../daemon/admin/replay.ts';
 import { readConfiguration, type Settings } from '../../daemon/admin/settings.ts';
-import type { Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { withRegistry } from '../../daemon/admin/tools.ts';
-import { noteAudit } from '../../daemon/admin/who.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { messageTraces } from '../message-traces.ts';
+import { readRecording } from '../recorded-run.ts';
 import { replayInWords, replayView } from '../replay-view.ts';
 import { confirm } from '../terminal.ts';
 import { wholeNumber } from '../typed-values.ts';
@@ -54,7 +42,7 @@ export const command: CommandRecord = {
     const settings = replaySettings(configuration.settings, changes);
     const { recording, recorded } = await withStore(
       options,
-      (store) => readRecording(id, store, configuration.settings),
+      (store) => readRecording(id, { store, settings: configuration.settings, command: 'replay' }),
       'links',
     );
     await askAboutProvider(newProvider(settings, configuration.settings, recorded), options.yes === true);
@@ -94,56 +82,20 @@ function expectModel({ AGENT_RUNTIME }: Settings, { model }: ReplayChanges): voi
 }
 
 /**
- * Finds and opens a recording, and writes the line of the audit log. @throws CliError (1) that says what is missing
+ * Asks before texts go to another provider. @throws CliError (2) if there is nobody to ask, (1) if the answer is no
+ * @param unlike why the provider is another one, after its name
  */
-async function readRecording(
-  id: string,
-  store: Store,
-  settings: Settings,
-): Promise<{ recording: Recording; recorded: RecordedRun }> {
-  const recording = await store.recordings.find(id);
-  if (recording === null) throw await nothingRecorded(id, store, settings);
-  const { seal } = await openAdministratorSeal(settings);
-  const recorded = await openRecording(seal, recording);
-  const about = recording.turn_id;
-  if (recorded === null)
-    throw failed(
-      `the recording of ${printable(about)} cannot be opened: no key here opens it`,
-      'Run the command with the STATE_DIR or the TOKEN_ENCRYPTION_KEY of the daemon. A recording is not sealed again when a key is removed.',
-    );
-  await noteAudit(store, { command: 'replay', about, who: recordedWho(recording, recorded) });
-  return { recording, recorded };
-}
-
-async function nothingRecorded(id: string, store: Store, settings: Settings): Promise<Error> {
-  const { shown } = await messageTraces(store, { id }, 1);
-  const days = `${settings.TRACE_RETENTION_DAYS} days (TRACE_RETENTION_DAYS)`;
-  if (shown.length === 0)
-    return failed(
-      `nothing is known about '${printable(id)}': no trace and no recording`,
-      `Both are kept for ${days}. Find the id with \`agentd explain\`. Check that this is the STATE_DIR of the daemon.`,
-    );
-  const why = {
-    off: 'Runs are not recorded: RECORD_RUNS is off. Set it to `all` or `flagged`, restart the daemon, and let the person ask again.',
-    flagged:
-      'RECORD_RUNS is `flagged`: a recording is deleted after 24 hours unless the run failed, had a warning, or its answer was marked.',
-    all: `Recordings are kept for ${days}, and the oldest are deleted beyond RECORDINGS_MAX_BYTES. A message that was answered without a run, or before RECORD_RUNS was set, has none.`,
-  };
-  return failed(
-    `there is a trace of '${printable(id)}', but no recording of its run`,
-    why[settings.RECORD_RUNS],
-  );
-}
-
-async function askAboutProvider(provider: string | null, yes: boolean): Promise<void> {
+export async function askAboutProvider(
+  provider: string | null,
+  yes: boolean,
+  { what, unlike } = { what: 'the recorded conversation', unlike: 'which the recorded run did not use' },
+): Promise<void> {
   if (provider === null || yes) return;
-  const answer = await confirm(
-    `Send the recorded conversation to ${printable(provider)}, which the recorded run did not use?`,
-  );
+  const answer = await confirm(`Send ${what} to ${printable(provider)}, ${unlike}?`);
   if (answer === true) return;
   if (answer === null)
     throw usageError(
-      `the recorded conversation would be sent to ${printable(provider)}, which the recorded run did not use, and there is no terminal to ask on`,
+      `${what} would be sent to ${printable(provider)}, ${unlike}, and there is no terminal to ask on`,
       'Pass --yes.',
     );
   throw failed('not run');

@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorCode } from '../errors.ts';
+import { openComment } from '../feedback/rate-answer.ts';
 import { decodeToken } from '../identity/decode-token.ts';
 import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
@@ -30,7 +31,8 @@ import { memoryOwnerOf, type Who } from './who.ts';
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, Session, SessionState, StoredTurn };
 /** `sessionTag`: the name of a session that its sign-in does not change. */
-export { ERRORS, type ErrorCode, formatLogLine, sessionState, shortId, tagOf as sessionTag };
+/** The comment of a rating, as far as the key opens it. */
+export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, shortId, tagOf as sessionTag };
 
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */
 export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>) {

@@ -85,6 +85,16 @@ export function newProvider(
   return isKnown ? null : provider;
 }
 
+/** The provider to which a model would send texts that the configured agent does not send there. Null if there is none. */
+export function providerChange(configured: Settings, model: string | undefined): string | null {
+  const changed = replaySettings(configured, { model });
+  const provider = providerOf(changed.AGENT_MODEL, changed.AGENT_BASE_URL);
+  const own =
+    runtimeName(configured) === 'llm' ? providerOf(configured.AGENT_MODEL, configured.AGENT_BASE_URL) : null;
+  const isSame = provider === own && changed.AGENT_BASE_URL === configured.AGENT_BASE_URL;
+  return isSame ? null : provider;
+}
+
 /** Runs the agent again on a recording, as often as asked, one run after the other. */
 export async function replayTimes(
   recorded: RecordedRun,
@@ -108,7 +118,7 @@ export async function replayTimes(
     import('../agent/load.ts'),
     import('../replay/replay.ts'),
   ]);
-  const runtime = await loadAgent(settings, log);
+  const { runtime } = await loadAgent(settings, log);
   const secrets = knownSecrets(configuration.effective.map(({ value }) => value));
   const runs = [];
   try {

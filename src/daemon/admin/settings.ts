@@ -82,6 +82,9 @@ export async function settingsReference(plugins: readonly ChannelPlugin[]) {
   };
 }
 
+/** The JSON Schema of the files of `agentd eval`. */
+export const evalSchema = async () => (await import('../eval/case-schema.ts')).EVAL_SCHEMA;
+
 /** How the values of settings are written and shown. Secrets are never shown. */
 
 export { parseListenAddress } from '../settings/addresses.ts';

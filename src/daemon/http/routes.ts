@@ -17,6 +17,8 @@ export type OutageOf = (platform: string) => ChannelHealth | null;
 export interface HealthParts {
   channels: readonly ActiveChannel[];
   outageOf?: OutageOf;
+  /** The digest of instructions, tools and model. */
+  agentDigest: () => string;
   /** The state of the renewal of tokens. Absent if they are not renewed. */
   renewal?: () => ChannelHealth;
 }
@@ -119,7 +121,10 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). `status` says only that the process is
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
-export function health({ channels, outageOf = () => null, renewal }: HealthParts, log: Log): Route['handle'] {
+export function health(
+  { channels, outageOf = () => null, renewal, agentDigest }: HealthParts,
+  log: Log,
+): Route['handle'] {
   return () => ({
     body: {
       status: 'ok',
@@ -131,6 +136,7 @@ export function health({ channels, outageOf = () => null, renewal }: HealthParts
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
+      agent_digest: agentDigest(),
       ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
     },
   });

@@ -152,11 +152,16 @@ export async function link(
 }
 
 /**
- * Signs a channel's user out: withdraws the user's pending actions, and removes the link, whichever person it belongs
+ * Signs a channel's user out: withdraws the user's pending actions, ends the question that waits for sign-in, and removes the link, whichever person it belongs
  * to. True if there was one.
  */
-export async function unlink(services: Lookup, channel: LinkedChannel, user_id: string): Promise<boolean> {
+export async function unlink(
+  services: Lookup & { store: Pick<Store, 'waitingQuestions'> },
+  channel: LinkedChannel,
+  user_id: string,
+): Promise<boolean> {
   await withdrawActions(services, channel, user_id);
+  await services.store.waitingQuestions.end(linkKeys(channel, user_id));
   return removeLink(services, channel, user_id);
 }
 

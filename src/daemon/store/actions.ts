@@ -6,6 +6,7 @@ import { holdsKey, noteStarted } from './idempotency.ts';
 import type { IndexEntry, Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { findSession } from './session-document.ts';
+import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
 
 /**
  * The journal of actions, and the actions that wait to be confirmed. There is one record for each action, from the
@@ -68,6 +69,13 @@ export interface ActionStore {
    * have expired.
    */
   ofTurn(turn_key: string): Promise<Action[]>;
+  /** The newest writes that were sent or are about to be sent in a session, newest first; at most `SENT_MAX`. */
+  sentIn(session_tag: string): Promise<Action[]>;
+  /**
+   * Whether a tool wrote in a session within the last `within_ms`, or may have written. Also true if there were too many
+   * writes to know.
+   */
+  wroteSince(session_tag: string, tool: string, within_ms: number): Promise<boolean>;
   /** Writes that were sent or are about to be sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
 }
@@ -215,6 +223,9 @@ export const ACTION: Kind<StoredAction> = {
   isWide: (index) => index.startsWith('turn '),
 };
 
+/** Maximum number of writes that `ActionStore.sentIn` returns. */
+export const SENT_MAX = 200;
+
 /** Maximum number of actions of one turn or one session that a step reads. */
 const READ_MAX = 1000;
 
@@ -237,6 +248,7 @@ export function actionStore(
         if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
         const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
         change(tx, stored, { state: to, turn_key, ...times });
+        if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
         return 'settled';
       }),
     withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
@@ -246,6 +258,8 @@ export function actionStore(
         const known = tx.get(ACTION, action.action_id)?.action;
         if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
         if (held?.key) noteStarted(tx, held.key.key);
+        const expires_at = tx.now + actionsRetentionMs;
+        noteWrite(tx, action.action_id, action.session_tag, expires_at);
         tx.put(ACTION, action.action_id, {
           action: {
             ...action,
@@ -261,7 +275,7 @@ export function actionStore(
           asked_by: null,
           answer_ms: 0,
           serial: tx.serial(),
-          expires_at: tx.now + actionsRetentionMs,
+          expires_at,
         });
         return { outcome: 'started' };
       }),
@@ -286,12 +300,29 @@ export function actionStore(
           change(tx, stored, { ...outcome, finished_at: tx.now });
       }),
     ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
+    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
+    wroteSince: (session_tag, tool, within_ms) =>
+      kernel.step((tx) => {
+        const sent = sentIn(tx, session_tag);
+        const late = sent.filter(({ started_at, finished_at }) => {
+          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
+        });
+        return (
+          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
+        );
+      }),
     list: async (filter) =>
       (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
         .sort((a, b) => b.serial - a.serial)
         .slice(0, filter.limit)
         .map(({ action }) => action),
   };
+}
+
+/** Deletes an action. */
+export function dropAction(tx: Tx, action_id: string): void {
+  tx.delete(SESSION_WRITE, action_id);
+  tx.delete(ACTION, action_id);
 }
 
 /** Stores an action that the committed turn asks the person to confirm. */
@@ -351,6 +382,10 @@ export async function withdrawAll(kernel: Kernel): Promise<void> {
 export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
   const found = pendingIn(tx, session_tag).map(({ action }) => action);
   return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
+}
+
+function sentIn(tx: Tx, session_tag: string): Action[] {
+  return newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []);
 }
 
 /** `ActionStore.ofTurn`. */

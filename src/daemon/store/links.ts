@@ -5,6 +5,7 @@ import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK_RENEWAL } from './link-renewal-document.ts';
 import { listed } from './listed.ts';
 import { isSignedOut } from './sign-out-marks.ts';
+import { answerQuestion, endQuestion } from './waiting-questions.ts';
 
 /**
  * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. The keys have the documented
@@ -236,6 +237,7 @@ export function putLink(
     ...{ key, token, person, expires_at, expiry_notified: false },
     ...{ alias: alias ?? kept, how, name, made_at: tx.now },
   });
+  answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);
   if (found !== null && found.person !== person) forgetKeys(tx, found.person, (other) => other === key);
   const listed = tx.get(LINKS_OF_PERSON, person);
   const others = (listed?.keys ?? []).filter((other) => other !== key);
@@ -253,6 +255,7 @@ export function removeLink(
   { key, alias, person }: Pick<StoredLink, 'key' | 'alias' | 'person'>,
 ): void {
   tx.delete(LINK, key);
+  endQuestion(tx, key);
   tx.delete(LINK_RENEWAL, key);
   if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
   forgetKeys(tx, person, (other) => other === key);

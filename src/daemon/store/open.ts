@@ -69,6 +69,15 @@ export async function openStore(settings: Settings, options: OpenOptions): Promi
   }
 }
 
+/** A new, empty store that ends with the process, for runs that must have no effect. */
+export async function openScratchStore(clock: Clock): Promise<Store> {
+  const [{ MemoryState }, { openMemoryStore }] = await Promise.all([
+    import('./kernels/memory/kernel.ts'),
+    import('./kernels/memory/store.ts'),
+  ]);
+  return openMemoryStore(new MemoryState(), { clock });
+}
+
 /**
  * Opens the long-term memory that the settings name (agentd-settings(5), `MEMORY_BACKEND`); null if there is none. If
  * the database cannot be reached, this call succeeds and the first use fails.
@@ -117,4 +126,13 @@ export async function storeLayout(): Promise<string> {
 export async function lockFile(path: string): Promise<(() => void) | null> {
   const sqlite = await import('./kernels/sqlite/lock.ts');
   return sqlite.lockFile(path);
+}
+
+/**
+ * Whether a daemon uses the embedded store that the settings name.
+ * @throws StoreUnavailable
+ */
+export async function isServed({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): Promise<boolean> {
+  const sqlite = await import('./kernels/sqlite/lock.ts');
+  return sqlite.isLocked(join(STATE_DIR, 'agentd.db'));
 }

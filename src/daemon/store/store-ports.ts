@@ -13,6 +13,7 @@ export const STORE_PORTS = [
   'limits',
   'budgets',
   'summaries',
+  'feedback',
   'guard',
   'idempotency',
   'inbox',
@@ -25,4 +26,5 @@ export const STORE_PORTS = [
   'signOutEnds',
   'recordings',
   'streams',
+  'waitingQuestions',
 ] as const satisfies readonly (keyof Store)[];

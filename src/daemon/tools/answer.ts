@@ -100,7 +100,12 @@ function sizeOf(headers: AnswerHeaders | undefined): number {
  * tools choose their public fields themselves.
  */
 function shownOf(tool: Tool, result: unknown, { usedDefault }: CallClient): unknown {
-  if (!usedDefault || tool.source.kind === 'module' || tool.public === 'all') return result;
+  return usedDefault && tool.source.kind !== 'module' ? reducedForNobody(tool, result) : result;
+}
+
+/** The part of a result that may be shown if it was made with default credentials. */
+export function reducedForNobody(tool: Tool, result: unknown): unknown {
+  if (tool.public === 'all') return result;
   if (tool.public.length > 0) return reduceResult(result, tool.public);
   if (tool.effect === 'write') return { done: true, message: 'It was done. The answer may not be shown.' };
   // Sign-in would make no difference for a tool that never uses the person's token.

@@ -16,6 +16,7 @@ import {
   aStream,
   aTrace,
   aTurn,
+  aWaitingQuestion,
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
@@ -40,7 +41,17 @@ const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutM
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
-  ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
+  ...['actions.sentIn', 'actions.wroteSince'],
+  ...[
+    'traces.find',
+    'traces.findOf',
+    'traces.recent',
+    'streams.counts',
+    'toolDigests.find',
+    'toolDigests.list',
+    'summaries.find',
+    'guard.list',
+  ],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
   ...[
     'inbox.counts',
@@ -52,7 +63,9 @@ const READS = [
     'links.ofPerson',
     'links.list',
   ],
+  ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
   ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
+  'waitingQuestions.ofTurn',
   ...['persons.show', 'replicas.list'],
   ...['signOutMarks.covers', 'signOutEnds.tokensOf', 'linkRenewals.refused', 'linkRenewals.find'],
   // It writes only what the next call would find again.
@@ -124,12 +137,16 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('idempotency.renew', () => idempotency.renew(key.claim));
     await call('commitTurn', () =>
       store.commitTurn(claim, {
-        turn: { record: aTurn(), ttl_ms: HOUR },
+        turn: { record: aTurn({ turn_id: 'rated', finished_at: Date.now() }), ttl_ms: HOUR },
         trace: aTrace(session),
         answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
         pending: aPendingAction(session, { action_id: 'pending' }),
       }),
     );
+    await call('feedback.rate', () => {
+      const rater = { kind: 'client', person: null, namespaces: ['web'] } as const;
+      return store.feedback.rate({ session_id: 's', turn_id: 'rated', rating: 1, comment: null }, rater);
+    });
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },
@@ -168,6 +185,14 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('links.bindAlias', () => links.bindAlias(link.key, 'token', { alias: 'chat:x', person: ada }));
     await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
     await call('links.remove', () => links.remove(link.key));
+    const asked = aSession(Date.now(), { session_id: 'asked', platform: 'chat' });
+    await saveSession(store, asked);
+    await commitUnderClaim(store, 'asked', {
+      trace: aTrace(asked),
+      turn: { record: aTurn(), ttl_ms: HOUR },
+      waits: aWaitingQuestion(asked),
+    });
+    await call('waitingQuestions.end', () => store.waitingQuestions.end(['chat:jwt:u1']));
 
     await codes();
 
@@ -304,6 +329,9 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    await call('inbox.completeSignIn', () =>
+      inbox.completeSignIn(third, { reply: 'text', begins_at: null, private_run: null }),
+    );
     const collects = { wait_ms: 0, max_ms: 0 };
     const own = { collects, platform: 'telex' };
     await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));

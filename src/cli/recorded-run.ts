@@ -1,0 +1,49 @@
+import { openRecording, type RecordedRun, type Recording, recordedWho } from '../daemon/admin/replay.ts';
+import { openAdministratorSeal } from '../daemon/admin/sealing.ts';
+import type { Settings } from '../daemon/admin/settings.ts';
+import type { Store } from '../daemon/admin/store.ts';
+import { printable } from '../daemon/admin/texts.ts';
+import { noteAudit } from '../daemon/admin/who.ts';
+import { failed } from './cli-error.ts';
+import { messageTraces } from './message-traces.ts';
+
+/**
+ * Finds and opens a recording, and writes the line of the audit log. @throws CliError (1) that says what is missing
+ */
+export async function readRecording(
+  id: string,
+  { store, settings, command }: { store: Store; settings: Settings; command: string },
+): Promise<{ recording: Recording; recorded: RecordedRun }> {
+  const recording = await store.recordings.find(id);
+  if (recording === null) throw await nothingRecorded(id, store, settings);
+  const { seal } = await openAdministratorSeal(settings);
+  const recorded = await openRecording(seal, recording);
+  const about = recording.turn_id;
+  if (recorded === null)
+    throw failed(
+      `the recording of ${printable(about)} cannot be opened: no key here opens it`,
+      'Run the command with the STATE_DIR or the TOKEN_ENCRYPTION_KEY of the daemon. A recording is not sealed again when a key is removed.',
+    );
+  await noteAudit(store, { command, about, who: recordedWho(recording, recorded) });
+  return { recording, recorded };
+}
+
+async function nothingRecorded(id: string, store: Store, settings: Settings): Promise<Error> {
+  const { shown } = await messageTraces(store, { id }, 1);
+  const days = `${settings.TRACE_RETENTION_DAYS} days (TRACE_RETENTION_DAYS)`;
+  if (shown.length === 0)
+    return failed(
+      `nothing is known about '${printable(id)}': no trace and no recording`,
+      `Both are kept for ${days}. Find the id with \`agentd explain\`. Check that this is the STATE_DIR of the daemon.`,
+    );
+  const why = {
+    off: 'Runs are not recorded: RECORD_RUNS is off. Set it to `all` or `flagged`, restart the daemon, and let the person ask again.',
+    flagged:
+      'RECORD_RUNS is `flagged`: a recording is deleted after 24 hours unless the run failed, had a warning, or its answer was marked.',
+    all: `Recordings are kept for ${days}, and the oldest are deleted beyond RECORDINGS_MAX_BYTES. A message that was answered without a run, or before RECORD_RUNS was set, has none.`,
+  };
+  return failed(
+    `there is a trace of '${printable(id)}', but no recording of its run`,
+    why[settings.RECORD_RUNS],
+  );
+}

@@ -1,0 +1,81 @@
+import type { ChannelPlugin } from '../../channel/index.ts';
+import type { EvalCase } from '../eval/read-cases.ts';
+import type { CaseResult, RunOptions } from '../eval/run-cases.ts';
+import type { Log } from '../process/log.ts';
+import type { Configuration } from '../settings/configure/configure.ts';
+import { lazy } from './lazy.ts';
+import { providerChange, replaySettings } from './replay.ts';
+import { withRegistry } from './tools.ts';
+
+/** Conversations that are run as tests (agentd-eval(1)). */
+export type { CaseResult, EvalCase };
+/** Makes a case of a recording. The caller must not keep it if values are left. */
+export const makeCase = lazy(() => import('../eval/case-of-recording.ts'), 'caseOfRecording');
+export const readCases = lazy(() => import('../eval/read-cases.ts'), 'readCases');
+
+/**
+ * The provider to which AGENT_EVAL_MODEL sends conversations, if it is another one than that of the agent. Null if there
+ * is none.
+ */
+export function judgeProvider({ settings }: Pick<Configuration, 'settings'>): string | null {
+  return providerChange(settings, settings.AGENT_EVAL_MODEL);
+}
+
+/**
+ * What the settings do not have, for each case: the channel, and the tools that it answers for. Empty if it can run.
+ */
+export interface EvalOutcome {
+  problems: { file: string; line: number | null; name: string; problem: string }[];
+  results: CaseResult[];
+}
+
+/** Runs the cases with the agent and the tools of the daemon. Runs none if one of them cannot run. */
+export async function evaluate(
+  cases: readonly EvalCase[],
+  configuration: Configuration,
+  plugins: readonly ChannelPlugin[],
+  options: Omit<RunOptions, 'judge'> & { log: Log },
+): Promise<EvalOutcome> {
+  const [{ default: pino }, { loadAgent }, { knownSecrets }, { unknownTools }, { runCases }] =
+    await Promise.all([
+      import('pino'),
+      import('../agent/load.ts'),
+      import('../settings/known-secrets.ts'),
+      import('../eval/eval-tools.ts'),
+      import('../eval/run-cases.ts'),
+    ]);
+  const { settings, texts, channels, effective } = configuration;
+  const { log } = options;
+  return withRegistry(
+    configuration,
+    async (registry) => {
+      const problems = cases.flatMap((one) => {
+        const { file, line, name, channel } = one;
+        const missing = plugins.some((plugin) => plugin.name === channel) ? [] : [`channel ${channel}`];
+        const all = [...missing, ...unknownTools(registry, one).map((tool) => `tool ${tool}`)];
+        return all.map((what) => ({ file, line, name, problem: `there is no ${what}` }));
+      });
+      if (problems.length > 0) return { problems, results: [] };
+      const { runtime: agent, instructions } = await loadAgent(settings, log);
+      const judge = cases.some(({ rubric }) => rubric.length > 0) ? await judgeOf(configuration) : null;
+      try {
+        const parts = {
+          ...{ settings, texts, agent, instructions, registry, plugins },
+          // What goes wrong in a case is in its result.
+          log: pino({ enabled: false }),
+          channelNames: channels.map(({ plugin }) => plugin.name),
+          secrets: knownSecrets(effective.map(({ value }) => value)),
+        };
+        return { problems, results: await runCases(cases, parts, { ...options, judge }) };
+      } finally {
+        await agent.stop?.();
+      }
+    },
+    { log },
+  );
+}
+
+async function judgeOf({ settings }: Pick<Configuration, 'settings'>) {
+  const { createJudge } = await import('../eval/judge.ts');
+  return createJudge(replaySettings(settings, { model: settings.AGENT_EVAL_MODEL }));
+}
