@@ -269,7 +269,7 @@ describe('agentd link list', () => {
     const { code, stdout } = await run(['link', 'list']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z\n$/,
+      /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH +RENEWED +NOT RENEWED\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator *\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +\w+ *\n$/,
     );
     const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
     expect(first).toEqual({
@@ -281,6 +281,9 @@ describe('agentd link list', () => {
       token_expires_at: expect.stringMatching(/Z$/),
       link_expires_at: expect.stringMatching(/Z$/),
       expires_at: first.token_expires_at,
+      how: 'operator',
+      made_at: expect.stringMatching(/Z$/),
+      ...{ renewed_at: null, renewal_failed: null, renewal_failed_at: null },
     });
     expect(second).toMatchObject({ user_id: 'u2', state: 'token_expired' });
     expect(await run(['link', 'list', '--platform', 'webchat'])).toMatchObject({ code: 0, stdout: '' });
@@ -304,7 +307,9 @@ describe('agentd link list', () => {
       person: null,
       expires_at: null,
     });
-    expect((await run(['link', 'list'], '', other)).stdout).toMatch(/\ntelex +u1 +cannot decrypt +20\S+Z\n$/);
+    expect((await run(['link', 'list'], '', other)).stdout).toMatch(
+      /\ntelex +u1 +cannot decrypt +20\S+Z +operator *\n$/,
+    );
     // The running daemon does not have the key either, so it ignores the link.
     expect(await personOf('u1')).toBeNull();
     expect((await run(['link', 'printer', 'u1', '-'], await tokenOf('eve'), other)).code).toBe(0);
