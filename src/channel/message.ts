@@ -144,6 +144,8 @@ export interface Confirmation {
   expires_at: string;
   /** Where the question begins in the reply. A client that shows the question itself shows only the text before it. */
   begins_at?: number;
+  /** E-mail address of the person for whom it would be done. Absent if it is for no person. Show it as text. */
+  as?: string;
 }
 
 /** The answer to the question with this id. */

@@ -139,9 +139,10 @@ describe('webchat', () => {
       summary: QUESTION,
       expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       begins_at: expect.any(Number),
+      as: 'ada@example.com',
     });
     expect(asked.body.response).toBe(
-      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
+      'I ask you.\n\nPlease confirm: Cancel order "1004"\n\n- body.reason: "late"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.',
     );
     expect(calls).toEqual([]);
     const metadata = { confirm: { id: confirmation.id, approve: true } };

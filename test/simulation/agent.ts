@@ -30,7 +30,7 @@ export function simulatedAgent(world: World, daemon: SimulatedDaemon): AgentRunt
 
 async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): AsyncIterable<string> {
   const label = labelOf(turn.text);
-  const run = world.record.begin(label, turn.history);
+  const run = world.record.begin(label, turn);
   const { agent, person, writes } = world.messageOf(turn.text);
   checkAlreadyDone(world, turn, run);
   checkPerson(world, turn, run);
@@ -53,6 +53,10 @@ async function* answer(world: World, daemon: SimulatedDaemon, turn: AgentTurn): 
   if (agent === 'asks') {
     const answered = await turn.tools.find(({ name }) => name === 'who_am_i')?.call({});
     yield answered?.ok ? `asked as ${String(answered.result)} ` : 'could not ask ';
+  }
+  if (agent === 'needs') {
+    const told = await turn.tools.find(({ name }) => name === 'secret')?.call({});
+    yield told?.ok ? `told the secret of ${String(told.result)} ` : 'told nothing ';
   }
   const pauses = PAUSES_MS[agent] ?? [20];
   for (const ms of pauses) {
@@ -93,6 +97,14 @@ function checkPerson(world: World, { person: known, text }: AgentTurn, run: Agen
 
 /** This schema is compiled only once for all seeds, because the object is always the same. */
 const NO_PARAMETERS = { type: 'object', properties: {}, additionalProperties: false };
+
+/** Tokens of persons are sent to https only. */
+const SECRETS = builtInSource('https://api.invalid');
+
+/** A tool that only works for a person who has signed in. */
+export function secret(world: World, daemon: SimulatedDaemon): Tool {
+  return { ...whoAmI(world, daemon), name: 'secret', source: SECRETS, credentials: 'user' };
+}
 
 /** A tool that returns the person whose token it would use. */
 export function whoAmI(world: World, daemon: SimulatedDaemon): Tool {

@@ -431,4 +431,28 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       },
     ],
   },
+  'turn-not-fixed': {
+    says: 'a repeated run takes up messages that were sent since',
+    seed: 124,
+    shows: /a turn had the messages/,
+    changes: [
+      {
+        file: 'src/daemon/store/inbox-steps.ts',
+        from: 'const isFixed = collects === undefined || stored.message.collected !== undefined;',
+        to: 'const isFixed = collects === undefined;',
+      },
+    ],
+  },
+  'rerun-as-another-turn': {
+    says: 'the second run of a message does not know what the first one wrote',
+    seed: 52,
+    shows: /wanted \d writes, but \d reached the API/,
+    changes: [
+      {
+        file: 'src/daemon/message/keys.ts',
+        from: '? (rerun?.turn_id ?? turn_id)',
+        to: '? turn_id',
+      },
+    ],
+  },
 };

@@ -15,7 +15,7 @@ import type { AlarmClock } from '../../src/daemon/time/clock.ts';
 import { createRegistry, fixedSource } from '../../src/daemon/tools/registry.ts';
 import { createToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { NO_OBSERVER } from '../../src/daemon/trace/observer.ts';
-import { simulatedAgent, whoAmI } from './agent.ts';
+import { secret, simulatedAgent, whoAmI } from './agent.ts';
 import { API_SOURCE, apiTools } from './api.ts';
 import { CHAT, FEED } from './platform.ts';
 import { simulatedRequest } from './request.ts';
@@ -70,6 +70,7 @@ export class SimulatedDaemon {
     setMaxListeners(0, this.#drained.signal);
     const tokens = world.validatorFor(clock, log);
     const whoIsAsked = whoAmI(world, this);
+    const forPersons = secret(world, this);
     this.services = createServices({
       settings,
       clock,
@@ -93,7 +94,11 @@ export class SimulatedDaemon {
       logoutTokens: null,
       use: new UseCount(),
       tools: createRegistry(
-        [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
+        [
+          fixedSource(whoIsAsked.source, [whoIsAsked]),
+          fixedSource(forPersons.source, [forPersons]),
+          fixedSource(API_SOURCE, apiTools(world, this)),
+        ],
         {
           access: createToolAccess(settings, { seal: world.seal, marks: NO_MARKS, clock, log }),
           log,

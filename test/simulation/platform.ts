@@ -33,6 +33,8 @@ export class SimulatedPlatform {
       linking: { argument: 'NAME', idsOf: (given) => [given] },
       create: (scope) => ({
         routes: [],
+        privateChat: (user_id) => ({ to: user_id }),
+        privateSession: (user_id) => ({ thread_id: `post:private-${user_id}`, channel_id: user_id }),
         send: (reply) =>
           scope.sendParts(
             reply.id,
@@ -54,6 +56,7 @@ export class SimulatedPlatform {
 
   #take(reply: OutgoingReply, text: string, part: number): void {
     const { state, report } = this.#world;
+    if (reply.id.endsWith('-sign-in')) return;
     const isNotice = reply.id.endsWith('-notice');
     const id = isNotice ? reply.id.slice(0, -'-notice'.length) : reply.id;
     const message = state.get(MESSAGE, id)?.message;

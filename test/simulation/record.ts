@@ -2,8 +2,10 @@ import type { AgentTurn } from '../../src/agent/index.ts';
 import type { GuardedMessage, GuardVerdict } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
 import { turnKey } from '../../src/daemon/message/keys.ts';
+import { agentsReply } from '../../src/daemon/message/run/history.ts';
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
+import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
 import { SESSION } from '../../src/daemon/store/session-document.ts';
 import type { CommitOutcome, TurnChanges } from '../../src/daemon/store/turns.ts';
 import type { Actor } from './scheduler.ts';
@@ -26,6 +28,8 @@ export interface Commit {
   /** True if the guard had counted the turn in another session, and has subtracted it there. */
   ranElsewhere?: true;
   label: string;
+  /** The person who had signed in, if this is the second run of a message. */
+  rerun_for?: string | null;
   session_tag: string;
   /** The key of the turn in the journal of actions. */
   turn_key: string;
@@ -48,14 +52,19 @@ export class RunRecord {
   readonly arrivals: Arrival[] = [];
   /** How many turns the guard counts, by the tag of the session. */
   readonly counted = new Map<string, number>();
+  /** The text of each turn, which has the same messages in all of its runs. */
+  readonly #texts = new Map<string, string>();
   readonly #world: World;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  begin(label: string, history: AgentTurn['history']): AgentRun {
+  begin(label: string, { history, text }: Pick<AgentTurn, 'history' | 'text'>): AgentRun {
     const run: AgentRun = { number: this.runs.length + 1, label, history };
+    const other = this.#texts.get(label) ?? text;
+    if (other !== text) this.#world.report(`a turn had the messages "${other}", then "${text}"`);
+    this.#texts.set(label, other);
     this.runs.push(run);
     return run;
   }
@@ -86,8 +95,18 @@ export class RunRecord {
       const { record } = turn;
       const label = labelOf(record.text);
       if (outcome === 'committed') this.#check(record, turns, isGenerated);
-      const turn_key = turnKey({ turn_id: record.turn_id, key: answer?.claim ?? null });
-      this.commits.push({ label, session_tag, turn_key, record, outcome });
+      const rerun = state.get(MESSAGE, record.turn_id)?.message.rerun;
+      const turn_key = turnKey({
+        turn_id: record.turn_id,
+        key: answer?.claim ?? null,
+        ...(rerun ? { rerun } : {}),
+      });
+      this.commits.push({
+        ...{ label, session_tag, turn_key, record, outcome },
+        ...(rerun ? { rerun_for: rerun.person ?? null } : {}),
+      });
+      if (rerun && record.person !== rerun.person)
+        this.#world.report(`${label} was run again for ${rerun.person}, but acted for ${record.person}`);
     };
   }
 
@@ -117,7 +136,7 @@ export class RunRecord {
     const visible = before
       .filter(({ outcome }) => outcome === 'answered')
       .filter(({ person }) => person === record.person || (person === null && (isOfPlatform || isGenerated)))
-      .map(({ text, reply }) => `${text} → ${reply}`);
+      .map((turn) => `${turn.text} → ${agentsReply(turn)}`);
     const shown = run.history.map(({ user, reply }) => `${user} → ${reply}`);
     if (visible.join('\n') === shown.join('\n')) return;
     world.report(

@@ -29,6 +29,7 @@ export interface Room {
 export const AGENT_PLANS = [
   'answers',
   'asks',
+  'needs',
   'slow',
   'lasting',
   'passing',
@@ -37,7 +38,7 @@ export const AGENT_PLANS = [
   'long',
 ] as const;
 /**
- * `asks`: calls a tool. `lasting`: takes longer than a claim is valid. `passing`: the first runs fail for a temporary
+ * `asks`: calls a tool. `needs`: calls a tool that needs the sender's sign-in. `lasting`: takes longer than a claim is valid. `passing`: the first runs fail for a temporary
  * reason. `broken`: the first runs fail for another reason. `refused`: the model always refuses the message. `long`:
  * the reply has several parts.
  */
@@ -113,6 +114,8 @@ export interface Scenario {
    * are made at once.
    */
   scheduled: number;
+  /** COLLECT_MS. */
+  collect_ms: number;
   maxTurns: number;
   runSeconds: number;
   /** How far the clock of daemon B is ahead of the clock of the store, ms. */
@@ -134,6 +137,7 @@ export function scenarioOf(seed: number): Scenario {
     presses: null,
   }));
   addPresses(randomFrom(seed * 2 + 80_021), messages);
+  const collect_ms = addPatience(randomFrom(seed * 2 + 90_007), messages);
   const trouble = weighted(random, [
     ['none', 2],
     ['errors', 6],
@@ -150,6 +154,7 @@ export function scenarioOf(seed: number): Scenario {
     happenings,
     faults: faultsOf(random, trouble),
     scheduled: random.pick([0.2, 0.6, 0.9]),
+    collect_ms,
     maxTurns: random.chance(0.15) ? 2 + random.below(3) : 50,
     runSeconds: random.pick([5, 60, 600]),
     skew_ms: random.chance(0.3) ? random.below(8000) - 4000 : 0,
@@ -205,6 +210,17 @@ function addPresses(random: SeededRandom, messages: PlannedMessage[]): void {
       });
     }
   }
+}
+
+/**
+ * In some scenarios, messages of the platform are collected, or wait until their sender has signed in.
+ * @returns COLLECT_MS
+ */
+function addPatience(random: SeededRandom, messages: PlannedMessage[]): number {
+  if (random.chance(0.6)) return 0;
+  for (const message of messages)
+    if (message.door === 'post' && message.presses === null && random.chance(0.4)) message.agent = 'needs';
+  return random.chance(0.5) ? 200 + random.below(1500) : 0;
 }
 
 function messageOf(

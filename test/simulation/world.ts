@@ -327,7 +327,6 @@ export class Host {
 const DEFAULTS = {
   APP_NAME: 'agentd',
   SESSION_TTL_SECONDS: 86_400,
-  COLLECT_MS: 0,
   COLLECT_MAX_MS: 4000,
   SIGN_IN_WAIT_SECONDS: 2400,
   AGENT_TIMEOUT_SECONDS: 60,
@@ -348,11 +347,12 @@ const DEFAULTS = {
   JWT_CLOCK_SKEW_SECONDS: 0,
 } satisfies Partial<Settings>;
 
-function settingsOf({ maxTurns, runSeconds }: Scenario): Settings {
+function settingsOf({ maxTurns, runSeconds, collect_ms }: Scenario): Settings {
   return {
     ...DEFAULTS,
     LOOP_GUARD_MAX_TURNS_PER_SESSION: maxTurns,
     INBOX_RUN_SECONDS: runSeconds,
+    COLLECT_MS: collect_ms,
   } as unknown as Settings;
 }
 

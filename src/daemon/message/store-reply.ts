@@ -95,10 +95,10 @@ export function signInOf(sign_in: SignInNeeded | null, text: string): Pick<Compl
   return { sign_in: { waiting_text: sign_in.waits ? text : null, hint: sign_in.hint } };
 }
 
-function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
+function questionOf({ action, summary, as, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
   const expires_at = new Date(now + ANSWER_MS).toISOString();
   return {
-    confirmation: { id: action.action_id, summary, expires_at, begins_at },
+    confirmation: { id: action.action_id, summary, expires_at, begins_at, ...(as === null ? {} : { as }) },
     stored: { id: action.action_id, begins_at, ...buttons },
   };
 }

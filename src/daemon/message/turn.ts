@@ -229,6 +229,8 @@ export interface AskedQuestion {
   action: Omit<NewPendingAction, 'asked_by' | 'answer_ms' | 'unasked_ms'>;
   /** The whole question as plain text. */
   summary: string;
+  /** The e-mail address of the person for whom it would be done; null if there is none, or if others can read it. */
+  as: string | null;
   /** Where the question begins in the reply. */
   begins_at: number;
   buttons: Readonly<{ confirm: string; decline: string }>;

@@ -47,6 +47,12 @@ export const TEXTS = {
     'Please confirm: {action}',
     'action',
   ),
+  confirm_as: prose(
+    'The part of the question that says for whom the action is done: the person with this e-mail address.',
+    'This is done as you, {email}.',
+    'email',
+  ),
+  confirm_as_you: prose('The same in a conversation that other people can read.', 'This is done as you.'),
   confirm_how: prose(
     'The end of the question. {confirm} and {decline} are the first words of the lists `confirm` and `decline`.',
     'Answer "{confirm}" to confirm or "{decline}" to decline. Any other message declines it, too.',

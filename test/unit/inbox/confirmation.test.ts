@@ -327,6 +327,16 @@ describe('after a sign-in or sign-out, the daemon', () => {
     expect(world.calls).toEqual([]);
   });
 
+  it('says in the question for whom the call is made, without the e-mail address if others read it', async () => {
+    await signIn('ada');
+    const [shared] = await world.write('cancel 1004');
+    expect(shared).toContain('\n\nThis is done as you.\n\n');
+    expect(shared).not.toContain('@');
+    await world.write('no');
+    const [alone] = await world.write('cancel 1005', 'ada', { shared: false });
+    expect(alone).toContain('\n\nThis is done as you, ada@example.com.\n\n');
+  });
+
   it('makes the call with the credentials that the person has when confirming', async () => {
     await signIn('ada');
     await ask();

@@ -7,7 +7,7 @@ import { token } from '../../support/tokens.ts';
 
 const MINUTE = 60_000;
 const ASKED =
-  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.';
+  'I need your confirmation. \n\nPlease confirm: Cancel order "1004"\n\nThis is done as you, ada@example.com.\n\nAnswer "yes" to confirm or "no" to decline. Any other message declines it, too.';
 const DONE = 'Result: {"ok":true,"result":{"ok":true}}';
 
 let world: ConfirmationWorld;
@@ -42,12 +42,15 @@ describe('a call that needs confirmation', () => {
       summary: 'Cancel order "1004"',
       expires_at: new Date(world.clock.now() + 15 * MINUTE).toISOString(),
       begins_at: expect.any(Number),
+      as: 'ada@example.com',
     });
   });
 
   it('shows every argument', async () => {
     const { response, confirmation } = await world.say('cancel 1004 because *too* late', { token: ada });
-    expect(response).toContain('Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nAnswer');
+    expect(response).toContain(
+      'Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nThis is done',
+    );
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
 
@@ -376,7 +379,7 @@ describe('arguments that come from the sign-in', () => {
     const answer = await world.say(text, { token: other, ...(confirm ? { confirm } : {}) });
     expect(world.calls).toEqual([]);
     expect(answer.response).toMatch(
-      /^Nothing was done.*Cancel order "1004" \(account: "ORG-1"\)\n\nPlease confirm: Cancel order "1004"\n\n- account: "ORG-2"\n\nAnswer/s,
+      /^Nothing was done.*Cancel order "1004" \(account: "ORG-1"\)\n\nPlease confirm: Cancel order "1004"\n\n- account: "ORG-2"\n\nThis is done as you, /s,
     );
     expect(answer.response).toContain(CHANGED);
     expect(answer.confirmation).toMatchObject({ summary: 'Cancel order "1004"\naccount: "ORG-2"' });

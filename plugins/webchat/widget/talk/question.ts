@@ -58,7 +58,7 @@ export function questionIn(data: EventData, as: string | null): Question {
     actions: listed.length > 0 ? listed : [actionInText(String(summary ?? ''))],
     expires_at: Date.parse(String(expires_at)) || Number.POSITIVE_INFINITY,
     begins_at: typeof begins_at === 'number' ? begins_at : null,
-    as,
+    as: typeof data.as === 'string' ? data.as : as,
     state: 'open',
   };
 }

@@ -3,6 +3,7 @@ import { AgentFailure } from '../../agent/agent.ts';
 import { StoreUnavailable } from '../../errors.ts';
 import { ContextEnded } from '../../time/time-limit.ts';
 import { mayNeedReport } from '../../tools/bind-tools.ts';
+import { actingAs, asInWords } from '../../tools/confirmation/acting-as.ts';
 import { confirmationGone } from '../../tools/confirmation/judge-answer.ts';
 import { escapeMarkdown, plainQuestion, questionText } from '../../tools/confirmation/question.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
@@ -190,14 +191,15 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
 function askAtEnd(
   reply: ReplyText,
   { desk: { kept } }: Pick<Run, 'desk'>,
-  { texts }: Runnable,
+  { texts, principal, message: { shared = false } }: Runnable,
 ): AskedQuestion | null {
   if (kept === null) return null;
-  const question = questionText(kept.question, texts);
+  const question = questionText(kept.question, texts, asInWords(principal, shared, texts));
   reply.add(question);
   return {
     action: kept.action,
     summary: plainQuestion(kept.question),
+    as: actingAs(principal, shared),
     begins_at: reply.text.length - question.length,
     buttons: { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') },
   };

@@ -135,7 +135,7 @@ export function pastExchange(past: StoredTurn, turn: Turn, { seal }: Pick<Servic
  * The reply without the daemon's lines about its writes: a model that read them as its own words would write such lines
  * itself. The calls of the turn say what was done. If the reply has nothing else, it stays whole.
  */
-function agentsReply({ reply, receipt_lines }: StoredTurn): string {
+export function agentsReply({ reply, receipt_lines }: StoredTurn): string {
   if (reply === null || receipt_lines === undefined) return reply ?? '';
   const { begins_at, ends_at } = receipt_lines;
   const rest = [reply.slice(0, begins_at).trimEnd(), reply.slice(ends_at)].filter((part) => part !== '');

@@ -151,13 +151,17 @@ function leavesOf(
   });
 }
 
-/** The question as the end of a reply, in CommonMark: the action, its arguments, and how to answer. */
-export function questionText(question: Question, texts: LocalTexts): string {
+/**
+ * The question as the end of a reply, in CommonMark: the action, its arguments, for whom it would be done, and how to
+ * answer.
+ * @param as says for whom (`asInWords`); empty if it is for no person
+ */
+export function questionText(question: Question, texts: LocalTexts, as: string): string {
   const { action: written, list } = markdownQuestion(question);
   const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
   const [confirm] = texts.words('confirm');
   const [decline] = texts.words('decline');
-  return [texts.say('confirm_question', { action }), list, texts.say('confirm_how', { confirm, decline })]
+  return [texts.say('confirm_question', { action }), list, as, texts.say('confirm_how', { confirm, decline })]
     .filter((part) => part !== '')
     .join('\n\n');
 }
