@@ -108,9 +108,9 @@ test('a daemon whose renewals of tokens are refused is degraded, and says so', (
   });
   const log = {} as Log;
   const shown = (renewal?: () => ChannelHealth) =>
-    health({ channels: [], ...(renewal ? { renewal } : {}) }, log)({} as never);
+    health({ channels: [], agentDigest: () => 'd', ...(renewal ? { renewal } : {}) }, log)({} as never);
   expect(shown(() => renewalCheck(renewer))).toMatchObject({ body: { status: 'ok', renewal: degraded } });
   renewer.refusal = null;
   for (const answer of [shown(() => renewalCheck(renewer)), shown()])
-    expect(answer).toEqual({ body: { status: 'ok', platforms: [], adapters: {} } });
+    expect(answer).toEqual({ body: { status: 'ok', platforms: [], adapters: {}, agent_digest: 'd' } });
 });
