@@ -64,7 +64,7 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
 /** Each answer lists the scopes of the token in a header. */
 const HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
-  'x-oauth-scopes': 'app_mentions:read,chat:write,commands,im:history',
+  'x-oauth-scopes': 'app_mentions:read,chat:write,commands,im:history,reactions:read',
 };
 
 const AUTH = {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
+import type { ContinueTexts } from './widget/continue/texts.ts';
 import type { Translations } from './widget/texts.ts';
 
 /** The folder to which `npm run build` writes files for browsers, relative to the source file or the built file. */
@@ -124,6 +125,29 @@ export function widgetRoute(messagePath: string, translations: Translations): Ro
     path: '/webchat/widget.js',
     handle: async (request) => assetResponse(await asset(), request, HEADERS),
   };
+}
+
+/** The built part contains this placeholder for its texts. */
+const BUILT_CONTINUE_TEXTS = JSON.stringify('agentd-continue-texts');
+
+/**
+ * `GET /webchat/continue.js`: the part of the widget that offers to continue on a chat platform.
+ * @param texts by language
+ */
+export function continueRoute(texts: Readonly<Record<string, ContinueTexts>>): Route {
+  const asset = loadAsset('widget/continue.js', 'text/javascript', (script) =>
+    withContinueTexts(script, texts),
+  );
+  return {
+    method: 'GET',
+    path: '/webchat/continue.js',
+    handle: async (request) => assetResponse(await asset(), request, HEADERS),
+  };
+}
+
+/** Inserts the texts into the part. */
+export function withContinueTexts(script: string, texts: Readonly<Record<string, ContinueTexts>>): string {
+  return script.replaceAll(BUILT_CONTINUE_TEXTS, () => JSON.stringify(texts));
 }
 
 /** This policy is strict on purpose: if the widget works under it, it works under the policy of any site. */

@@ -40,6 +40,17 @@ export async function bundleBrowserFiles(outdir: string): Promise<void> {
     plugins: [styles],
   });
   await build({
+    entryPoints: [source('widget/continue/main.ts')],
+    outfile: join(outdir, 'widget/continue.js'),
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    charset: 'utf8',
+    legalComments: 'inline',
+    plugins: [styles],
+  });
+  await build({
     entryPoints: [source('widget/load-widget.ts')],
     outdir: join(outdir, 'widget'),
     format: 'esm',

@@ -6,8 +6,8 @@ import type {
   TokenSource,
   WebChannel,
 } from '../../src/channel/index.ts';
-import { chatPage, textsRoute, widgetRoute } from './browser-files.ts';
-import { WIDGET_TEXTS, widgetTranslations } from './texts.ts';
+import { chatPage, continueRoute, textsRoute, widgetRoute } from './browser-files.ts';
+import { CONTINUE_TEXTS, continueTranslations, WIDGET_TEXTS, widgetTranslations } from './texts.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
 const DEFAULT_PATH = '/webchat/message';
@@ -51,11 +51,12 @@ const webchat: ResponsePlugin = {
     markdown: 'commonmark',
     typing: false,
   },
-  texts: WIDGET_TEXTS,
+  texts: [...WIDGET_TEXTS, ...CONTINUE_TEXTS],
   create: (scope) => createWebchat(scope),
 };
 
 function createWebchat(scope: ResponseScope): WebChannel {
+  const continueTexts = continueTranslations(scope.translations(CONTINUE_TEXTS));
   const translations = widgetTranslations(scope.translations(WIDGET_TEXTS));
   return {
     routes: [
@@ -92,6 +93,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
         },
       },
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH), translations),
+      continueRoute(continueTexts),
       textsRoute(translations),
       ...(scope.settings.WEBCHAT_PAGE === true ? chatPage() : []),
     ],

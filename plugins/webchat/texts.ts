@@ -1,4 +1,5 @@
 import type { ChannelText, ChannelTranslations } from '../../src/channel/index.ts';
+import { CONTINUE_ENGLISH, CONTINUE_LANGUAGES, type ContinueTexts } from './widget/continue/texts.ts';
 import { LANGUAGES } from './widget/languages.ts';
 import { ENGLISH, type Texts, type Translations, textsWith } from './widget/texts.ts';
 
@@ -40,6 +41,33 @@ export function widgetTranslations({ languages, default_locale }: ChannelTransla
   const first = [wanted, wanted.slice(0, 2)].find((tag) => all.has(tag)) ?? 'en';
   const ordered = [first, ...[...all.keys()].filter((tag) => tag !== first)];
   return Object.fromEntries(ordered.map((tag) => [canonical(tag), all.get(tag) as Texts]));
+}
+
+const CONTINUE_PREFIX = 'webchat_continue_';
+
+/** The texts with which a person continues on a chat platform. Operators can replace them. */
+export const CONTINUE_TEXTS: readonly ChannelText[] = Object.entries(CONTINUE_ENGLISH).map(
+  ([name, text]) => ({
+    name: `${CONTINUE_PREFIX}${name}`,
+    sentence: `A text of the widget for a person who continues on a chat platform: ${name}.`,
+    default: text,
+  }),
+);
+
+/** All of these texts, by language. */
+export function continueTranslations({
+  languages,
+}: ChannelTranslations): Readonly<Record<string, ContinueTexts>> {
+  const all: Record<string, ContinueTexts> = { en: CONTINUE_ENGLISH, ...CONTINUE_LANGUAGES };
+  for (const [tag, texts] of Object.entries(languages)) {
+    const base = all[tag] ?? all[tag.slice(0, 2)] ?? CONTINUE_ENGLISH;
+    const replaced = Object.keys(base).flatMap((name) => {
+      const text = texts[`${CONTINUE_PREFIX}${name}`];
+      return text === undefined ? [] : [[name, text]];
+    });
+    all[tag] = { ...base, ...Object.fromEntries(replaced) };
+  }
+  return all;
 }
 
 /** The tag as browsers write it: `pt-BR`. */

@@ -10,6 +10,8 @@ export interface FeedbackView extends Omit<Feedback, 'comment' | 'turn_id'> {
   /** The id of the turn. */
   message_id: string;
   has_comment: boolean;
+  /** How a table shows `message_id`, if not in full. */
+  short_id?: string | undefined;
   /** Null if there is none, or if no key opens it. */
   comment: string | null;
 }
@@ -42,7 +44,7 @@ export const FEEDBACK_COLUMNS: readonly Column<FeedbackView>[] = [
   { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   { title: 'USER', json: 'user_id', narrow: 'cut' },
   { title: 'RATING', json: 'rating', text: ratingInWords },
-  { title: 'MESSAGE', json: 'message_id' },
+  { title: 'MESSAGE', json: 'message_id', text: ({ short_id, message_id }) => short_id ?? message_id },
   ...COMMON,
 ];
 

@@ -1,12 +1,14 @@
 import type { JsonObject } from '../channel/index.ts';
 import { SECRET_SHOWN, type Settings } from '../daemon/admin/settings.ts';
-import type { InboxMessage, InboxStore, Outage } from '../daemon/admin/store.ts';
+import type { InboxMessage, Outage, Store } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
 import { channelInWords } from './channel-titles.ts';
 import { failed } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
 import type { Column } from './output.ts';
 import { relativeTime } from './typed-values.ts';
+import { wholeId } from './whole-id.ts';
 
 /** A message of the inbox, with the data that its next attempt depends on. */
 interface ListedMessage extends InboxMessage {
@@ -15,6 +17,8 @@ interface ListedMessage extends InboxMessage {
   /** Whether no earlier message of its session is open. */
   isFirst: boolean;
   now: number;
+  /** How a table shows the id, if not in full. */
+  short_id: string | undefined;
 }
 
 export interface ShownMessage extends ListedMessage {
@@ -23,7 +27,7 @@ export interface ShownMessage extends ListedMessage {
 
 /** A message in a list: without its texts. */
 export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
-  { title: 'ID', json: 'id' },
+  { title: 'ID', json: 'id', text: ({ short_id, id }) => short_id ?? id },
   { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   // Null for a text of the channel itself, which no user wrote.
   { title: 'USER', json: 'user_id', value: ({ message }) => message?.user_id ?? null, narrow: 'cut' },
@@ -177,10 +181,17 @@ const NAMED_MAX = 5;
 
 /**
  * Finds a message of the inbox. The id may be the message's own id, or the platform's id with or without the channel's
- * name before it. Until the message is done, it may also be the id of its request or session.
+ * name before it; the beginning of one is enough. Until the message is done, it may also be the id of its request or session.
  * @throws CliError (1) if no message matches, or more than one
  */
-export async function findInboxMessage(inbox: InboxStore, id: string): Promise<InboxMessage> {
+export async function findInboxMessage(
+  store: Pick<Store, 'inbox' | 'ids'>,
+  given: string,
+  options: OptionValues,
+): Promise<InboxMessage> {
+  const { inbox } = store;
+  const isKnown = async (one: string) => (await inbox.search(one)).length > 0;
+  const id = await wholeId(store, { kinds: ['message'], given, options, isKnown });
   const found = await inbox.search(id);
   const [only] = found;
   if (only && found.length === 1) return only;

@@ -263,10 +263,14 @@ export function matches(line: string, filter: LogFilter): boolean {
     (level === undefined || LOG_LEVELS.indexOf(entry.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
     (since === undefined || timeOf(entry) >= since) &&
     // The log contains only the beginning of a generated id.
-    (session === undefined || entry.session === session || entry.session === shortId(session)) &&
-    (request === undefined || entry.request_id === request) &&
+    (session === undefined || entry.session === shortId(session) || beginsWith(entry.session, session)) &&
+    (request === undefined || beginsWith(entry.request_id, request)) &&
     (channel === undefined || entry.channel === channel)
   );
+}
+
+function beginsWith(id: unknown, text: string): boolean {
+  return typeof id === 'string' && id.startsWith(text);
 }
 
 /** Whether a line is older than this time. Lines are in order of time, so all lines before it are older, too. */

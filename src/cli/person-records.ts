@@ -76,7 +76,14 @@ export function recordsView(
     memories: memories.map((memory) => jsonOf(MEMORY_COLUMNS, memory)),
     actions: actions.map((action) => jsonOf<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
     inbox: inbox.map((message) =>
-      jsonOf(MESSAGE_DETAILS, { ...message, outage: undefined, isFirst: true, now, settings }),
+      jsonOf(MESSAGE_DETAILS, {
+        ...message,
+        outage: undefined,
+        isFirst: true,
+        now,
+        settings,
+        short_id: undefined,
+      }),
     ),
     others,
   };

@@ -27,6 +27,8 @@ interface PersonView {
 
 interface SessionWithState extends Session {
   state: SessionState;
+  /** How a table shows the id, if not in full. */
+  short_id?: string | undefined;
 }
 
 export function withState(session: Session, now: number, settings: ExpirySettings): SessionWithState {
@@ -35,7 +37,7 @@ export function withState(session: Session, now: number, settings: ExpirySetting
 
 /** A session in a list, without its token, its owner and the content of its turns. */
 export const SESSION_COLUMNS: readonly Column<SessionWithState>[] = [
-  { title: 'ID', json: 'session_id' },
+  { title: 'ID', json: 'session_id', text: ({ short_id, session_id }) => short_id ?? session_id },
   { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   { title: 'USER', json: 'user_id', narrow: 'cut' },
   { title: 'STATE', json: 'state' },
@@ -214,7 +216,11 @@ export const MEMORY_COLUMNS: readonly Column<Memory>[] = [
  * An action as operators see it. `request_id`: the request that made the call; null if it is not known, or after
  * TRACE_RETENTION_DAYS.
  */
-export type ActionView = ReturnType<typeof actionView> & { request_id?: string | null };
+export type ActionView = ReturnType<typeof actionView> & {
+  request_id?: string | null;
+  /** How a table shows the id of the session, if not in full. */
+  short_session?: string | undefined;
+};
 
 export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>) {
   const { action_id, tool, status, attempt, platform, user_id, session_id, person, operator } = action;
@@ -244,7 +250,7 @@ export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { title: 'TOOL', json: 'tool' },
   { title: 'OUTCOME', json: 'outcome' },
   { title: 'STATUS', json: 'status', align: 'right' },
-  { title: 'SESSION', json: 'session_id' },
+  { title: 'SESSION', json: 'session_id', text: (action) => action.short_session ?? action.session_id },
   {
     title: 'SUMMARY',
     json: 'summary',

@@ -5,15 +5,24 @@ import type { Store } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { noteAudit } from '../daemon/admin/who.ts';
 import { failed } from './cli-error.ts';
+import type { OptionValues } from './command.ts';
 import { messageTraces } from './message-traces.ts';
+import { wholeId } from './whole-id.ts';
 
 /**
  * Finds and opens a recording, and writes the line of the audit log. @throws CliError (1) that says what is missing
  */
 export async function readRecording(
-  id: string,
-  { store, settings, command }: { store: Store; settings: Settings; command: string },
+  given: string,
+  {
+    store,
+    settings,
+    command,
+    options,
+  }: { store: Store; settings: Settings; command: string; options: OptionValues },
 ): Promise<{ recording: Recording; recorded: RecordedRun }> {
+  const isKnown = async (one: string) => (await store.recordings.find(one)) !== null;
+  const id = await wholeId(store, { kinds: ['recording'], given, options, isKnown });
   const recording = await store.recordings.find(id);
   if (recording === null) throw await nothingRecorded(id, store, settings);
   const { seal } = await openAdministratorSeal(settings);

@@ -3,11 +3,17 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { withTranslations } from '../../plugins/webchat/browser-files.ts';
-import { widgetTranslations } from '../../plugins/webchat/texts.ts';
+import { withContinueTexts, withTranslations } from '../../plugins/webchat/browser-files.ts';
+import { continueTranslations, widgetTranslations } from '../../plugins/webchat/texts.ts';
 import type { ChannelTranslations } from '../../src/channel/index.ts';
 
 const WIDGET = resolve(import.meta.dirname, '../../dist/plugins/webchat/widget/widget.js');
+
+/** The part of the widget that is loaded for signed-in persons, as the channel serves it. */
+function servedPart(texts: ChannelTranslations): string {
+  const part = readFileSync(WIDGET.replace('widget.js', 'continue.js'), 'utf8');
+  return withContinueTexts(part, continueTranslations(texts));
+}
 
 const NO_TEXTS: ChannelTranslations = { languages: {}, default_locale: 'en' };
 
@@ -317,6 +323,7 @@ export class FakeChat {
     }
     const file = {
       '/webchat/widget.js': ['text/javascript', servedWidget(texts)],
+      '/webchat/continue.js': ['text/javascript', servedPart(texts)],
       '/site.js': ['text/javascript', script],
       '/site.css': ['text/css', style],
     }[path];

@@ -11,6 +11,7 @@ import { describeFeedback } from './feedback-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
+import { describeIds } from './ids-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLimits } from './limits-contract.ts';
 import { describeLinkCodes } from './link-codes-contract.ts';
@@ -103,6 +104,7 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeFeedback(() => test);
     describeGuard(() => test);
     describeIdempotency(() => test);
+    describeIds(() => test);
     describeInbox(() => test);
     describeCollecting(() => test);
     describeLinkCodes(() => test);

@@ -68,14 +68,14 @@ describe('channels setup msgbot', () => {
       detail: `the platform delivers to ${url}`,
       url,
       pending_update_count: 0,
-      allowed_updates: ['message', 'edited_message', 'callback_query'],
+      allowed_updates: ['message', 'edited_message', 'callback_query', 'message_reaction'],
       ip_address: '203.0.113.7',
     });
     const [asked] = bodies(platforms.msgbot, /setWebhook/);
     expect(asked).toEqual({
       url,
       secret_token: env.MSGBOT_WEBHOOK_SECRET,
-      allowed_updates: ['message', 'edited_message', 'callback_query'],
+      allowed_updates: ['message', 'edited_message', 'callback_query', 'message_reaction'],
     });
     expect(await registration('msgbot')).toMatchObject({
       outcome: 'ok',
@@ -141,7 +141,7 @@ it.each<[string, object, RegExp]>([
   [
     'a webhook that does not receive button presses',
     { url: 'https://x.example.com/webhook/msgbot', allowed_updates: ['message', 'edited_message'] },
-    /without the updates callback_query$/,
+    /without the updates callback_query, message_reaction$/,
   ],
   [
     'failing deliveries',
@@ -192,7 +192,7 @@ describe('channels setup teamchat', () => {
     });
     expect(await registration('teamchat')).toMatchObject({
       outcome: 'warning',
-      detail: 'the bot token lacks the scopes app_mentions:read, im:history',
+      detail: 'the bot token lacks the scopes app_mentions:read, im:history, reactions:read',
     });
   });
 });

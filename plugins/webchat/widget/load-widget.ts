@@ -25,6 +25,7 @@ export interface WidgetOptions extends SiteConfiguration {
   userId?: string;
   userName?: string;
   credentials?: 'off';
+  continue?: 'off';
   history?: 'off';
   /** Opens the chat at once. */
   open?: boolean;

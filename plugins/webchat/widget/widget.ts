@@ -41,10 +41,10 @@ export async function mountWidget(
   const colors = new CSSStyleSheet();
   root.adoptedStyleSheets = [sheet, colors];
 
+  const tokens = new TokenSource(options.ask, options.token);
   const service = new Service(options.base);
   const conversation = new Conversation({
-    ...{ service, delivery: new Delivery(service) },
-    tokens: new TokenSource(options.ask, options.token),
+    ...{ service, delivery: new Delivery(service), tokens },
     memory: new Memory(options.base, options.history),
     texts,
     user_id: options.user_id,
@@ -78,6 +78,7 @@ export async function mountWidget(
       set(host, { 'data-open': true });
       panel.open();
       conversation.open = true;
+      offer();
     },
     close() {
       if (!panel.element.open || panel.inline) return;
@@ -87,7 +88,10 @@ export async function mountWidget(
       (cameFrom?.isConnected ? cameFrom : launcher).focus();
       conversation.open = false;
     },
-    identityChanged: () => conversation.identityChanged(),
+    async identityChanged() {
+      await conversation.identityChanged();
+      offer();
+    },
     suggest: (questions) => panel.suggest(questions),
     restart: () => conversation.startOver(),
     hide() {
@@ -109,7 +113,15 @@ export async function mountWidget(
       if (activeElement instanceof HTMLElement) activeElement.focus({ preventScroll: true });
       wear();
       conversation.open = true;
+      offer();
     },
+  };
+
+  let part: Promise<typeof import('./continue/main.ts')> | undefined;
+  /** Offers other chats to a person who is signed in. The part is loaded when there is one. */
+  const offer = async () => {
+    if (options.continue && (await tokens.current())) part ??= import(`${options.base}/webchat/continue.js`);
+    part?.then((chats) => chats.offerChats(root, options, tokens), console.warn);
   };
 
   const markUnread = (unread: boolean) => {
@@ -197,6 +209,8 @@ export interface Options {
   sign_in_url: string | null;
   /** Whether an answer says whose credentials it used. */
   credentials: boolean;
+  /** Whether a signed-in person is offered to continue on a chat platform. */
+  continue: boolean;
   /** Whether answers have thumbs. */
   feedback: boolean;
   /** Whether the conversation outlives its tab. */
@@ -247,6 +261,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     notice: data.notice || null,
     sign_in_url: data.signInUrl ?? null,
     credentials: data.credentials !== 'off',
+    continue: data.continue !== 'off',
     feedback: data.feedback !== 'off',
     history: data.history !== 'off',
     side: data.side === 'start' ? 'start' : 'end',

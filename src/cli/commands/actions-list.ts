@@ -5,6 +5,7 @@ import type { CommandRecord } from '../command.ts';
 import { ACTION_COLUMNS, actionView, requestsOf } from '../record-views.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { shownIds, wholeSessionId } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -35,7 +36,8 @@ export const command: CommandRecord = {
         options,
         async (store, settings) => {
           const { seal } = await openAdministratorSeal(settings);
-          const id = typeof options.session === 'string' ? options.session : null;
+          const { session: given } = options;
+          const id = typeof given === 'string' ? await wholeSessionId(store, given, options) : null;
           // Sign-in changes the id of a session, but never its tag.
           const session = id === null ? null : await store.sessions.find(id);
           const found = await store.actions.list({
@@ -46,9 +48,12 @@ export const command: CommandRecord = {
           });
           // This reads many traces, so it is not done for a table, which does not show the request.
           const requests = out.json ? await requestsOf(found, store.traces) : null;
+          const sessions = found.flatMap(({ session_id }) => session_id ?? []);
+          const shown = await shownIds(store, out, 'session', sessions);
           return found.map((action) => ({
             ...actionView(action, now, seal),
             request_id: requests?.get(action.action_id) ?? null,
+            short_session: shown.get(action.session_id ?? ''),
           }));
         },
         'links',

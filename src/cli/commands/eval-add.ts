@@ -48,7 +48,7 @@ export const command: CommandRecord = {
       );
     const { recording, recorded } = await withStore(
       options,
-      (store) => readRecording(id, { store, settings, command: 'eval add' }),
+      (store) => readRecording(id, { store, settings, command: 'eval add', options }),
       'links',
     );
     const made = await makeCase(recording, recorded, new Set(cases.map(({ name }) => name)));

@@ -1,5 +1,6 @@
 import { openAdministratorSeal, type Seal } from '../../daemon/admin/sealing.ts';
 import { ConfigurationError } from '../../daemon/admin/settings.ts';
+import type { Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
@@ -9,6 +10,7 @@ import { messageTraces, type Subject, traceInWords, traceView } from '../message
 import { actionView } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
+import { wholeId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -35,7 +37,7 @@ export const command: CommandRecord = {
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
     const seal = await sealOf(options);
     const { shown, all, days } = await withStore(options, async (store, settings) => ({
-      ...(await messageTraces(store, subject, limit)),
+      ...(await messageTraces(store, await wholeSubject(subject, store, options), limit)),
       days: settings.TRACE_RETENTION_DAYS,
     }));
     if (shown.length === 0) {
@@ -55,6 +57,18 @@ export const command: CommandRecord = {
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
   },
 };
+
+/** The subject with its whole id, if the person has written the beginning of one. */
+async function wholeSubject(subject: Subject, store: Store, options: OptionValues): Promise<Subject> {
+  if (!('id' in subject)) return subject;
+  const { sessions, traces, inbox } = store;
+  const isKnown = async (id: string) =>
+    (await sessions.find(id)) !== null ||
+    (await traces.find(id)).length > 0 ||
+    (await inbox.search(id)).length > 0;
+  const kinds = ['session', 'message', 'trace'] as const;
+  return { id: await wholeId(store, { kinds, given: subject.id, options, isKnown }) };
+}
 
 /** Not everybody who can read the store can read its keys. Without the keys, the summaries of actions stay sealed. */
 async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {

@@ -5,6 +5,7 @@ import type { CommandRecord } from '../command.ts';
 import { FEEDBACK_COLUMNS, feedbackView } from '../feedback-view.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
+import { shownIds } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 const RATINGS = { good: 1, bad: -1, '1': 1, '-1': -1 } as const;
@@ -38,9 +39,11 @@ export const command: CommandRecord = {
       limit,
       expect: () => expectChannel(options, 'platform'),
       read: () =>
-        withStore(options, async ({ feedback }) => {
-          const found = await feedback.list({ ...filter, limit: limit + 1 });
-          return found.map((one) => feedbackView(one, null));
+        withStore(options, async (store) => {
+          const found = await store.feedback.list({ ...filter, limit: limit + 1 });
+          const ids = found.map(({ turn_id }) => turn_id);
+          const shown = await shownIds(store, out, 'feedback', ids);
+          return found.map((one) => ({ ...feedbackView(one, null), short_id: shown.get(one.turn_id) }));
         }),
     });
   },

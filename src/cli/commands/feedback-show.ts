@@ -3,9 +3,10 @@ import type { Feedback, Store } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, type Who } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
 import { FEEDBACK_DETAILS, feedbackView } from '../feedback-view.ts';
 import { indent, jsonOf } from '../output.ts';
+import { wholeId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -21,7 +22,7 @@ export const command: CommandRecord = {
     const { view, turn } = await withStore(
       options,
       async (store, settings) => {
-        const found = await findFeedback(store, id);
+        const found = await findFeedback(store, id, options);
         await noteAudit(store, { command: 'feedback show', about: found.turn_id, who: whoseOf(found) });
         const { seal } = await openAdministratorSeal(settings);
         const turns = await store.sessions.turns(found.session_id);
@@ -43,10 +44,12 @@ export const command: CommandRecord = {
 };
 
 /** @throws CliError (1) */
-async function findFeedback({ feedback, traces }: Store, id: string): Promise<Feedback> {
-  const turn_ids = new Set([id, ...(await traces.find(id)).map(({ turn_id }) => turn_id)]);
-  const found = await feedback.ofTurns([...turn_ids]);
-  const one = found.find(({ turn_id, request_id }) => id === turn_id || id === request_id);
+async function findFeedback(store: Store, given: string, options: OptionValues): Promise<Feedback> {
+  const { feedback, ids } = store;
+  const isKnown = async (id: string) => (await feedback.ofTurns([id])).length > 0;
+  const id = await wholeId(store, { kinds: ['feedback'], given, options, isKnown });
+  const [{ of: turn_id = id } = {}] = await ids.beginningWith(['feedback'], id, 1);
+  const [one] = await feedback.ofTurns([turn_id]);
   if (one !== undefined) return one;
   throw failed(
     `nobody has rated a message '${printable(id)}'`,

@@ -8,6 +8,7 @@ import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { expectUserOf, expectWho, usersNamed } from '../who.ts';
+import { wholeSessionId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -28,11 +29,17 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    const { named, words, audited, run } = await resetOf(args, options);
+    let reset = await resetOf(args, options);
     const isReset = await withStore(options, async (store) => {
-      await noteAudit(store, { command: 'guard reset', ...audited });
-      return run(store.guard);
+      if (typeof options.session === 'string')
+        reset = await resetOf(args, {
+          ...options,
+          session: await wholeSessionId(store, options.session, options),
+        });
+      await noteAudit(store, { command: 'guard reset', ...reset.audited });
+      return reset.run(store.guard);
     });
+    const { named, words, audited } = reset;
     if (!isReset) {
       await expectUserOf(audited.who ?? null, options);
       throw failed(

@@ -13,7 +13,7 @@ export const command: CommandRecord = {
   async run({ args: [id = ''], options, out }) {
     const message = await withStore(options, async (store) => {
       const { inbox } = store;
-      const found = await findInboxMessage(inbox, id);
+      const found = await findInboxMessage(store, id, options);
       await noteAudit(store, { command: 'inbox discard', about: found.id });
       if (await inbox.discard(found.id)) return found;
       throw failed(`the message ${found.id} has been deleted already`);

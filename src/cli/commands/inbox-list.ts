@@ -2,6 +2,7 @@ import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
 import { wholeNumber } from '../typed-values.ts';
+import { shownIds } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 const OPEN: readonly InboxState[] = ['waiting', 'running', 'replied'];
@@ -28,12 +29,15 @@ export const command: CommandRecord = {
         const messages = await store.inbox.list({ states, limit: limit + 1 });
         const outages = await store.outages.list();
         const first = firstOfQueues(messages);
+        const ids = messages.map(({ id }) => id);
+        const shown = await shownIds(store, out, 'message', ids);
         const now = Date.now();
         return messages.map((message) => ({
           ...message,
           outage: outages.find(({ platform }) => platform === message.platform),
           isFirst: first.has(message),
           now,
+          short_id: shown.get(message.id),
         }));
       });
     await printStored(out, MESSAGE_COLUMNS, { none, limit, read });

@@ -48,7 +48,7 @@ export const command: CommandRecord = {
 
 async function retryOne({ options, out }: CommandCall, id: string): Promise<number> {
   const { message, isDone } = await withStore(options, async (store) => {
-    const found = await findInboxMessage(store.inbox, id);
+    const found = await findInboxMessage(store, id, options);
     await noteAudit(store, { command: 'inbox retry', about: found.id });
     return { message: found, isDone: await retry(store, found) };
   });

@@ -15,9 +15,9 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [id = ''], options, out }) {
     const message = await withStore(options, async (store, settings): Promise<ShownMessage> => {
-      const found = await findInboxMessage(store.inbox, id);
+      const found = await findInboxMessage(store, id, options);
       const outage = (await store.outages.list()).find(({ platform }) => platform === found.platform);
-      return { ...found, outage, isFirst: true, now: Date.now(), settings };
+      return { ...found, outage, isFirst: true, now: Date.now(), settings, short_id: undefined };
     });
     out.data(
       jsonOf(MESSAGE_DETAILS, message),

@@ -33,8 +33,8 @@ export const command: CommandRecord = {
       values: LOG_LEVELS,
     },
     '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
-    '--session <id>': 'only lines of this session',
-    '--request <id>': 'only lines of this request',
+    '--session <id>': 'only lines of the session whose id is this or begins with it',
+    '--request <id>': 'only lines of the request whose id is this or begins with it',
     '--channel <name>': { sentence: 'only lines of this channel', values: channelNames, isChannel: true },
   },
   examples: {

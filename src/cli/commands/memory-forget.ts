@@ -5,6 +5,7 @@ import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { confirm } from '../terminal.ts';
 import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { idIn } from '../whole-id.ts';
 import { withMemories, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -27,16 +28,21 @@ export const command: CommandRecord = {
     if (more.length > 0) throw usageError('memory forget takes one id at most', 'Call it once for each id.');
     const forgotten = await withMemories(options, async (memories) => {
       const owned = await memories.list(memoryOwnerOf(who));
-      const meant = id === undefined ? owned : owned.filter(({ memory_id }) => memory_id === id);
+      const ids = owned.map(({ memory_id }) => memory_id);
+      const meant = id === undefined ? ids : [idIn(ids, id)].filter((one) => one !== null);
       if (meant.length === 0) {
         await expectUserOf(who, options);
         throw nothingFound(who, id);
       }
       if (id === undefined && options.yes !== true) await askFor(meant.length, who);
       await withStore(options, (store) =>
-        noteAudit(store, { command: 'memory forget', about: id ?? 'all', who }),
+        noteAudit(store, {
+          command: 'memory forget',
+          about: id === undefined ? 'all' : (meant[0] ?? id),
+          who,
+        }),
       );
-      return memories.forget(memoryOwnerOf(who), id === undefined ? 'all' : [id]);
+      return memories.forget(memoryOwnerOf(who), id === undefined ? 'all' : meant);
     });
     const inWords =
       id === undefined ? `${forgotten} ${memoryWord(forgotten)}` : `the memory ${printable(id)}`;

@@ -42,7 +42,11 @@ export const command: CommandRecord = {
     const settings = replaySettings(configuration.settings, changes);
     const { recording, recorded } = await withStore(
       options,
-      (store) => readRecording(id, { store, settings: configuration.settings, command: 'replay' }),
+      (store) =>
+        readRecording(id, {
+          ...{ store, options, command: 'replay' },
+          settings: configuration.settings,
+        }),
       'links',
     );
     await askAboutProvider(newProvider(settings, configuration.settings, recorded), options.yes === true);

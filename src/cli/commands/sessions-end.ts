@@ -3,6 +3,7 @@ import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { sessionNotFound } from '../record-views.ts';
+import { wholeSessionId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -13,11 +14,12 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [id = ''], options, out }) {
     const ended = await withStore(options, async (store) => {
-      if ((await store.sessions.find(id)) === null) return false;
-      await noteAudit(store, { command: 'sessions end', about: shortId(id) });
-      return store.sessions.end(id);
+      const session_id = await wholeSessionId(store, id, options);
+      if ((await store.sessions.find(session_id)) === null) return null;
+      await noteAudit(store, { command: 'sessions end', about: shortId(session_id) });
+      return (await store.sessions.end(session_id)) ? session_id : null;
     });
-    if (!ended) throw sessionNotFound(id);
-    out.data({ session_id: id, ended: true }, () => `ended ${printable(id)}`);
+    if (ended === null) throw sessionNotFound(id);
+    out.data({ session_id: ended, ended: true }, () => `ended ${printable(ended)}`);
   },
 };

@@ -3,6 +3,7 @@ import type { CommandRecord } from '../command.ts';
 import { SESSION_COLUMNS, withState } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
+import { shownIds } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -26,7 +27,12 @@ export const command: CommandRecord = {
         const among = users ?? [typeof platform === 'string' ? { platform } : {}];
         const newest = await store.sessions.list({ among, limit: limit + 1 });
         const now = Date.now();
-        return newest.map((session) => withState(session, now, settings));
+        const ids = newest.map(({ session_id }) => session_id);
+        const shown = await shownIds(store, out, 'session', ids);
+        return newest.map((session) => ({
+          ...withState(session, now, settings),
+          short_id: shown.get(session.session_id),
+        }));
       });
     const expect = () => expectChannel(options, 'platform');
     await printStored(out, SESSION_COLUMNS, { none: 'No session found.', limit, expect, read });

@@ -5,6 +5,7 @@ import type { CommandRecord } from '../command.ts';
 import { indent, jsonOf } from '../output.ts';
 import { SESSION_DETAILS, sessionNotFound, withState } from '../record-views.ts';
 import { isoTime } from '../typed-values.ts';
+import { wholeSessionId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -18,7 +19,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [id = ''], options, out }) {
     const session = await withStore(options, async (store, settings) => {
-      const found = await store.sessions.find(id);
+      const found = await store.sessions.find(await wholeSessionId(store, id, options));
       if (!found) throw sessionNotFound(id);
       const stored = await store.sessions.turns(found.session_id);
       return { ...withState(found, Date.now(), settings), stored };

@@ -90,7 +90,9 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
     }),
     route('GET', '/links', async ({ person }) => {
       const links = await linksOf(services, person);
-      return { body: { links: links.map(linkView) } };
+      return {
+        body: { links: links.map(linkView), channels: linkable(channels).map(({ plugin }) => plugin.name) },
+      };
     }),
     route('DELETE', '/links/:id', async ({ person }, { params }) => {
       const link = (await linksOf(services, person)).find(({ id }) => id === params.id);
@@ -153,13 +155,11 @@ async function addresses(
   code: string,
   log: Services['log'],
 ): Promise<Record<string, { url?: string }>> {
-  const linkable = channels.filter(
-    ({ plugin }) => plugin.delivery === 'push' && plugin.linking !== undefined,
-  );
+  const taking = linkable(channels);
   const found: Record<string, { url?: string }> = Object.fromEntries(
-    linkable.map(({ plugin }) => [plugin.name, {}]),
+    taking.map(({ plugin }) => [plugin.name, {}]),
   );
-  const asked = linkable.map(async ({ plugin, channel }) => {
+  const asked = taking.map(async ({ plugin, channel }) => {
     try {
       const url = await (channel as PushChannel).codeUrl?.(code);
       if (typeof url === 'string') found[plugin.name] = { url };
@@ -169,6 +169,11 @@ async function addresses(
   });
   await settledWithin(asked, ADDRESS_MS);
   return { ...found };
+}
+
+/** The channels to which a person can send a code. */
+function linkable(channels: readonly ActiveChannel[]): readonly ActiveChannel[] {
+  return channels.filter(({ plugin }) => plugin.delivery === 'push' && plugin.linking !== undefined);
 }
 
 function noSuchCode(): AgentdError {

@@ -16,6 +16,7 @@ export const STORE_PORTS = [
   'feedback',
   'guard',
   'idempotency',
+  'ids',
   'inbox',
   'linkCodes',
   'links',

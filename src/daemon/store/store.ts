@@ -6,6 +6,7 @@ import type { SessionClaim } from './claims.ts';
 import { type FeedbackStore, feedbackStore } from './feedback.ts';
 import { type GuardStore, guardStore } from './guard.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
+import { type IdStore, idStore } from './ids.ts';
 import type { InboxStore } from './inbox.ts';
 import { inboxStore } from './inbox-steps.ts';
 import type { Kernel, Ring } from './kernels/kernel.ts';
@@ -49,6 +50,7 @@ export interface Store {
   readonly feedback: FeedbackStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
+  readonly ids: IdStore;
   readonly inbox: InboxStore;
   readonly linkCodes: LinkCodeStore;
   readonly waitingQuestions: WaitingQuestionStore;
@@ -207,6 +209,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     feedback: feedbackStore(kernel, bounds),
     guard: guardStore(kernel),
     idempotency: idempotencyStore(kernel),
+    ids: idStore(kernel, rings),
     inbox: inboxStore(kernel, bounds, rings),
     linkCodes: linkCodeStore(kernel),
     waitingQuestions: waitingQuestionStore(kernel),

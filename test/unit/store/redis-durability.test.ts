@@ -63,6 +63,7 @@ const READS = [
     'links.ofPerson',
     'links.list',
   ],
+  ...['ids.beginningWith', 'ids.shorten'],
   ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
   ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
   'waitingQuestions.ofTurn',

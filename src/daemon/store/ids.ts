@@ -1,0 +1,136 @@
+import { FEEDBACK } from './feedback.ts';
+import { MESSAGE } from './inbox-document.ts';
+import type { Kernel } from './kernels/kernel.ts';
+import { RECORDING } from './recordings.ts';
+import { namesOf, SESSION } from './session-document.ts';
+import type { TraceRings } from './traces.ts';
+
+/**
+ * The ids by which administrators name what is stored, so that they can write only the beginning of one. Both methods
+ * read every record of the kinds.
+ */
+export interface IdStore {
+  /**
+   * The ids that begin with this text: an id that equals it first, then those of at most `limit` different records, in
+   * no particular order.
+   */
+  beginningWith(kinds: readonly IdKind[], text: string, limit: number): Promise<StoredId[]>;
+  /**
+   * For each of these ids, its shortest beginning that no other id of the kind has, but at least `SHORT_MIN` characters.
+   */
+  shorten(kind: Exclude<IdKind, 'trace'>, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+/** `message`: the inbox. `trace`: everything that `TraceStore.find` finds. */
+export type IdKind = 'session' | 'message' | 'trace' | 'feedback' | 'recording';
+
+export interface StoredId {
+  id: string;
+  /** Ids with the same value name the same record. */
+  of: string;
+}
+
+/** Minimum length of a shortened id, characters. */
+export const SHORT_MIN = 8;
+
+export function idStore(kernel: Kernel, rings: TraceRings): IdStore {
+  return {
+    async beginningWith(kinds, text, limit) {
+      const found: StoredId[] = [];
+      const records = new Set<string>();
+      for (const kind of kinds) {
+        for await (const stored of idsOf(kernel, rings, kind, text)) {
+          if (stored.id === text) found.unshift(stored);
+          else if (stored.id.startsWith(text) && (records.has(stored.of) || records.size < limit)) {
+            records.add(stored.of);
+            found.push(stored);
+          }
+        }
+      }
+      return found;
+    },
+    async shorten(kind, ids) {
+      const all = new Set<string>();
+      for await (const { id } of idsOf(kernel, rings, kind, '')) all.add(id);
+      const sorted = [...all].sort();
+      return new Map(ids.map((id) => [id, shortest(id, sorted)]));
+    },
+  };
+}
+
+async function* idsOf(
+  kernel: Kernel,
+  rings: TraceRings,
+  kind: IdKind,
+  text: string,
+): AsyncGenerator<StoredId> {
+  switch (kind) {
+    case 'session':
+      for await (const { key, doc } of kernel.scan(SESSION))
+        for (const id of namesOf(doc.session)) yield { id, of: key };
+      return;
+    case 'message':
+      for await (const { doc } of kernel.scan(MESSAGE)) {
+        const { id: of, request_id, message_id, platform } = doc.message;
+        yield* named(of, [of, request_id, ...platformIds(platform, message_id)]);
+      }
+      return;
+    case 'feedback':
+      for await (const { key: of, doc } of kernel.scan(FEEDBACK))
+        yield* named(of, [of, doc.feedback.request_id]);
+      return;
+    case 'recording':
+      for await (const { key: of, doc } of kernel.scan(RECORDING))
+        yield* named(of, [of, doc.request_id, ...platformIds(doc.platform, doc.message_id)]);
+      return;
+    case 'trace':
+      for (const ring of [rings.answered, rings.refused]) {
+        const isFound = ({ ids }: { ids: readonly string[] }) => ids.some((id) => id.startsWith(text));
+        const found = await kernel.found(ring, {
+          isFound: (kept) => isFound({ ids: ring.ids(kept) }),
+          limit: TRACES_MAX,
+        });
+        for (const { trace } of found) {
+          const { turn_id: of, request_id, session_id, message_id, platform } = trace;
+          yield* named(of, [of, request_id, ...platformIds(platform, message_id)]);
+          if (session_id !== null) yield { id: session_id, of: session_id };
+        }
+      }
+  }
+}
+
+/** How many traces a search for the beginning of an id reads at most, the newest first. */
+const TRACES_MAX = 1000;
+
+function platformIds(platform: string, message_id: string | null): string[] {
+  return message_id === null ? [] : [message_id, `${platform}:${message_id}`];
+}
+
+function* named(of: string, ids: readonly string[]): Generator<StoredId> {
+  for (const id of ids) yield { id, of };
+}
+
+/** @param sorted all ids in the order of their code units */
+function shortest(id: string, sorted: readonly string[]): string {
+  const at = placeOf(id, sorted);
+  const neighbors = [sorted[at - 1], sorted[at] === id ? sorted[at + 1] : sorted[at]];
+  const common = Math.max(...neighbors.map((other) => (other === undefined ? 0 : commonLength(id, other))));
+  return id.slice(0, Math.max(SHORT_MIN, common + 1));
+}
+
+/** The first place at which the sorted list has this id or a later one. */
+function placeOf(id: string, sorted: readonly string[]): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((sorted[middle] ?? '') < id) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+function commonLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
+}
