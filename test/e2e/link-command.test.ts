@@ -282,6 +282,9 @@ describe('agentd link list', () => {
       token_expires_at: expect.stringMatching(/Z$/),
       link_expires_at: expect.stringMatching(/Z$/),
       expires_at: first.token_expires_at,
+      how: 'operator',
+      made_at: expect.stringMatching(/Z$/),
+      ...{ renewed_at: null, renewal_failed: null, renewal_failed_at: null },
     });
     expect(second).toMatchObject({ user_id: 'u2', state: 'token_expired' });
     expect(await run(['link', 'list', '--platform', 'webchat'])).toMatchObject({ code: 0, stdout: '' });

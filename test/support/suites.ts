@@ -57,6 +57,7 @@ export const SLOW = [
   'test/unit/cli/completion.test.ts',
   'test/unit/inbox/outage-matrix.test.ts',
   'test/unit/inbox/work.test.ts',
+  'test/unit/renewal/issuer.test.ts',
   'test/unit/store/failing-writes.test.ts',
   'test/unit/store/held-lock.test.ts',
   'test/unit/store/killed-writer.test.ts',

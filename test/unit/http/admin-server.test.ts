@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { Readiness } from '../../../src/daemon/http/admin-server.ts';
+import type { ChannelHealth } from '../../../src/channel/index.ts';
+import { Readiness, renewalCheck } from '../../../src/daemon/http/admin-server.ts';
+import { health } from '../../../src/daemon/http/routes.ts';
+import type { Log } from '../../../src/daemon/process/log.ts';
+import type { ClientRefusal } from '../../../src/daemon/store/link-renewals.ts';
 import type { ReplicaStore } from '../../../src/daemon/store/replicas.ts';
 import type { StoreCondition } from '../../../src/daemon/store/store.ts';
 
@@ -85,4 +89,28 @@ test('a daemon whose shared store is unreachable is degraded, but still ready', 
     reason: null,
     checks: { daemon: { status: 'ok' }, store: { status: 'degraded', detail } },
   });
+});
+
+test('a daemon whose renewals of tokens are refused is degraded, and says so', () => {
+  const readiness = new Readiness();
+  const renewer: { refusal: ClientRefusal | null } = { refusal: null };
+  readiness.useRenewer(renewer);
+  readiness.serving();
+  expect(readiness.report()).toMatchObject({ status: 'ok', checks: { renewal: { status: 'ok' } } });
+  renewer.refusal = { reason: 'invalid_client', since: 1, count: 1, again_at: 2, wait_ms: 1 };
+  const detail =
+    'TOKEN_RENEWAL_URL refuses this service as a client (invalid_client); links last only as long as their tokens.';
+  const degraded = { status: 'degraded', detail };
+  expect(readiness.report()).toMatchObject({
+    status: 'degraded',
+    reason: null,
+    checks: { renewal: degraded },
+  });
+  const log = {} as Log;
+  const shown = (renewal?: () => ChannelHealth) =>
+    health({ channels: [], agentDigest: () => 'd', ...(renewal ? { renewal } : {}) }, log)({} as never);
+  expect(shown(() => renewalCheck(renewer))).toMatchObject({ body: { status: 'ok', renewal: degraded } });
+  renewer.refusal = null;
+  for (const answer of [shown(() => renewalCheck(renewer)), shown()])
+    expect(answer).toEqual({ body: { status: 'ok', platforms: [], adapters: {}, agent_digest: 'd' } });
 });

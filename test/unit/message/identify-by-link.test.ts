@@ -70,3 +70,47 @@ describe('identify, by a link', () => {
       });
   });
 });
+
+describe('identify, by a link that was made with a code', () => {
+  /** Services whose renewer notes the links that it meets, and does this. */
+  function renewing(outcome: 'renewed' | 'ended' | 'kept', then: () => Promise<unknown> = async () => {}) {
+    const met: string[] = [];
+    world.services.renewer = {
+      async met({ token: old }) {
+        met.push(old);
+        await then();
+        return outcome;
+      },
+    };
+    return met;
+  }
+  const linkWithCode = (own: string) => link(world.services, TELEX, 'u1', own, () => true, 'code');
+
+  it('uses the new token if it was renewed just now', async () => {
+    const [old, fresh] = [await token({ sub: 'ada' }), await token({ sub: 'ada', ttl: 7200 })];
+    await linkWithCode(old);
+    const met = renewing('renewed', () => linkWithCode(fresh));
+    const { turn, line } = await runStep(world, identifyByLink, from('u1'));
+    expect(met).toEqual([old]);
+    expect(turn.credential.kind === 'person' && turn.credential.verdict.user.token.reveal()).toBe(fresh);
+    expect(line).toMatchObject({ reason: 'valid_token', detail: { renewal: 'renewed' } });
+  });
+
+  it('acts for nobody if the link ended, because the person is no longer signed in', async () => {
+    await linkWithCode(await token({ sub: 'ada' }));
+    renewing('ended', () => world.store.links.remove('telex:jwt:u1'));
+    const { turn, line } = await runStep(world, identifyByLink, from('u1'));
+    expect(turn.credential).toEqual({ kind: 'none', reason: 'no_link' });
+    expect(line).toMatchObject({ reason: 'no_link', detail: { renewal: 'ended' } });
+  });
+
+  it('renews no link that was made with a token, and none whose token is not valid', async () => {
+    const met = renewing('kept');
+    await linked('u1');
+    await runStep(world, identifyByLink, from('u1'));
+    await linkWithCode(await token({ sub: 'ada', ttl: 60 }));
+    world.clock.moveTo(world.clock.now() + 2 * MINUTE);
+    await runStep(world, identifyByLink, from('u1'));
+    expect(met).toEqual([]);
+  });
+});

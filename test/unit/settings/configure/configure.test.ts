@@ -249,6 +249,20 @@ describe('the settings of tokens', () => {
       ['JWT_JWKS_URL is not https: anybody between agentd and the issuer can replace the keys'],
     ],
     [
+      'a renewal of tokens over http, and without a client',
+      { TOKEN_RENEWAL_URL: 'http://127.0.0.1.example.com/token' },
+      [
+        'TOKEN_RENEWAL_CLIENT_ID is not set, but TOKEN_RENEWAL_URL is: tokens cannot be renewed without it',
+        'TOKEN_RENEWAL_CLIENT_SECRET is not set, but TOKEN_RENEWAL_URL is: tokens cannot be renewed without it',
+        'TOKEN_RENEWAL_URL is not https: the tokens of persons could be read on the way',
+      ],
+    ],
+    [
+      'a client that renews tokens, but no address',
+      { TOKEN_RENEWAL_CLIENT_ID: 'agentd', TOKEN_RENEWAL_CLIENT_SECRET: 'secret' },
+      ['TOKEN_RENEWAL_URL is not set, but TOKEN_RENEWAL_CLIENT_ID is: tokens cannot be renewed without it'],
+    ],
+    [
       'an empty second encryption key',
       { TOKEN_ENCRYPTION_KEY: `${Buffer.alloc(32).toString('base64')},` },
       ['TOKEN_ENCRYPTION_KEY has a key (number 2) that is not 32 bytes in base64'],
