@@ -288,6 +288,12 @@ describe('a plugin is refused', () => {
     ]);
   });
 
+  it.each([`''`, `' '`, `'a\\nb'`, `'x'.repeat(33)`, '1'])('if its title is %s', async (title) => {
+    const [refusal, ...others] = await refusalOf(pluginSource({ title }));
+    expect(refusal).toMatch(/^plugins\[0\] `title` is .* → a text of at most 32 characters, or absent$/);
+    expect(others).toEqual([]);
+  });
+
   it('if the paths of its event stream are invalid', async () => {
     const eventStream = `{ start: '', stream: '/telex/stream' }`;
     expect(await refusalOf(pluginSource({ eventStream }))).toEqual([
