@@ -274,7 +274,6 @@ describe('agentd link list', () => {
     const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
     expect(first).toMatchObject({
       platform: 'telex',
-      how: 'operator',
       user_id: 'u1',
       state: 'live',
       email: 'bob@example.com',

@@ -108,7 +108,14 @@ test('a daemon whose renewals of tokens are refused is degraded, and says so', (
   });
   const log = {} as Log;
   const shown = (renewal?: () => ChannelHealth) =>
-    health({ channels: [], agentDigest: () => 'd', ...(renewal ? { renewal } : {}) }, log)({} as never);
+    health(
+      {
+        channels: [],
+        agents: { all: [{ name: 'agent', digest: () => 'd' }], digest: () => 'd' },
+        ...(renewal ? { renewal } : {}),
+      },
+      log,
+    )({} as never);
   expect(shown(() => renewalCheck(renewer))).toMatchObject({ body: { status: 'ok', renewal: degraded } });
   renewer.refusal = null;
   for (const answer of [shown(() => renewalCheck(renewer)), shown()])
