@@ -111,10 +111,14 @@ async function say(message: string, bearer?: string): Promise<unknown[]> {
   const answer = await post(daemon.url, body, bearer === undefined ? {} : { bearer });
   expect(answer.status).toBe(200);
   const { response } = answer.body as { response: string };
-  return response
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as unknown);
+  return (
+    response
+      .trim()
+      .split('\n')
+      // The lines of the daemon about writes follow.
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as unknown)
+  );
 }
 
 const cli = (args: string[], input?: string, rest: Record<string, string> = {}) =>
