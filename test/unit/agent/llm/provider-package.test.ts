@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createLlm, type LlmSettings } from '../../../../src/daemon/agent/llm/llm.ts';
+import { ConfigurationError } from '../../../../src/daemon/settings/problem.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
+import { agentTurn, replyOf } from '../../../support/agent-turn.ts';
+import { llmSettings } from '../../../support/llm-settings.ts';
+import { collectLog } from '../../../support/log-lines.ts';
+
+// The package of a real provider, with a server in place of the provider's own.
+
+interface Received {
+  url: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: Record<string, unknown>;
+}
+
+const EVENTS = [
+  {
+    type: 'message_start',
+    message: { id: 'm', model: 'claude', usage: { input_tokens: 3, output_tokens: 1 } },
+  },
+  { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello ' } },
+  { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'there.' } },
+  { type: 'content_block_stop', index: 0 },
+  { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 4 } },
+  { type: 'message_stop' },
+];
+
+let received: Received[];
+let redirects: boolean;
+let server: Server;
+let baseURL: string;
+
+beforeEach(async () => {
+  received = [];
+  redirects = false;
+  server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (chunk) => (text += chunk));
+    request.on('end', () => {
+      received.push({ url: request.url, headers: request.headers, body: JSON.parse(text || '{}') });
+      if (redirects) return void response.writeHead(307, { location: `${baseURL}/elsewhere` }).end();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const event of EVENTS) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+      response.end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+});
+afterEach(() => void server.close());
+
+const settings = (changes: Partial<LlmSettings> = {}): LlmSettings =>
+  llmSettings({
+    AGENT_MODEL: 'anthropic:claude-test',
+    AGENT_API_KEY: new Secret('sk-of-the-provider'),
+    AGENT_PROVIDER_OPTIONS: JSON.stringify({ baseURL }),
+    ...changes,
+  });
+
+async function problemsOf(changes: Partial<LlmSettings>): Promise<string[]> {
+  const error = await createLlm(settings(changes), collectLog().log).catch((caught: unknown) => caught);
+  if (!(error instanceof ConfigurationError)) throw new Error('there is no problem');
+  return error.problems.map(({ setting, problem, right }) => `${setting} ${problem}: ${right}`);
+}
+
+it('the package of a provider answers, with its options, its headers and the options of each call', async () => {
+  const runtime = await createLlm(
+    settings({
+      AGENT_PROVIDER_OPTIONS: JSON.stringify({
+        baseURL,
+        providerOptions: { anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } },
+      }),
+      AGENT_PROVIDER_HEADERS: new Secret('{"X-Team": "shop"}'),
+    }),
+    collectLog().log,
+  );
+  expect(await replyOf(runtime.run(agentTurn({ text: 'Hi' })))).toBe('Hello there.');
+  expect(received).toMatchObject([
+    {
+      url: '/v1/messages',
+      headers: { 'x-api-key': 'sk-of-the-provider', 'x-team': 'shop' },
+      body: { model: 'claude-test', thinking: { type: 'enabled', budget_tokens: 1024 } },
+    },
+  ]);
+});
+
+it('a redirect is not followed, so that only the configured server gets the key', async () => {
+  redirects = true;
+  const runtime = await createLlm(settings(), collectLog().log);
+  const deadline = Date.now();
+  await expect(replyOf(runtime.run(agentTurn({ deadline })))).rejects.toThrow();
+  expect(new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/messages']));
+});
+
+it('a package with a scope of its own is found by its whole name, and a missing one is named', async () => {
+  const runtime = await createLlm(
+    settings({ AGENT_MODEL: '@ai-sdk/anthropic:claude-test' }),
+    collectLog().log,
+  );
+  expect(await replyOf(runtime.run(agentTurn()))).toBe('Hello there.');
+  expect(await problemsOf({ AGENT_MODEL: '@nobody/provider:x' })).toEqual([
+    'AGENT_MODEL names the provider `@nobody/provider`, which is not installed: run `npm install @nobody/provider`, or set AGENT_BASE_URL to an OpenAI-compatible server',
+  ]);
+});
+
+it('the fallback of another provider gets neither the options nor the headers of the first one', async () => {
+  await expect(
+    createLlm(
+      settings({
+        AGENT_FALLBACK_MODEL: 'small',
+        AGENT_FALLBACK_BASE_URL: baseURL,
+        AGENT_PROVIDER_HEADERS: new Secret('{"X-Team": "shop"}'),
+      }),
+      collectLog().log,
+    ),
+  ).resolves.toBeDefined();
+});
+
+it.each([
+  ['{', 'AGENT_PROVIDER_OPTIONS is not JSON'],
+  ['[1]', 'AGENT_PROVIDER_OPTIONS is not a JSON object'],
+  ['{"apiKey": "sk-secret"}', 'AGENT_PROVIDER_OPTIONS contains `apiKey`, a secret'],
+  ['{"headers": {}}', 'AGENT_PROVIDER_OPTIONS contains headers'],
+  ['{"baseURL": "http://models.example.com"}', 'AGENT_PROVIDER_OPTIONS has an unsafe `baseURL`'],
+  [
+    '{"providerOptions": {"anthropic": 1}}',
+    'AGENT_PROVIDER_OPTIONS has a providerOptions that is not an object of objects',
+  ],
+])('the options %s are a problem', async (AGENT_PROVIDER_OPTIONS, problem) => {
+  const [found] = await problemsOf({ AGENT_PROVIDER_OPTIONS });
+  expect(found).toContain(`${problem}: `);
+  expect(found).not.toContain('sk-secret');
+});
+
+it.each(['{', '"x"', '{"a b": "c"}', '{"Host": "x"}', '{"X-A": "line\\nbreak"}', '{"X-A": 1}'])(
+  'the headers %s are a problem, whose words quote no value',
+  async (headers) => {
+    const [found] = await problemsOf({ AGENT_PROVIDER_HEADERS: new Secret(headers) });
+    expect(found).toMatch(/^AGENT_PROVIDER_HEADERS (?:is not|has a)/);
+    expect(found).not.toMatch(/line|break/);
+  },
+);
