@@ -116,21 +116,30 @@ export class Checker {
 
   /**
    * Checks a question that the daemon showed to the person. Each text that the model chose contains the nonce of its
-   * call, so the question must contain the nonce as often as the arguments do.
-   * @returns the call that the question is about, or null if there is none
+   * call, so the question must contain the nonce of each of its calls as often as the arguments do.
+   * @returns the calls that the question is about, in their order; empty if there are none
    */
-  question(text: string, conversation: number): ModelCall | null {
-    const [nonce, ...others] = noncesIn(text);
-    if (nonce === undefined) {
+  question(text: string, conversation: number): ModelCall[] {
+    const nonces = noncesIn(text);
+    if (nonces.length === 0) {
       // No argument of the call has a nonce, so the person does not confirm it.
       this.count('questions without arguments');
-      return null;
+      return [];
     }
-    const call = this.#calls.get(nonce);
-    if (!call || others.length > 0) {
-      this.violate('unconfirmed', conversation, `the question does not belong to exactly one call: ${text}`);
-      return null;
+    const calls = nonces.flatMap((nonce) => this.#calls.get(nonce) ?? []);
+    if (calls.length < nonces.length) {
+      this.violate('unconfirmed', conversation, `the question is about a call that nobody made: ${text}`);
+      return [];
     }
+    for (const call of calls) this.#shown(call, text, conversation);
+    if (/[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(text))
+      this.violate('unconfirmed', conversation, `the question hides characters: ${JSON.stringify(text)}`);
+    this.count('questions');
+    return calls;
+  }
+
+  /** Checks that a question shows every argument of a call. */
+  #shown(call: ModelCall, text: string, conversation: number): void {
     const shown = text.split(call.nonce).length - 1;
     const texts = textsIn(call.args);
     const chosen = texts.filter((one) => one.includes(call.nonce)).length;
@@ -141,10 +150,6 @@ export class Checker {
         conversation,
         `the question shows ${shown} of ${chosen} arguments: ${text}`,
       );
-    if (/[\u0000-\u0008\u000b-\u001f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/.test(text))
-      this.violate('unconfirmed', conversation, `the question hides characters: ${JSON.stringify(text)}`);
-    this.count('questions');
-    return call;
   }
 
   /** Records that the person confirms a call. From now on, its write may arrive once. */

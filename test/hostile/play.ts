@@ -362,8 +362,8 @@ class Talk {
     const { checker, line } = this.#parts;
     const { index } = this.#conversation;
     const asker = this.#principal();
-    const call = checker.question(question.text, index);
-    if (call === null) return null;
+    const calls = checker.question(question.text, index);
+    if (calls.length === 0) return null;
     const random = this.#random;
     if (random.chance(0.3)) {
       checker.count('strangers who interfered');
@@ -381,7 +381,8 @@ class Talk {
     }
     const confirming: Saying = this.#isWeb && asker !== null ? { token: asker.token } : {};
     const byButton = random.chance(0.6);
-    const permit = checker.permit(call, asker);
+    // The rest of a list may stay undone: after a call that failed, it is not made.
+    const [permit] = calls.map((call) => checker.permit(call, asker)) as [Permit, ...Permit[]];
     if (random.chance(0.2)) {
       checker.count('answers that were sent twice');
       return this.#twice(question, confirming, permit);

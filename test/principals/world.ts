@@ -122,6 +122,8 @@ export class World {
       SSE_ENABLED: 'true',
       WEBCHAT_ALLOWED_ORIGINS: ALLOWED_ORIGIN,
       LOOP_GUARD_ENABLED: 'false',
+      // Otherwise a question from a shared thread is answered privately after sign-in, so its text is in both places.
+      SIGN_IN_WAIT_SECONDS: '0',
       RATE_LIMIT_ANONYMOUS_MAX: '1000000000',
       RATE_LIMIT_TOKEN_MAX: '1000000000',
       AGENT_RUNTIME: join(import.meta.dirname, 'disclosing-agent.ts'),

@@ -414,7 +414,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
       },
       {
         file: JUDGE_ANSWER,
-        from: "if (action.principal !== facts.confirmer) return facts.says === 'other' ? 'left' : 'sign_in';",
+        from: "if (action.principal !== facts.confirmer) return 'sign_in';",
         to: '',
       },
     ],
@@ -426,8 +426,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/settle-pending.ts',
-        from: "confirm.approve ? 'confirm' : 'decline'",
-        to: "'confirm'",
+        from: 'only(confirm.approve ? all : [])',
+        to: 'only(all)',
       },
     ],
   },
