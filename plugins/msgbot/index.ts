@@ -101,6 +101,9 @@ function createMsgbot(scope: PushScope): PushChannel {
     },
     send: (reply) => sender.send(reply),
     typing: (reply_to) => sender.showTyping(reply_to),
+    codeUrl: (code) => (bot.username === null ? null : `https://t.me/${bot.username}?start=${code}`),
+    // A private chat has the same id as its person (Bot API, "Chat").
+    privateChat: (user_id) => (/^[1-9]\d{0,15}$/.test(user_id) ? { chat: Number(user_id) } : null),
     health() {
       const ofApi = api.health();
       return ofApi.status === 'ok' ? bot.health() : ofApi;

@@ -13,6 +13,8 @@ export type Parsed =
   /** Whether the message is for the bot depends on the bot's name, which is not known yet. */
   | { kind: 'unclear' }
   | { kind: 'message'; message: IncomingMessage; album: string | null }
+  /** A message of a group that is not for the bot. */
+  | { kind: 'overheard'; message: IncomingMessage }
   | { kind: 'edit'; edited: EditedMessage }
   | ParsedCommand
   | NoWords;
@@ -31,8 +33,10 @@ export interface ParsedCommand {
   place: Place;
   user_id: string;
   inPrivate: boolean;
-  /** Whether the sender forwarded a message that another person wrote. */
+  /** Whether the sender forwarded the message from another chat. */
   forwarded: boolean;
+  /** The message itself, if it is `/start` with a parameter; otherwise null. */
+  started: IncomingMessage | null;
   /** Id of the message. */
   message: number;
 }
@@ -58,7 +62,10 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
     return ownCommand(written, command);
   if (written.edited !== null) return editOf(written, text);
   if (isForBot === 'unclear') return { kind: 'unclear' };
-  if (!isForBot) return { kind: 'nothing', why: 'not addressed to the bot' };
+  if (!isForBot)
+    return text === '' || isTooLong(text)
+      ? { kind: 'nothing', why: 'not addressed to the bot' }
+      : { kind: 'overheard', message: messageOf(written, text) };
   const about = withoutWords(written, text);
   if (about === null) return { kind: 'message', message: messageOf(written, text), album: albumOf(written) };
   if (about === 'nothing' || (about === 'content' && written.place === 'group'))
@@ -79,8 +86,13 @@ function ownCommand(written: Written, command: Command): Parsed {
     user_id: String(user),
     inPrivate: place === 'private',
     forwarded,
+    started: isStartWith(command) ? messageOf(written, `/start ${command.argument}`) : null,
     message: id,
   };
+}
+
+function isStartWith({ name, argument }: Command): boolean {
+  return name === 'start' && argument !== '' && !isTooLong(argument);
 }
 
 /** Reads an edit. The edit does not have to address the bot, because the inbox knows which messages it stores. */
@@ -115,6 +127,7 @@ export function messageOf(written: Written, text: string): IncomingMessage {
     // read the chat.
     shared: place === 'group' || chat !== user,
     reply_to: placeOf(written).reply_to,
+    ...(written.forwarded ? { forwarded: true } : {}),
     ...(sent_at === null ? {} : { sent_at }),
     ...(language === null ? {} : { locale: language }),
   };

@@ -22,7 +22,7 @@ export interface Written {
   entities: readonly Entity[];
   /** Author of the message that this message replies to. Null if there is none. */
   answers: Id | null;
-  /** Whether the sender forwarded a message that another person wrote. */
+  /** Whether the sender forwarded the message from another chat. */
   forwarded: boolean;
   /** The common id of pictures that were sent together. Each picture is a separate message. */
   album: string | null;

@@ -60,10 +60,14 @@ export class Receiver {
         this.#rememberAlbum(parsed.album);
         await this.#scope.enqueue([parsed.message], request);
         return;
+      case 'overheard':
+        await this.#scope.links.takeCode(parsed.message, request);
+        return;
       case 'edit':
         await this.#scope.edit(parsed.edited);
         return;
       case 'command':
+        if (parsed.started !== null && (await this.#scope.links.takeCode(parsed.started, request))) return;
         return this.#answer(parsed);
       case 'no-words':
         return this.#hint(parsed);

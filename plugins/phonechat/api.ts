@@ -75,15 +75,18 @@ export class Graph {
     };
   }
 
-  /** Returns a business number as the platform shows it, or the reason why the platform refused. Never throws. */
-  async look(number_id: string): Promise<{ shown: string } | Failure> {
+  /**
+   * Returns a business number as the platform shows it, with and without its name, or the reason why the platform
+   * refused. Never throws.
+   */
+  async look(number_id: string): Promise<{ shown: string; number: string } | Failure> {
     const path = `${encodeURIComponent(number_id)}?fields=display_phone_number,verified_name`;
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
     const number = stringOf(outcome.answer.display_phone_number);
     if (number === undefined) return { reason: 'the response is not from the platform', final: false };
     const name = stringOf(outcome.answer.verified_name);
-    return { shown: name === undefined ? number : `${number} (${name})` };
+    return { shown: name === undefined ? number : `${number} (${name})`, number };
   }
 
   /** Returns the address to which the platform delivers messages for a number; null if there is none. Never throws. */

@@ -3,7 +3,8 @@ import { Graph, isConfigured, readSettings, TEXT_LIMIT } from './api.ts';
 import { KINDS, TEXTS } from './content.ts';
 import { linkRoutes } from './link-routes.ts';
 import { isBusinessScopedId } from './parse.ts';
-import { idsOf, loadNumberingPlans } from './phone-number.ts';
+import { comparePhone, idsOf, loadNumberingPlans } from './phone-number.ts';
+import { addressOfUser, linkAddress } from './private-chat.ts';
 import { loadRenderer, ReadMarks, Sender } from './send.ts';
 import { checkNumbers, checkRegistration, register } from './setup.ts';
 import { webhookRoutes } from './webhook-routes.ts';
@@ -75,6 +76,7 @@ const phonechat: PushPlugin = {
     form: 'a plus sign and the country code, such as +15550100123',
     // A person who hides the number has only the business-scoped id.
     idsOf: (given) => (isBusinessScopedId(given.trim()) ? [given.trim()] : idsOf(given)),
+    comparePhone,
   },
   simulator: async () => (await import('./simulator.ts')).simulator,
   texts: [...Object.values(TEXTS), ...Object.values(KINDS)],
@@ -93,6 +95,7 @@ function createPhonechat(scope: PushScope): PushChannel {
   const graph = new Graph(scope, configured);
   const sender = new Sender(scope, graph);
   const marks = new ReadMarks(scope, graph);
+  const address = linkAddress(graph, configured);
   return {
     routes: [...webhookRoutes(scope, configured), ...linkRoutes(scope)],
     async start() {
@@ -101,6 +104,8 @@ function createPhonechat(scope: PushScope): PushChannel {
     },
     send: (reply) => sender.send(reply),
     typing: (reply_to) => marks.show(reply_to),
+    codeUrl: (code) => address(code),
+    privateChat: (user_id) => addressOfUser(user_id, configured),
     health: () => graph.health(),
     check: () => checkNumbers(graph, configured),
     checkRegistration: () => checkRegistration(graph, configured),

@@ -146,7 +146,7 @@ function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }:
 
 /** All members of a message except its text. */
 function messageOf(
-  { timestamp }: Fields,
+  { timestamp, context }: Fields,
   message_id: string,
   who: Who,
   { number_id, group }: { number_id: string; group: string | null },
@@ -161,6 +161,7 @@ function messageOf(
     message_id,
     ...sentAt(timestamp),
     shared: group !== null,
+    ...(isForwarded(context) ? { forwarded: true } : {}),
     reply_to: { ...placeOf(number_id, who, group), message_id },
   };
 }
@@ -201,6 +202,12 @@ function sentAt(timestamp: unknown): { sent_at?: number } {
     typeof timestamp === 'string' && /^\d{1,13}$/.test(timestamp) ? Number(timestamp) : timestamp;
   const isTime = typeof seconds === 'number' && seconds > 0 && seconds <= TIME_MAX;
   return isTime ? { sent_at: Math.floor(seconds * 1000) } : {};
+}
+
+/** Whether the sender forwarded the message (Cloud API, "Webhooks: context object"). */
+function isForwarded(context: unknown): boolean {
+  const { forwarded, frequently_forwarded } = fieldsOf(context);
+  return forwarded === true || frequently_forwarded === true;
 }
 
 /** The id becomes a key, so an id that cannot be used unchanged is rejected. */

@@ -70,6 +70,17 @@ export function mayNameNumber(claim: string, number: string): boolean {
   return [claim, `+${claim.trim()}`, national].some((read) => read !== null && namesNumber(read, number));
 }
 
+/**
+ * Compares the claim `phone` of a token with a user id, which is a number in E.164 format. If the platform hides the
+ * number, nothing is known about it.
+ */
+export function comparePhone(user_id: string, claim: string): 'same' | 'other' | 'unknown' {
+  const number = idsOf(user_id)[0];
+  if (number === undefined) return 'unknown';
+  if (namesNumber(claim, number)) return 'same';
+  return mayNameNumber(claim, number) ? 'unknown' : 'other';
+}
+
 function e164(given: string): string | null {
   const written = given.trim();
   if (!isWritten(written) || !INTERNATIONAL.test(written)) return null;

@@ -95,6 +95,9 @@ function createTeamchat(scope: PushScope): PushChannel {
       case 'message':
         await scope.enqueue([parsed.message], request);
         break;
+      case 'overheard':
+        await scope.links.takeCode(parsed.message, request);
+        break;
       case 'unreadable':
         await scope.notify(
           parsed.reply_to,
@@ -202,6 +205,8 @@ function createTeamchat(scope: PushScope): PushChannel {
       status.answered(reply.reply_to);
     },
     typing: (reply_to) => status.show(reply_to),
+    // The platform opens the direct message with the user (`chat.postMessage`).
+    privateChat: (user_id) => (/^[UW][A-Z0-9]{1,63}$/.test(user_id) ? { channel: user_id } : null),
     health: () => health.now,
     check: () => checkToken(call),
     checkRegistration: () => checkScopes(call),

@@ -15,6 +15,8 @@ import { TEXTS } from './texts.ts';
 /** The content of a delivery of the Events API. A delivery contains one event. */
 export type Parsed =
   | { kind: 'message'; message: IncomingMessage }
+  /** A message of a channel that does not mention the bot. */
+  | { kind: 'overheard'; message: IncomingMessage }
   /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
   | { kind: 'edit'; edited: EditedMessage }
   | {
@@ -72,8 +74,11 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
   if (!WRITTEN.includes(event.subtype)) return nothing('a message that no person wrote');
   if (isOfBot(event, us)) return nothing('a message from a bot');
   const isDirect = isDirectMessage(event);
-  if (event.type === 'message' && !isDirect) return nothing('a message that does not mention the bot');
-  return parseMessage(payload, event, us, isDirect);
+  const parsed = parseMessage(payload, event, us, isDirect);
+  if (event.type !== 'message' || isDirect) return parsed;
+  return parsed.kind === 'message'
+    ? { ...parsed, kind: 'overheard' }
+    : nothing('a message that does not mention the bot');
 }
 
 function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, isDirect: boolean): Parsed {

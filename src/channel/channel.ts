@@ -104,6 +104,12 @@ export interface ChannelLinking {
    * is not an id of the platform.
    */
   idsOf(given: string): readonly string[];
+  /**
+   * Compares the claim `phone` of a token, which is never empty, with a user id. For platforms whose user ids are phone
+   * numbers. `other`: the claim names another number, so the user is not linked to the person of the token. `same`: the
+   * claim certainly names this number, so the link of another person may be replaced.
+   */
+  comparePhone?(user_id: string, phone: string): 'same' | 'other' | 'unknown';
 }
 
 export type ChannelCapabilities = WebCapabilities | PushCapabilities;
@@ -147,6 +153,8 @@ export interface WebChannel extends ChannelBase {
   send?: never;
   receive?: never;
   typing?: never;
+  codeUrl?: never;
+  privateChat?: never;
 }
 
 /** A channel that sends its answers through the platform. */
@@ -165,6 +173,18 @@ export interface PushChannel extends ChannelBase {
   receive?(update: Uint8Array): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
+  /**
+   * An address that opens the platform with a link code ready to send to the channel. Absent if the platform has no such
+   * addresses; null if the channel does not know its own name on the platform now. It may ask the platform; after 2 s,
+   * the daemon goes on without it.
+   * @param code letters and digits
+   */
+  codeUrl?(code: string): Promise<string | null> | string | null;
+  /**
+   * The `reply_to` of a private chat with a user, for texts that answer no message. Null if this is not the id of a user
+   * to whom the channel can write.
+   */
+  privateChat?(user_id: string): JsonObject | null;
 }
 
 interface ChannelBase {

@@ -36,6 +36,8 @@ export interface IncomingMessage {
   sent_at?: number;
   /** Whether other people can read this thread. */
   shared?: boolean;
+  /** Whether the sender forwarded this message from another chat. A link code in it does not count. */
+  forwarded?: boolean;
   /**
    * What `send` needs to address the answer. JSON that is stored with the message. A secret, for example an address that
    * takes answers without further proof, must be in the member `private`: it is sealed in the store, and no command

@@ -248,6 +248,12 @@ export interface ChannelLinks {
   link(user_id: string, token: string, options?: LinkOptions): Promise<LinkAnswer>;
   /** Removes the user's link at the user's request. Returns false if there was none. */
   unlink(user_id: string, options?: LinkRequest): Promise<boolean>;
+  /**
+   * Handles the link codes in a message that the channel does not enqueue, for example in a start parameter, or in a
+   * message of a group that is not for the bot. True if the message has claimed a code, and its sender will be answered.
+   * Only for channels that answer with `send`.
+   */
+  takeCode(message: IncomingMessage, request?: ChannelRequest): Promise<boolean>;
   /** Removes the user's link if it belongs to the person of the token. */
   unlinkPerson(user_id: string, token: string, request?: ChannelRequest): Promise<UnlinkAnswer>;
 }

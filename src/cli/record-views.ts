@@ -166,6 +166,8 @@ export const LINK_COLUMNS: readonly Column<LinkView>[] = [
   { title: 'STATE', json: 'state', text: ({ state }) => STATES[state] },
   { title: 'TOKEN EXPIRES', json: 'token_expires_at', isTime: true },
   { title: 'LINK EXPIRES', json: 'link_expires_at', isTime: true },
+  { title: 'MADE WITH', json: 'how' },
+  { json: 'made_at', isTime: true },
   { json: 'expires_at', isTime: true },
 ];
 

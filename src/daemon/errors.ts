@@ -24,14 +24,19 @@ export const ERRORS = {
   token_missing: {
     status: 401,
     meaning:
-      'A stream was opened without any token, but SSE_REQUIRE_TOKEN requires one; or `/metrics` was requested without ADMIN_TOKEN.',
+      'A stream was opened without any token, but SSE_REQUIRE_TOKEN requires one; a link or a link code was requested without one; or `/metrics` was requested without ADMIN_TOKEN.',
     solve:
       'Send the token with the message or when the stream is opened; a browser sends its cookie only with a request that includes credentials. For metrics, send ADMIN_TOKEN as the bearer token.',
+  },
+  token_invalid: {
+    status: 401,
+    meaning: 'The user token is invalid. `detail` says why. Only for the routes that need a token.',
+    solve: 'Send a new token of the website. `agentd token verify` explains each reason.',
   },
   forbidden: {
     status: 403,
     meaning:
-      'The request is not allowed: the stream belongs to somebody else, a page of another site requested it, or the secret of a platform is wrong.',
+      'The request is not allowed: the stream belongs to somebody else, a page of another site requested it, a phone number may not be linked to this person, or the secret of a platform is wrong.',
     solve:
       'Read a stream with a script of an allowed page, and with a token of the person to whom the stream belongs. For a platform, compare the secret in the settings with the one that is set at the platform.',
   },
@@ -42,7 +47,7 @@ export const ERRORS = {
   },
   not_found: {
     status: 404,
-    meaning: 'There is no such path.',
+    meaning: 'There is no such path, or no such link or link code of this person.',
     solve: 'Check the path and the active channels (`agentd status`).',
   },
   stream_not_found: {
@@ -66,6 +71,16 @@ export const ERRORS = {
       'The action that `metadata.confirm` names does not wait for an answer from this sender: its id is unknown, or it was already answered, has expired, was withdrawn, or belongs to somebody else.',
     solve: 'Ask for the action again, and answer the new question within 15 minutes.',
   },
+  code_not_claimed: {
+    status: 409,
+    meaning: 'No chat has sent the link code yet, so there is nothing to confirm.',
+    solve: 'Ask for the state of the code until it is `claimed`, and show the person which chat has sent it.',
+  },
+  code_gone: {
+    status: 409,
+    meaning: 'The link code was declined or ended, or one of its tokens is no longer valid.',
+    solve: 'Make another link code.',
+  },
   body_too_large: {
     status: 413,
     meaning: 'The body is larger than BODY_LIMIT_BYTES or, for a signed webhook, than 4 MiB.',
@@ -83,7 +98,8 @@ export const ERRORS = {
   },
   rate_limited: {
     status: 429,
-    meaning: 'More requests than the rate limit allows.',
+    meaning:
+      'More requests than the rate limit allows, or more than 5 link codes of a person within 10 minutes.',
     solve: 'Wait for as long as `Retry-After` says.',
   },
   too_many_readers: {

@@ -11,6 +11,7 @@ import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
 import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
 import { backChannelLogout } from './http/back-channel-logout.ts';
+import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { importKeys } from './identity/keys.ts';
@@ -196,6 +197,7 @@ export async function startDaemon(
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: [
+        ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
           ? [

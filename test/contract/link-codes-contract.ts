@@ -38,6 +38,7 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
         name: 'Ada L.',
         locale: 'de',
         reply_to: { to: user_id },
+        message_id: null,
       },
       ...members,
     });
@@ -69,7 +70,14 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await create('a')).toEqual({ outcome: 'created', expires_at });
       const code = {
         ...{ code_id: 'id a', person: ada, state: 'waiting', token: 'token a', confirmed_token: null },
-        ...{ claimant: null, sender_agreed: false, created_at: test.now(), expires_at },
+        ...{
+          claimant: null,
+          sender_agreed: false,
+          answered_by: null,
+          asked_at: null,
+          created_at: test.now(),
+          expires_at,
+        },
       };
       expect(await codes.find('id a')).toEqual(code);
       test.advance(TTL - 1);
@@ -147,6 +155,50 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await codes.find('id a')).toMatchObject(code);
     });
 
+    it('end when their sender claims another one, and stay claimed for a repeat of the message', async () => {
+      const from = (message_id: string) => sender('u1', { message_id });
+      await create('a');
+      await create('b', { person: bob });
+      expect(await codes.claimedBy(sender())).toBeNull();
+      await codes.claim('a', from('m1'));
+      expect(await codes.claimedBy(sender())).toMatchObject({ code_id: 'id a', state: 'claimed' });
+      expect(await codes.claim('b', from('m2'))).toMatchObject({ outcome: 'claimed', isNew: true });
+      expect([await stateOf('a'), await stateOf('b')]).toEqual(['expired', 'claimed']);
+      expect(await codes.claimedBy(sender())).toMatchObject({ code_id: 'id b' });
+      expect(await codes.claimedBy(sender('u2'))).toBeNull();
+      const repeat = { outcome: 'claimed', isNew: false, code: { code_id: 'id a', state: 'expired' } };
+      expect(await codes.claim('a', from('m1'))).toMatchObject(repeat);
+      expect(await codes.claim('a', from('m3'))).toEqual({ outcome: 'gone' });
+      expect(await codes.claimedBy(sender())).toMatchObject({ code_id: 'id b', state: 'claimed' });
+    });
+
+    it('know their hashes until an hour after they end', async () => {
+      await create('a');
+      await codes.end('id a', ada);
+      expect(await codes.known(['a', 'b'])).toEqual(new Set(['a']));
+      test.advance(TTL + HOUR);
+      expect(await codes.known(['a', 'b'])).toEqual(new Set());
+    });
+
+    it('name the message that answered them', async () => {
+      await create('a');
+      await codes.claim('a', sender());
+      expect(await codes.answer('id a', sender(), false, 'm1')).toMatchObject({ answered_by: 'm1' });
+      expect(await codes.find('id a')).toMatchObject({ state: 'declined', answered_by: 'm1' });
+    });
+
+    it('ask their sender again until the sender has agreed', async () => {
+      await create('a');
+      expect(await codes.askAgain('id a', sender(), 'm1')).toBeNull();
+      await codes.claim('a', sender());
+      test.advance(1000);
+      const asked = { answered_by: 'm1', asked_at: test.now(), sender_agreed: false };
+      expect(await codes.askAgain('id a', sender('u2'), 'm1')).toBeNull();
+      expect(await codes.askAgain('id a', sender(), 'm1')).toMatchObject(asked);
+      await codes.answer('id a', sender(), true);
+      expect(await codes.askAgain('id a', sender(), 'm2')).toBeNull();
+    });
+
     it('withdraw the pending actions of the sender who claims one, and nobody else’s', async () => {
       const pending = async (user_id: string) => {
         const session = aSession(test.now(), { platform: 'chat', user_id });
@@ -175,6 +227,16 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       test.advance(BLOCKED_MS - 1);
       expect(await codes.claim('a', sender())).toEqual({ outcome: 'blocked' });
       test.advance(1);
+      expect((await codes.claim('a', sender())).outcome).toBe('claimed');
+    });
+
+    it('count a wrong one once, however often its message is repeated', async () => {
+      await create('a');
+      const repeated = sender('u1', { message_id: 'm1' });
+      for (let n = 0; n < WRONG_MAX; n++)
+        expect(await codes.claim('wrong', repeated)).toEqual({ outcome: 'unknown' });
+      for (let n = 2; n < WRONG_MAX; n++)
+        expect((await codes.claim('wrong', sender('u1', { message_id: `m${n}` }))).outcome).toBe('unknown');
       expect((await codes.claim('a', sender())).outcome).toBe('claimed');
     });
 

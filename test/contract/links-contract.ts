@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LinkStore } from '../../src/daemon/store/links.ts';
+import { type LinkStore, OF_PERSON_MAX } from '../../src/daemon/store/links.ts';
 import { ada, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { sweepAll } from './store-writes.ts';
@@ -28,7 +28,7 @@ export function describeLinks(current: () => StoreUnderTest): void {
         token: 'a.b.c',
         expires_at: test.now() + MONTH,
         expiry_notified: false,
-        alias: null,
+        ...{ alias: null, how: 'token', name: null, made_at: test.now() },
       };
       expect(await links.get('chat:jwt:u1')).toEqual(link);
       test.advance(MONTH - 1);
@@ -37,7 +37,30 @@ export function describeLinks(current: () => StoreUnderTest): void {
       expect(await links.get('chat:jwt:u1')).toBeNull();
       expect(await links.list({ limit: 10 })).toEqual([]);
       expect(await links.remove('chat:jwt:u1')).toBe(false);
-      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(1);
+      if (test.store.maintenance !== null) expect(await sweepAll(test.store)).toBe(2);
+    });
+
+    it('finds the newest links of a person, with how they were made and the name on the platform', async () => {
+      expect(await links.ofPerson(ada)).toEqual([]);
+      const made = { person: ada, ttl_ms: MONTH, how: 'code', name: 'Ada L.' } as const;
+      await links.put({ ...made, key: 'chat:jwt:u1', token: 'one' }, null);
+      await put('chat:jwt:u2', 'two', null, 1000);
+      await put('chat:jwt:u3', 'three', null);
+      const found = async (person = ada) => (await links.ofPerson(person)).map(({ key }) => key);
+      expect((await links.ofPerson(ada))[0]).toMatchObject({
+        how: 'code',
+        name: 'Ada L.',
+        made_at: test.now(),
+      });
+      expect(await found()).toEqual(['chat:jwt:u1', 'chat:jwt:u2', 'chat:jwt:u3']);
+      test.advance(1000);
+      await links.put({ key: 'chat:jwt:u3', token: 'of bob', person: bob, ttl_ms: MONTH }, 'three');
+      expect([await found(), await found(bob)]).toEqual([['chat:jwt:u1'], ['chat:jwt:u3']]);
+      await links.remove('chat:jwt:u1');
+      expect(await found()).toEqual([]);
+      for (let n = 0; n <= OF_PERSON_MAX; n++) await put(`chat:jwt:n${n}`, `${n}`, null);
+      expect((await found()).length).toBe(OF_PERSON_MAX);
+      expect((await found()).at(-1)).toBe(`chat:jwt:n${OF_PERSON_MAX}`);
     });
 
     it('replaces a link only if the stored token is the expected token', async () => {

@@ -32,6 +32,7 @@ export function recordingScope(settings: ChannelSettings, members: Partial<AnySc
         linked.set(user_id, token);
         return LINKED;
       },
+      takeCode: async () => false,
       unlink: async (user_id) => linked.delete(user_id),
       unlinkPerson: async () => ({ outcome: 'none' }),
     },

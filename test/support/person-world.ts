@@ -142,7 +142,10 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
   await store.guard.check(message, GUARD_LIMITS);
   await store.budgets.reserve(`${PLATFORM}:${user_id}`, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
-  const sender = { platform: PLATFORM, user_id, alias_id: null, name: canary, locale: null, reply_to: {} };
+  const sender = {
+    ...{ platform: PLATFORM, user_id, alias_id: null, name: canary, locale: null, reply_to: {} },
+    message_id: `code-${canary}`,
+  };
   await store.linkCodes.claim('no code', sender);
   // The code of somebody else, whose own data stays.
   const elses = { code_id: `by ${name}`, code_hash: `of ${name}`, ttl_ms: HOUR, token: 'x' };

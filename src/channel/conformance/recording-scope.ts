@@ -99,6 +99,7 @@ export function recordingScope(
     sendParts: (...reply) => replyParts.send(...reply),
     links: {
       link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),
+      takeCode: async () => false,
       unlink: async () => false,
       unlinkPerson: async () => ({ outcome: 'invalid', reason: NO_TOKEN }),
     },

@@ -67,7 +67,14 @@ export function linkUser(
   token: string,
   mayReplace: (holder: LinkHolder) => boolean,
 ): Promise<LinkOutcome> {
-  return link({ ...services, clock: systemClock, log: QUIET }, channel, user_id, token, mayReplace);
+  return link(
+    { ...services, clock: systemClock, log: QUIET },
+    channel,
+    user_id,
+    token,
+    mayReplace,
+    'operator',
+  );
 }
 
 /** Removes the link of a user, under all spellings of the id. @returns whether there was one */
@@ -87,14 +94,14 @@ export type LinkState = 'live' | 'token_expired' | 'unreadable' | 'malformed';
 
 /** Opens a stored link. Its token is decoded, not validated: the store contains only tokens that were valid. */
 export function openLink(
-  { key, token: stored, expires_at }: Link,
+  { key, token: stored, expires_at, how, made_at }: Link,
   now: number,
   seal: Pick<Seal, 'open'>,
   settings: Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>,
 ) {
   const token = seal.open(stored, key);
   const claims = token === null ? null : decodeToken(token).claims;
-  const opened = { ...userOfKey(key), link_expires_at: expires_at };
+  const opened = { ...userOfKey(key), link_expires_at: expires_at, how, made_at };
   if (!claims) {
     const state: LinkState = token === null ? 'unreadable' : 'malformed';
     return { ...opened, state, holder: null };

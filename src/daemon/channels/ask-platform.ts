@@ -151,7 +151,7 @@ export function idleScope(
     say: (text, values = {}) => fillIn(text.default, values),
     translations: () => ({ languages: {}, default_locale: 'en' }),
     sendParts: refuse,
-    links: { link: refuse, unlink: refuse, unlinkPerson: refuse },
+    links: { link: refuse, takeCode: refuse, unlink: refuse, unlinkPerson: refuse },
     tokens: { validate: refuse },
     problem,
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),

@@ -13,6 +13,8 @@ const OPTIONAL_MEMBERS = [
   'send',
   'receive',
   'typing',
+  'codeUrl',
+  'privateChat',
   'health',
   'check',
   'checkRegistration',

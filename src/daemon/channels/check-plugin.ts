@@ -91,13 +91,14 @@ function checkCapabilities(delivery: unknown, capabilities: unknown): Refusal[] 
 function checkLinking(name: string, linking: unknown): Refusal[] {
   if (linking === undefined) return [];
   if (!isObject(linking)) return [unfit('`linking`', 'an object, or absent', linking)];
-  const { word = name, argument, form, idsOf } = linking;
+  const { word = name, argument, form, idsOf, comparePhone } = linking;
   const isWord = typeof word === 'string' && NAME.test(word) && !LINK_COMMANDS.includes(word);
   return unfitting([
     [isWord, '`linking.word`', `a name other than ${LINK_COMMANDS.join(' and ')}`, word],
     [isText(argument), '`linking.argument`', 'a word', argument],
     [isAbsentOr(isText, form), '`linking.form`', 'a text, or absent', form],
     [isFunction(idsOf), '`linking.idsOf`', 'a function', idsOf],
+    [isAbsentOr(isFunction, comparePhone), '`linking.comparePhone`', 'a function, or absent', comparePhone],
   ]);
 }
 

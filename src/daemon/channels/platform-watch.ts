@@ -43,7 +43,7 @@ export class PlatformWatch {
       stop: async () => channel.stop?.(),
     };
     if (!channel.send) return { plugin, channel: watched };
-    const { receive, typing } = channel;
+    const { receive, typing, codeUrl, privateChat } = channel;
     const push: PushChannel = {
       ...watched,
       send: async (reply) => {
@@ -52,6 +52,8 @@ export class PlatformWatch {
       },
       ...(receive ? { receive: (update) => receive.call(channel, update) } : {}),
       ...(typing ? { typing: async (reply_to) => typing.call(channel, reply_to) } : {}),
+      ...(codeUrl ? { codeUrl: async (code) => codeUrl.call(channel, code) } : {}),
+      ...(privateChat ? { privateChat: (user_id) => privateChat.call(channel, user_id) } : {}),
     };
     return { plugin, channel: push };
   }

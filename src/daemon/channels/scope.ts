@@ -19,6 +19,8 @@ import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { endCollecting } from '../inbox/end-collecting.ts';
 import { edit, enqueue } from '../inbox/enqueue.ts';
+import { takeLinkCodes } from '../inbox/link-codes.ts';
+import { noticeEnded } from '../inbox/link-notices.ts';
 import { notify, Throttle } from '../inbox/notify.ts';
 import { DeliveryFailed } from '../inbox/outcome.ts';
 import { storedParts } from '../inbox/outgoing.ts';
@@ -26,13 +28,14 @@ import { press } from '../inbox/press.ts';
 import type { InboxWorker } from '../inbox/work.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
 import { runOnce } from '../linking/run-once.ts';
-import type { Origin } from '../message/arrival.ts';
+import { type Origin, requireMessage } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import type { Services } from '../message/services.ts';
 import { openStream } from '../stream/open-stream.ts';
 import { startStream } from '../stream/start-stream.ts';
 import { stopStream } from '../stream/stop-stream.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
+import { timeOrderedId } from '../time/clock.ts';
 
 /** Timeout of a channel's own calls, ms. */
 const FETCH_TIMEOUT_MS = 10_000;
@@ -62,9 +65,10 @@ type Given = [settings: ChannelSettings, doors: Doors, isSimulated?: boolean];
 function commonScope(
   plugin: ChannelPlugin,
   settings: ChannelSettings,
-  { services, inbox }: Doors,
+  doors: Doors,
   isSimulated = false,
 ): ChannelScope {
+  const { services } = doors;
   return {
     settings,
     simulated: isSimulated,
@@ -74,7 +78,7 @@ function commonScope(
     readToken,
     say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
     translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
-    links: linksOf(plugin, services, inbox),
+    links: linksOf(plugin, doors),
     tokens: {
       validate: async (token, request) =>
         answerOf(await validateOnce(services.tokens, request).validate(token)),
@@ -140,22 +144,40 @@ function originOf(request: ChannelRequest, { observer }: Services): Origin {
   return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
-function linksOf(plugin: ChannelPlugin, services: Services, inbox: InboxWorker): ChannelScope['links'] {
+function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScope['links'] {
+  const notices = { services, worker: inbox };
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
       runOnce(services, { platform: plugin.name, user_id, message_id, what: 'link' }, async () => {
         await endCollecting(services, inbox, plugin.name, user_id);
         const outcome = await link(forRequest(services, request), plugin, user_id, token, () => replace);
-        const person = outcome.linked ? outcome.verdict.person : null;
+        const { person, replaced } = outcome.linked
+          ? { person: outcome.verdict.person, replaced: outcome.replaced }
+          : { person: null, replaced: null };
+        // A message of the user replaced the link in the chat itself, so the user knows.
+        if (replaced !== null && message_id === undefined)
+          await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
         return { answer: linkAnswerOf(outcome), person };
       }),
+    async takeCode(message, request) {
+      requireMessage(plugin, message);
+      const request_id = request?.id ?? timeOrderedId(services.clock.now());
+      const [left] = await takeLinkCodes(notices, plugin, [message], request_id);
+      return left === null;
+    },
     unlink: (user_id, { message_id } = {}) =>
       runOnce(services, { platform: plugin.name, user_id, message_id, what: 'unlink' }, async () => {
         await endCollecting(services, inbox, plugin.name, user_id);
         return { answer: await unlink(services, plugin, user_id), person: null };
       }),
-    unlinkPerson: (user_id, token, request) =>
-      unlinkPerson(forRequest(services, request), plugin, user_id, token),
+    async unlinkPerson(user_id, token, request) {
+      const own = forRequest(services, request);
+      const verdict = await own.tokens.validate(token);
+      const answer = await unlinkPerson(own, plugin, user_id, token);
+      if (answer.outcome === 'removed' && verdict.valid)
+        await noticeEnded(notices, { platform: plugin.name, user_id }, verdict.claims, 'link_ended');
+      return answer;
+    },
   };
 }
 

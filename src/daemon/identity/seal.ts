@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import type { Log } from '../process/log.ts';
 import { sharesStore } from '../settings/backends.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
@@ -27,6 +36,13 @@ export interface Seal {
    * token.
    */
   open(stored: string, record: string): string | null;
+  /**
+   * Keyed hashes (HMAC-SHA256) of a text, one for each key, first that of the key that seals. All daemons with the same
+   * keys have the same hashes, so a stored hash is compared with each of them. Without a key, the hash is not secret:
+   * then the tokens beside it are stored as they are, too.
+   * @param purpose keeps the hashes of one kind of text apart from those of another
+   */
+  digests(text: string, purpose: string): readonly [string, ...string[]];
   /** The marks of all keys, first the mark of the key that seals. Empty if there is no key to seal with. */
   readonly marks: readonly string[];
 }
@@ -80,6 +96,15 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
       look();
       return own.length === 0 ? [] : [...own, ...others].map(({ mark }) => mark);
     },
+    digests(text, purpose) {
+      look();
+      const [first = NO_KEY, ...further] = own.length === 0 ? [] : [...own, ...others];
+      const digest = (key: { key: KeyObject }) =>
+        createHmac('sha256', Buffer.from(hkdfSync('sha256', key.key, '', `agentd ${purpose}`, 32)))
+          .update(text)
+          .digest('base64url');
+      return [digest(first), ...further.map(digest)];
+    },
     close(token, record) {
       look();
       const [first] = own;
@@ -110,6 +135,8 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
     },
   };
 }
+
+const NO_KEY = { key: createSecretKey(Buffer.alloc(32)) };
 
 /** The marks of these keys. */
 export function marksOf(keys: Secret | undefined): string[] {

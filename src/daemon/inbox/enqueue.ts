@@ -17,6 +17,7 @@ import type { Services } from '../message/services.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Arrival, Collects } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
+import { endCodesIn, takeLinkCodes } from './link-codes.ts';
 import { noticeTo, tooMany } from './notify.ts';
 import { sealReplyTo } from './outgoing.ts';
 import type { InboxWorker } from './work.ts';
@@ -28,7 +29,8 @@ const DELIVERY_MAX = 1000;
  * Stores messages that are answered later. Resolves to the outcome for each message when each is durably stored,
  * recognized as a repeat, or blocked by the loop guard. The platform does not learn that a message was blocked. No token is stored:
  * `metadata.jwt_token` is left out, and text that has the form of a token is masked. The sender's token is looked up
- * when the message runs.
+ * when the message runs. A message that is a link code, or that answers the question about one, is not stored; its sender
+ * gets a notice (`takeLinkCodes`).
  *
  * Rejects with `invalid_request` if a message does not follow the contract, and with `unavailable` if the store is
  * unreachable or too many messages wait. In these cases no message is stored, and the platform delivers the messages
@@ -50,14 +52,17 @@ export async function enqueue(
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
   const parent_span = services.observer.parentOf(request?.headers.traceparent);
+  const left = await takeLinkCodes({ services, worker }, plugin, messages, request_id);
   const entries = await Promise.all(
-    messages.map(async (message) => {
-      const entry = entryOf(message, { request_id, parent_span }, services);
-      const collects = await collectsOf(entry, services);
-      return collects === null ? entry : { ...entry, collects };
-    }),
+    left
+      .filter((message) => message !== null)
+      .map(async (message) => {
+        const entry = entryOf(message, { request_id, parent_span }, services);
+        const collects = await collectsOf(entry, services);
+        return collects === null ? entry : { ...entry, collects };
+      }),
   );
-  const outcomes = await screen(plugin, services, entries);
+  const outcomes = entries.length === 0 ? [] : await screen(plugin, services, entries);
   entries.forEach((entry, index) => {
     if (outcomes[index] === 'repeated') logRepeat(entry, services);
     else if (outcomes[index] === 'kept') worker.accepted(entry);
@@ -74,7 +79,8 @@ export async function enqueue(
     'messages accepted',
   );
   worker.wake();
-  return outcomes;
+  let place = 0;
+  return left.map((message) => (message === null ? 'kept' : (outcomes[place++] as EnqueueOutcome)));
 }
 
 /**
@@ -95,7 +101,7 @@ export async function edit(
     message_id,
     user_id,
     session_id: thread_id,
-    text: maskTokens(text.trim()),
+    text: maskTokens((await endCodesIn(text, { services })).trim()),
   });
   services.log.info(
     { channel: plugin.name, message_id },

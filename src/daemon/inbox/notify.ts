@@ -112,7 +112,7 @@ export class Throttle {
  * @param user_id the user whom the text answers; null if the channel did not say.
  */
 export function noticeTo(
-  plugin: ChannelPlugin,
+  plugin: Pick<ChannelPlugin, 'name'>,
   { clock, seal }: Pick<Services, 'clock' | 'seal'>,
   reply_to: JsonObject,
   text: string,

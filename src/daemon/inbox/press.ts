@@ -6,7 +6,9 @@ import { turnKey } from '../message/keys.ts';
 import type { Services } from '../message/services.ts';
 import type { ActionState } from '../store/actions.ts';
 import type { InboxMessage } from '../store/inbox.ts';
+import { timeOrderedId } from '../time/clock.ts';
 import { enqueue } from './enqueue.ts';
+import { pressLinkCode } from './link-codes.ts';
 import type { InboxWorker } from './work.ts';
 
 /**
@@ -22,7 +24,14 @@ export async function press(
 ): Promise<PressOutcome> {
   if (message.confirm === undefined) throw new Error('press needs a message with `confirm`');
   requireMessage(plugin, message);
-  const reason = await refusalOf(message, services);
+  const ofCode = await pressLinkCode(
+    { services, worker },
+    plugin,
+    message,
+    request?.id ?? timeOrderedId(services.clock.now()),
+  );
+  if (ofCode === 'settled') return { outcome: 'enqueued' };
+  const reason = ofCode ?? (await refusalOf(message, services));
   if (reason === null) {
     await enqueue(plugin, services, worker, [message], request);
     return { outcome: 'enqueued' };

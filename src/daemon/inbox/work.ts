@@ -1,4 +1,4 @@
-import type { Channel, ChannelHealth, ChannelPlugin } from '../../channel/index.ts';
+import type { Channel, ChannelHealth, ChannelPlugin, JsonObject } from '../../channel/index.ts';
 import type { Services } from '../message/services.ts';
 import { REAP_MS } from '../store/claims.ts';
 import type { AttemptKind, InboxClaim, NewInboxMessage } from '../store/inbox.ts';
@@ -126,6 +126,11 @@ export class InboxWorker {
    */
   questionsSent(session_ids: readonly (string | null)[]): Promise<void> {
     return this.#questions.ended(session_ids);
+  }
+
+  /** The `reply_to` of a private chat with a user; null if the channel is not active, or cannot write to a user first. */
+  privateChat(platform: string, user_id: string): JsonObject | null {
+    return this.#channels.get(platform)?.channel.privateChat?.(user_id) ?? null;
   }
 
   /** The health of a platform, as far as the inbox knows it; null if there is no problem. */

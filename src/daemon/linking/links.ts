@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { UnlinkAnswer } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
@@ -11,16 +12,16 @@ import {
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
-import type { Link } from '../store/links.ts';
+import type { Link, LinkHow } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
-import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
+import { aliasKey, type LinkedChannel, linkKeys, userOfKey, writingsOf } from './link-ids.ts';
 
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
-const LINK_TTL_MS = 2_592_000 * 1000;
+export const LINK_TTL_MS = 2_592_000 * 1000;
 
 /** Maximum number of attempts to change a link if others write it at the same time. */
-const MAX_TRIES = 5;
+export const MAX_TRIES = 5;
 
 export interface LinkServices {
   store: Pick<Store, 'links' | 'actions' | 'signOutMarks'>;
@@ -93,7 +94,13 @@ export interface LinkHolder {
 }
 
 export type LinkOutcome =
-  | { linked: true; verdict: Extract<TokenVerdict, { valid: true }>; expires_at: number }
+  | {
+      linked: true;
+      verdict: Extract<TokenVerdict, { valid: true }>;
+      expires_at: number;
+      /** Another person whose link was replaced; null if there is none. */
+      replaced: LinkHolder | null;
+    }
   | { linked: false; reason: TokenReason }
   /** The link belongs to another person, has not expired, and must not be replaced. */
   | { linked: false; reason: 'held_by_another'; holder: LinkHolder };
@@ -110,6 +117,7 @@ export async function link(
   user_id: string,
   token: string,
   mayReplace: (holder: LinkHolder, claims: Claims) => boolean = () => true,
+  how: LinkHow = 'token',
 ): Promise<LinkOutcome> {
   const verdict = await services.tokens.validate(token);
   if (!verdict.valid) return { linked: false, reason: verdict.reason };
@@ -122,14 +130,14 @@ export async function link(
     if (await services.store.signOutMarks.covers(verdict.claims))
       return { linked: false, reason: 'Signed Out' };
     const standing = await standingUnder(keys, services);
-    const holder = standing
-      .map((one) => holderOf(one, services))
-      .find((one) => one !== null && one.person !== person && !mayReplace(one, verdict.claims));
+    const holders = standing.map((one) => holderOf(one, services));
+    const strangers = holders.filter((one) => one !== null && one.person !== person);
+    const holder = strangers.find((one) => one !== null && !mayReplace(one, verdict.claims));
     if (holder) return { linked: false, reason: 'held_by_another', holder };
     await withdrawActions(services, channel, user_id, person);
     const kept = standing.find((one) => one.key === key);
     const others = standing.filter((one) => one.key !== key);
-    const made = { key, token: sealed, person, origin: verdict.claims, ttl_ms: LINK_TTL_MS };
+    const made = { key, token: sealed, person, origin: verdict.claims, how, ttl_ms: LINK_TTL_MS };
     if (!(await links.put(made, kept?.token ?? null))) continue;
     const alias = others.find((one) => one.alias?.person === person)?.alias;
     if (!kept && alias) await links.bindAlias(key, sealed, alias);
@@ -137,7 +145,7 @@ export async function link(
     for (const other of others) await links.remove(other.key, other.token);
     services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'linked');
     const expires_at = Math.min(verdict.expires_at, services.clock.now() + LINK_TTL_MS);
-    return { linked: true, verdict, expires_at };
+    return { linked: true, verdict, expires_at, replaced: strangers[0] ?? null };
   }
   throw changing();
 }
@@ -210,6 +218,56 @@ async function removeOwn(
   throw changing();
 }
 
+/** A link of a person, as the person sees it. */
+export interface PersonsLink {
+  /** Not the key, which contains the user's id. */
+  id: string;
+  platform: string;
+  user_id: string;
+  name: string | null;
+  made_at: number | null;
+  /** When the link becomes useless (`effectiveExpiry`). */
+  expires_at: number;
+  claims: Claims;
+  key: string;
+  /** The token as it is stored. */
+  stored: string;
+}
+
+/** The links of a person, oldest first. A link whose token belongs to somebody else is left out. */
+export async function linksOf(services: Lookup, person: PersonKey): Promise<PersonsLink[]> {
+  const links = await services.store.links.ofPerson(person);
+  return links.flatMap((link): PersonsLink[] => {
+    const { platform, user_id } = userOfKey(link.key);
+    const found = openLink(link, { name: platform }, services);
+    if (found?.person !== person) return [];
+    const { key, token, stored } = found;
+    const id = createHash('sha256')
+      .update(JSON.stringify([person, key]))
+      .digest('base64url')
+      .slice(0, 22);
+    const claims = claimsOfStoredToken(token);
+    return [
+      {
+        ...{ id, platform, user_id, key, stored, claims, name: link.name, made_at: link.made_at },
+        expires_at: effectiveExpiry(found),
+      },
+    ];
+  });
+}
+
+/** Removes a link of a person, unless it has changed since it was found. True if it was removed. */
+export async function removeFound(
+  services: Lookup,
+  channel: LinkedChannel,
+  { user_id, key, stored, claims }: PersonsLink,
+): Promise<boolean> {
+  await withdrawActions(services, channel, user_id);
+  const removed = await services.store.links.remove(key, stored);
+  if (removed) services.log.info({ channel: channel.name, sub: claims.sub }, 'unlinked');
+  return removed;
+}
+
 /**
  * Records that a person was notified that the token of their link has expired. Also works if the token was resealed
  * after it was read.
@@ -228,8 +286,8 @@ export async function noteExpiryNotified(
  * else, must not confirm them. Done before the link changes, so that a crash in between leaves nothing to confirm.
  * @param keep the person whose actions are kept.
  */
-async function withdrawActions(
-  { store }: Lookup,
+export async function withdrawActions(
+  { store }: Pick<Lookup, 'store'>,
   channel: LinkedChannel,
   user_id: string,
   keep?: PersonKey,
@@ -262,7 +320,7 @@ async function findByAlias(
   return found?.alias === alias ? found : null;
 }
 
-async function standingUnder(
+export async function standingUnder(
   keys: readonly string[],
   { store }: Pick<LinkServices, 'store'>,
 ): Promise<Link[]> {
@@ -291,7 +349,10 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
 }
 
 /** The holder of a link. Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
-function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | null {
+export function holderOf(
+  standing: Link,
+  { seal, clock }: Pick<LinkServices, 'seal' | 'clock'>,
+): LinkHolder | null {
   const token = seal.open(standing.token, standing.key);
   if (token === null) return null;
   const expires_at = effectiveExpiry({ ...standing, token });
@@ -300,6 +361,6 @@ function holderOf(standing: Link, { seal, clock }: LinkServices): LinkHolder | n
   return { person: personKey(claims), claims, expires_at };
 }
 
-function changing(): AgentdError {
+export function changing(): AgentdError {
   return new AgentdError('unavailable', 'Other requests are changing this link.', { retryAfter: 1 });
 }

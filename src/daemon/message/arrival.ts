@@ -2,6 +2,7 @@ import { checkMessage } from '../../channel/check-message.ts';
 import type { ChannelPlugin, IncomingMessage, MessageMetadata } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { ValidatedToken } from '../identity/identity.ts';
+import { withoutCodes } from '../linking/link-codes.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { maskTokens } from '../settings/secret.ts';
 import { timeOrderedId } from '../time/clock.ts';
@@ -48,6 +49,18 @@ export function arrivalOf(
     ticket,
     parent_span,
   };
+}
+
+/**
+ * The message of a web client with the link codes of people masked: somebody may paste one into the wrong window.
+ * @throws `unavailable`
+ */
+export async function withoutLinkCodes<Arriving extends { message: IncomingMessage }>(
+  arrival: Arriving,
+  services: Pick<Services, 'store' | 'seal'>,
+): Promise<Arriving> {
+  const text = await withoutCodes(arrival.message.text, services);
+  return { ...arrival, message: { ...arrival.message, text } };
 }
 
 export function arrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {

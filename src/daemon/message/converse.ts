@@ -1,5 +1,5 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
-import { arrivalOf, type Origin } from './arrival.ts';
+import { arrivalOf, type Origin, withoutLinkCodes } from './arrival.ts';
 import type { Outlet } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
 import type { Services } from './services.ts';
@@ -28,11 +28,13 @@ export function converse(
     reader: null,
     changes: {},
   };
-  const run = runTurn(answerNow, arrival, services).then((end) => {
-    if (end.answered) events.end();
-    else events.fail(end.error);
-    services.running.delete(run);
-  });
+  const run = withoutLinkCodes(arrival, services)
+    .then((masked) => runTurn(answerNow, masked, services))
+    .then(
+      (end) => (end.answered ? events.end() : events.fail(end.error)),
+      (error: unknown) => events.fail(error),
+    )
+    .finally(() => services.running.delete(run));
   services.running.add(run);
   return events;
 }

@@ -359,7 +359,7 @@ function received(message: NewInboxMessage, now: number): InboxMessage {
     received_at: now,
     ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
     ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
-    question: null,
+    question: message.question ?? null,
     ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
   };
 }

@@ -178,6 +178,8 @@ export interface NewInboxMessage {
   reply_to: JsonObject;
   /** The text to send. Null: the agent's reply, which is stored later. */
   reply: string | null;
+  /** The question at the end of `reply`. */
+  question?: StoredQuestion | null;
   sent_at: number;
   request_id: string;
   /**
@@ -217,7 +219,7 @@ export interface InboxEdit {
 
 /** The question at the end of a reply, as its channel needs it. */
 export interface StoredQuestion {
-  /** Id of the action. */
+  /** Id of the action, or of the link code. */
   id: string;
   /** Where the question begins in the reply. */
   begins_at: number;

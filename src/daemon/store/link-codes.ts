@@ -3,6 +3,7 @@ import type { PersonKey } from '../identity/identity.ts';
 import { withdrawActions } from './actions.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
+import { isSignedOut } from './sign-out-marks.ts';
 
 /**
  * Codes with which a signed-in person connects a chat. A code is stored only as a keyed
@@ -16,11 +17,16 @@ export interface LinkCodeStore {
   create(code: NewLinkCode): Promise<CodeCreated>;
   /** The code with this id, in its state now. Null if there is none, or if it ended more than an hour ago. */
   find(code_id: string): Promise<LinkCode | null>;
+  /** Which of these hashes are hashes of codes that are open, or ended less than an hour ago. */
+  known(code_hashes: readonly string[]): Promise<Set<string>>;
+  /** The code that this sender claimed last, in its state now. Null if there is none, as with `find`. */
+  claimedBy(sender: Sender): Promise<LinkCode | null>;
   /**
    * Claims a waiting code for the sender of a message. Only one sender can ever claim it, and the sender's pending
    * actions are withdrawn in the same step, so that one answer never answers two questions. A text that is no code of
    * a person, or a code that is not open to this sender, counts as wrong: after `WRONG_MAX` of them within `WINDOW_MS`,
-   * this sender can claim nothing for `BLOCKED_MS`.
+   * this sender can claim nothing for `BLOCKED_MS`. A code that the sender claimed before, and that is still open, ends.
+   * A repeat of the message that claimed the code changes nothing, whatever the state of the code.
    */
   claim(code_hash: string, claimant: Claimant): Promise<CodeClaimed>;
   /**
@@ -36,9 +42,15 @@ export interface LinkCodeStore {
    */
   answer(
     code_id: string,
-    sender: { platform: string; user_id: string },
+    sender: Sender,
     approve: boolean,
+    message_id?: string | null,
   ): Promise<LinkCode | null>;
+  /**
+   * Records that the sender is asked again, because the answer in this message was not clear. Null if the code does not
+   * wait for an answer of this sender; then nothing changes.
+   */
+  askAgain(code_id: string, sender: Sender, message_id: string | null): Promise<LinkCode | null>;
   /**
    * Records that the person has agreed on the site, and the sealed token that came with it. Nothing changes unless the
    * code is claimed and belongs to this person; a later confirmation replaces the token.
@@ -62,16 +74,22 @@ export interface NewLinkCode {
   ttl_ms: number;
 }
 
-/** The sender who has claimed a code, as the platform has verified the sender. */
-export interface Claimant {
+/** A sender, as the platform has verified the sender. */
+export interface Sender {
   platform: string;
   user_id: string;
+}
+
+/** The sender who has claimed a code. */
+export interface Claimant extends Sender {
   alias_id: string | null;
   /** The name that the sender has on the platform; null if the platform does not send it. */
   name: string | null;
   locale: string | null;
   /** Where the sender reads the outcome. */
   reply_to: JsonObject;
+  /** The message that contained the code; null if the platform does not identify messages. */
+  message_id: string | null;
 }
 
 /** `expired` is also the state of a code that was ended before its time. */
@@ -88,6 +106,10 @@ export interface LinkCode {
   claimant: Claimant | null;
   /** Whether the claimant has answered yes. */
   sender_agreed: boolean;
+  /** The message with the claimant's last answer; null if there is none. */
+  answered_by: string | null;
+  /** When the claimant was asked last; null if nobody has claimed the code. */
+  asked_at: number | null;
   created_at: number;
   /** When an open code ends. */
   expires_at: number;
@@ -98,7 +120,9 @@ export type CodeCreated =
   | { outcome: 'too_many'; retry_after_ms: number };
 
 export type CodeClaimed =
-  /** `code` is claimed by this sender; `isNew`: since just now. */
+  /**
+   * `code` is claimed by this sender; `isNew`: since just now. For a repeated message, the code may have ended meanwhile.
+   */
   | { outcome: 'claimed'; code: LinkCode; isNew: boolean }
   /** The text is the code of a person, but is not open to this sender. */
   | { outcome: 'gone' }
@@ -126,7 +150,7 @@ export interface CodeBinding {
   standing: ReadonlyMap<string, string | null>;
 }
 
-/** `changed`: a link has changed since it was examined, so the caller must examine it again. */
+/** `changed`: a link has changed since it was examined, or the person has signed out, so the caller must examine it again. */
 export type CodeBound = 'bound' | 'gone' | 'changed';
 
 /** Codes that a person may make, and wrong codes that a sender may send, within `WINDOW_MS`. */
@@ -159,16 +183,31 @@ export const CODES_OF_PERSON: Kind<{ code_id: string; times: number[] }> = {
   expires: ({ times }) => (times.at(-1) ?? 0) + WINDOW_MS + KEPT_MS,
 };
 
-/** When a sender sent wrong codes, by `JSON.stringify([platform, user_id])`. */
-export const WRONG_CODES: Kind<{ times: number[]; blocked_until: number }> = {
+/** The wrong codes that a sender has sent, by `senderKey`. */
+export const WRONG_CODES: Kind<{ wrong: WrongCode[]; blocked_until: number }> = {
   name: 'wrong_link_codes',
-  expires: ({ times, blocked_until }) => Math.max(blocked_until, (times.at(-1) ?? 0) + WINDOW_MS),
+  expires: ({ wrong, blocked_until }) => Math.max(blocked_until, (wrong.at(-1)?.at ?? 0) + WINDOW_MS),
+};
+
+/** A repeat of the message is not another wrong code. */
+interface WrongCode {
+  at: number;
+  message_id: string | null;
+}
+
+/** The code that a sender has claimed last, by `senderKey`. */
+export const CLAIM_OF_SENDER: Kind<{ code_id: string; expires_at: number }> = {
+  name: 'link_code_claim',
+  expires: ({ expires_at }) => expires_at,
 };
 
 export function linkCodeStore(kernel: Kernel): LinkCodeStore {
   return {
     create: (code) => kernel.step((tx) => create(tx, code)),
     find: (code_id) => kernel.step((tx) => knownCode(findCode(tx, code_id))),
+    known: (hashes) =>
+      kernel.step((tx) => new Set(hashes.filter((hash) => tx.get(CODE_HASH, hash) !== null))),
+    claimedBy: (sender) => kernel.step((tx) => knownCode(claimOf(tx, sender))),
     claim: (code_hash, claimant) => kernel.step((tx) => claim(tx, code_hash, claimant)),
     endSeen: (code_hash) =>
       kernel.step((tx) => {
@@ -180,11 +219,20 @@ export function linkCodeStore(kernel: Kernel): LinkCodeStore {
         const code = findCode(tx, code_id);
         return endOpen(tx, code?.person === person ? code : null);
       }),
-    answer: (code_id, sender, approve) =>
+    answer: (code_id, sender, approve, answered_by = null) =>
       kernel.step((tx) => {
         const code = findCode(tx, code_id);
         if (code?.state !== 'claimed' || !isSender(code.claimant, sender)) return null;
-        return knownCode(approve ? change(tx, code, { sender_agreed: true }) : close(tx, code, 'declined'));
+        const answered = { ...code, answered_by };
+        return knownCode(
+          approve ? change(tx, answered, { sender_agreed: true }) : close(tx, answered, 'declined'),
+        );
+      }),
+    askAgain: (code_id, sender, answered_by) =>
+      kernel.step((tx) => {
+        const code = findCode(tx, code_id);
+        if (code?.state !== 'claimed' || code.sender_agreed || !isSender(code.claimant, sender)) return null;
+        return codeOf(change(tx, code, { answered_by, asked_at: tx.now }));
       }),
     confirm: (code_id, person, token) =>
       kernel.step((tx): CodeConfirmed => {
@@ -208,7 +256,14 @@ function create(tx: Tx, { code_id, code_hash, person, token, ttl_ms }: NewLinkCo
   const expires_at = tx.now + ttl_ms;
   tx.put(LINK_CODE, code_id, {
     ...{ code_id, code_hash, person, token, expires_at, created_at: tx.now },
-    ...{ state: 'waiting', confirmed_token: null, claimant: null, sender_agreed: false },
+    ...{
+      state: 'waiting',
+      confirmed_token: null,
+      claimant: null,
+      sender_agreed: false,
+      answered_by: null,
+      asked_at: null,
+    },
   });
   tx.put(CODE_HASH, code_hash, { code_id, expires_at: expires_at + KEPT_MS });
   tx.put(CODES_OF_PERSON, person, { code_id, times: [...times, tx.now] });
@@ -216,34 +271,48 @@ function create(tx: Tx, { code_id, code_hash, person, token, ttl_ms }: NewLinkCo
 }
 
 function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
-  const key = wrongKey(claimant);
-  const wrong = tx.get(WRONG_CODES, key);
-  if (wrong !== null && wrong.blocked_until > tx.now) return { outcome: 'blocked' };
   const code_id = tx.get(CODE_HASH, code_hash)?.code_id;
   const code = code_id === undefined ? null : findCode(tx, code_id);
-  if (code?.state === 'claimed' && isSender(code.claimant, claimant))
-    return { outcome: 'claimed', code: codeOf(code), isNew: false };
+  const isTheirs = isSender(code?.claimant ?? null, claimant);
+  const { message_id } = claimant;
+  const isRepeat = isTheirs && message_id !== null && message_id === code?.claimant?.message_id;
+  if (code !== null && isRepeat) return { outcome: 'claimed', code: codeOf(code), isNew: false };
+  const key = senderKey(claimant);
+  const found = tx.get(WRONG_CODES, key);
+  if (found !== null && found.blocked_until > tx.now) return { outcome: 'blocked' };
+  if (code?.state === 'claimed' && isTheirs) return { outcome: 'claimed', code: codeOf(code), isNew: false };
   if (code?.state === 'waiting') {
     withdrawActions(tx, { platform: claimant.platform, user_id: claimant.user_id });
+    endOpen(tx, claimOf(tx, claimant));
+    tx.put(CLAIM_OF_SENDER, key, { code_id: code.code_id, expires_at: code.expires_at + KEPT_MS });
     return {
       outcome: 'claimed',
-      code: codeOf(change(tx, code, { state: 'claimed', claimant })),
+      code: codeOf(change(tx, code, { state: 'claimed', claimant, asked_at: tx.now })),
       isNew: true,
     };
   }
-  const times = [...recent(wrong?.times, tx.now), tx.now];
-  const isBlocked = times.length >= WRONG_MAX;
-  tx.put(WRONG_CODES, key, {
-    times: isBlocked ? [] : times,
-    blocked_until: isBlocked ? tx.now + BLOCKED_MS : 0,
-  });
+  const wrong = (found?.wrong ?? []).filter(({ at }) => at > tx.now - WINDOW_MS);
+  if (message_id === null || !wrong.some((one) => one.message_id === message_id)) {
+    wrong.push({ at: tx.now, message_id });
+    const isBlocked = wrong.length >= WRONG_MAX;
+    tx.put(WRONG_CODES, key, {
+      wrong: isBlocked ? [] : wrong,
+      blocked_until: isBlocked ? tx.now + BLOCKED_MS : 0,
+    });
+  }
   return { outcome: code === null ? 'unknown' : 'gone' };
+}
+
+function claimOf(tx: Tx, sender: Sender): StoredCode | null {
+  const code_id = tx.get(CLAIM_OF_SENDER, senderKey(sender))?.code_id;
+  return code_id === undefined ? null : findCode(tx, code_id);
 }
 
 function bind(tx: Tx, { code_id, seen, link, alias, standing }: CodeBinding): CodeBound {
   const code = findCode(tx, code_id);
   if (code?.state !== 'claimed' || !code.sender_agreed || code.claimant === null) return 'gone';
   if (code.person !== link.person || code.confirmed_token === null) return 'gone';
+  if (link.origin !== undefined && isSignedOut(tx, link.origin)) return 'changed';
   if (code.token !== seen.token || code.confirmed_token !== seen.confirmed_token) return 'changed';
   const links = [...new Map([[link.key, null], ...standing])].map(([key, expected]) => ({
     key,
@@ -286,7 +355,7 @@ function isOpen({ state }: LinkCode): boolean {
   return state === 'waiting' || state === 'claimed';
 }
 
-function isSender(claimant: Claimant | null, sender: { platform: string; user_id: string }): boolean {
+function isSender(claimant: Claimant | null, sender: Sender): boolean {
   return claimant?.platform === sender.platform && claimant.user_id === sender.user_id;
 }
 
@@ -294,7 +363,7 @@ function recent(times: readonly number[] | undefined, now: number): number[] {
   return (times ?? []).filter((at) => at > now - WINDOW_MS);
 }
 
-export function wrongKey({ platform, user_id }: { platform: string; user_id: string }): string {
+export function senderKey({ platform, user_id }: Sender): string {
   return JSON.stringify([platform, user_id]);
 }
 

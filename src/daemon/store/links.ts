@@ -34,6 +34,11 @@ export interface LinkStore {
   bindAlias(key: string, token: string, alias: LinkAlias): Promise<boolean>;
   /** Deletes a link; if `expected` is given, only if the link still has this value. False if nothing was deleted. */
   remove(key: string, expected?: string): Promise<boolean>;
+  /**
+   * The newest links that were stored for this person, at most `OF_PERSON_MAX`. A link whose value was written without
+   * `put` may be missing, or have a token of another person.
+   */
+  ofPerson(person: PersonKey): Promise<Link[]>;
   /** Lists links in the order of their keys. */
   list(filter: { platform?: string; limit: number }): Promise<Link[]>;
   /**
@@ -51,7 +56,14 @@ export interface NewLink {
   /** The person of the token. */
   person: PersonKey;
   ttl_ms: number;
+  /** Default `token`. */
+  how?: LinkHow;
+  /** The name that the user has on the platform. */
+  name?: string | null;
 }
+
+/** How a link was made: with the person's token, with a link code, or by an operator. */
+export type LinkHow = 'token' | 'code' | 'operator';
 
 export interface Link {
   key: string;
@@ -61,6 +73,11 @@ export interface Link {
   expires_at: number;
   expiry_notified: boolean;
   alias: LinkAlias | null;
+  how: LinkHow;
+  /** The name that the user had on the platform when the link was made; null if it is not known. */
+  name: string | null;
+  /** When the link was made, ms since the epoch; null if it was written without `put`. */
+  made_at: number | null;
 }
 
 /** Another id of a link's user, which the platform may send without the user id (`IncomingMessage.alias_id`). */
@@ -80,9 +97,11 @@ export interface StoredLink extends Link {
 
 /** Maximum lifetime of a link, ms. */
 const LINK_MS = 30 * 24 * 60 * 60 * 1000;
+/** Maximum number of links of one person that `ofPerson` finds. */
+export const OF_PERSON_MAX = 100;
 
 /** What a kernel with shared texts stores beside the token of a link. */
-type BesideLink = Pick<StoredLink, 'alias' | 'person'> & {
+type BesideLink = Pick<StoredLink, 'alias' | 'person' | 'how' | 'name' | 'made_at'> & {
   /** The hash of the token about which the person was notified. */
   notified: string | null;
 };
@@ -93,20 +112,22 @@ export const LINK: Kind<StoredLink> = {
   shared: {
     keys: { glob: '*:jwt:*', exactly: /^[^:{]+:jwt:/ },
     text: ({ token }) => token,
-    beside: ({ token, alias, person, expiry_notified }): BesideLink => ({
-      alias,
-      person,
+    beside: ({ token, alias, person, how, name, made_at, expiry_notified }): BesideLink => ({
+      ...{ alias, person, how, name, made_at },
       notified: expiry_notified ? hashOf(token) : null,
     }),
     read(token, { key, ends_at, beside, now }) {
-      const { alias, person, notified } = (beside ?? NOTHING_BESIDE) as BesideLink;
+      const { notified, ...others } = (beside ?? NOTHING_BESIDE) as BesideLink;
       const expiry_notified = notified !== null && notified === hashOf(token);
-      return { key, token, expires_at: ends_at ?? now + LINK_MS, expiry_notified, alias, person };
+      return { key, token, expires_at: ends_at ?? now + LINK_MS, expiry_notified, ...others };
     },
   },
 };
 
-const NOTHING_BESIDE = { alias: null, person: '', notified: null };
+const NOTHING_BESIDE = {
+  ...{ alias: null, person: '', notified: null },
+  ...{ how: 'token', name: null, made_at: null },
+};
 
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
@@ -115,6 +136,12 @@ function hashOf(token: string): string {
 /** For each alias, the key of the link that it was last bound to. */
 const ALIAS: Kind<{ key: string; expires_at: number }> = {
   name: 'alias',
+  expires: ({ expires_at }) => expires_at,
+};
+
+/** For each person, the keys of the newest links that were stored for the person, oldest first. */
+export const LINKS_OF_PERSON: Kind<{ keys: string[]; expires_at: number }> = {
+  name: 'links_of_person',
   expires: ({ expires_at }) => expires_at,
 };
 
@@ -152,6 +179,13 @@ export function linkStore(kernel: Kernel): LinkStore {
         removeLink(tx, found);
         return true;
       }),
+    ofPerson: (person) =>
+      kernel.step((tx) =>
+        (tx.get(LINKS_OF_PERSON, person)?.keys ?? [])
+          .map((key) => tx.get(LINK, key))
+          .filter((link) => link?.person === person)
+          .map((link) => linkOf(link as StoredLink)),
+      ),
     list: async ({ platform, limit }) =>
       (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
         .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
@@ -172,25 +206,49 @@ function findByAlias(tx: Tx, alias: string): StoredLink | null {
 }
 
 /**
- * Stores a link, whatever link it replaces.
+ * Stores a link, whatever link it replaces. Every link is made here.
  * @param alias leads to the link from now on; null to keep the alias that was bound for the same person.
  */
-export function putLink(tx: Tx, { key, token, person, ttl_ms }: NewLink, alias: LinkAlias | null): void {
+export function putLink(
+  tx: Tx,
+  { key, token, person, ttl_ms, how = 'token', name = null }: NewLink,
+  alias: LinkAlias | null,
+): void {
   const found = tx.get(LINK, key);
   const expires_at = tx.now + ttl_ms;
   const kept = found?.alias?.person === person ? found.alias : null;
   tx.put(LINK, key, {
     ...{ key, token, person, expires_at, expiry_notified: false },
-    alias: alias ?? kept,
+    ...{ alias: alias ?? kept, how, name, made_at: tx.now },
+  });
+  if (found !== null && found.person !== person) forgetKeys(tx, found.person, (other) => other === key);
+  const listed = tx.get(LINKS_OF_PERSON, person);
+  const others = (listed?.keys ?? []).filter((other) => other !== key);
+  tx.put(LINKS_OF_PERSON, person, {
+    keys: [...others, key].slice(-OF_PERSON_MAX),
+    expires_at: Math.max(expires_at, listed?.expires_at ?? 0),
   });
   if (alias !== null || (kept !== null && tx.get(ALIAS, kept.alias)?.key === key))
     tx.put(ALIAS, (alias ?? (kept as LinkAlias)).alias, { key, expires_at });
 }
 
 /** Deletes a link, and the alias that leads to it. */
-export function removeLink(tx: Tx, { key, alias }: Pick<StoredLink, 'key' | 'alias'>): void {
+export function removeLink(
+  tx: Tx,
+  { key, alias, person }: Pick<StoredLink, 'key' | 'alias' | 'person'>,
+): void {
   tx.delete(LINK, key);
   if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
+  forgetKeys(tx, person, (other) => other === key);
+}
+
+/** Takes keys from the list of a person's links. */
+export function forgetKeys(tx: Tx, person: PersonKey, isMeant: (key: string) => boolean): void {
+  const listed = tx.get(LINKS_OF_PERSON, person);
+  if (listed?.keys.some(isMeant) !== true) return;
+  const keys = listed.keys.filter((key) => !isMeant(key));
+  if (keys.length === 0) tx.delete(LINKS_OF_PERSON, person);
+  else tx.put(LINKS_OF_PERSON, person, { ...listed, keys });
 }
 
 function knownLink(stored: StoredLink | null): Link | null {

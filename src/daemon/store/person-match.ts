@@ -273,7 +273,8 @@ export class PersonMatch {
     return this.#isPerson(person);
   }
 
-  wrongCodes(key: string): boolean {
+  /** @param key from `senderKey` */
+  codeSender(key: string): boolean {
     const [platform = '', user_id = ''] = JSON.parse(key) as string[];
     return this.#isUserOrLinked(platform, user_id);
   }

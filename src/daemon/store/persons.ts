@@ -12,8 +12,16 @@ import type { InboxMessage } from './inbox.ts';
 import { dropMessage, MESSAGE, type StoredMessage } from './inbox-document.ts';
 import type { Entry, Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
 import { LIMIT } from './limits.ts';
-import { CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from './link-codes.ts';
-import { LINK, type Link, linkOf, removeLink, type StoredLink } from './links.ts';
+import { CLAIM_OF_SENDER, CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from './link-codes.ts';
+import {
+  forgetKeys,
+  LINK,
+  LINKS_OF_PERSON,
+  type Link,
+  linkOf,
+  removeLink,
+  type StoredLink,
+} from './links.ts';
 import { MEMORIES } from './memory-documents.ts';
 import { PersonMatch } from './person-match.ts';
 import { dropRecording, RECORDING } from './recordings.ts';
@@ -157,6 +165,8 @@ interface FoundOthers {
   codeHashes: Entry<unknown>[];
   codesOfPerson: Entry<unknown>[];
   wrongCodes: Entry<unknown>[];
+  claims: Entry<unknown>[];
+  linksOfPersons: Entry<unknown>[];
   recordings: Entry<{ turn_id: string }>[];
 }
 
@@ -201,7 +211,13 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     codes: await find(LINK_CODE, (code) => match.code(code)),
     codeHashes: await find(CODE_HASH, ({ code_id }) => match.hasCode(code_id)),
     codesOfPerson: await find(CODES_OF_PERSON, (_, key) => match.person(key as PersonKey)),
-    wrongCodes: await find(WRONG_CODES, (_, key) => match.wrongCodes(key)),
+    wrongCodes: await find(WRONG_CODES, (_, key) => match.codeSender(key)),
+    claims: await find(CLAIM_OF_SENDER, (_, key) => match.codeSender(key)),
+    linksOfPersons: await find(
+      LINKS_OF_PERSON,
+      ({ keys }, key) =>
+        match.person(key as PersonKey) || keys.some((link) => match.link({ key: link, alias: null })),
+    ),
     recordings: await find(RECORDING, (recording) => match.recording(recording)),
   };
 }
@@ -264,6 +280,7 @@ async function erase(
     await drop(LIMIT, found.limits);
     await drop(BUDGET, found.budgets);
     await drop(WRONG_CODES, found.wrongCodes);
+    await drop(CLAIM_OF_SENDER, found.claims);
     await drop(CODES_OF_PERSON, found.codesOfPerson);
     // A hash is found through its code. Without the hash, nobody can claim the code.
     await drop(CODE_HASH, found.codeHashes);
@@ -280,6 +297,11 @@ async function erase(
     for (const ring of [rings.answered, rings.refused])
       await kernel.unlog(ring, ({ trace }) => match.trace(trace));
     for (const { doc } of found.links) await kernel.step((tx) => removeLink(tx, doc));
+    for (const { key } of found.linksOfPersons) {
+      const person = key as PersonKey;
+      const isMeant = (link: string) => match.person(person) || match.link({ key: link, alias: null });
+      await kernel.step((tx) => forgetKeys(tx, person, isMeant));
+    }
     const erased: FoundSession[] = [];
     for (const session of sessions)
       if (await eraseSession(kernel, match, session, owner)) erased.push(session);

@@ -1,6 +1,6 @@
 import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { arrivalOf, type Origin } from '../message/arrival.ts';
+import { arrivalOf, type Origin, withoutLinkCodes } from '../message/arrival.ts';
 import type { StartedStream, Starting } from '../message/create-stream.ts';
 import { storeTrace } from '../message/run-turn.ts';
 import { Ended } from '../message/sequence.ts';
@@ -24,7 +24,7 @@ export async function startStream(
   { ttl_ms, ambient = [] }: { ttl_ms: number; ambient?: readonly string[] },
 ): Promise<{ stream_id: string }> {
   const arrival = {
-    ...arrivalOf(plugin, message, origin, services),
+    ...(await withoutLinkCodes(arrivalOf(plugin, message, origin, services), services)),
     ttl_ms,
     cookie_person: await cookiePersonOf(message, origin, ambient, services),
   };

@@ -99,6 +99,57 @@ export const TEXTS = {
     'host',
     'url',
   ),
+  link_code_question: prose(
+    'Asks the sender of a link code. {email} is shown in quotes, as text.',
+    'Connect this chat with {email}? Your messages here then act for that account. Agree only if it is yours.',
+    'email',
+  ),
+  link_code_how: prose(
+    'The end of the question. {confirm} and {decline} are the first words of the lists `confirm` and `decline`.',
+    'Answer "{confirm}" to connect or "{decline}" to refuse.',
+    'confirm',
+    'decline',
+  ),
+  link_code_on_site: prose(
+    'The answer to a sender who agreed before the person has confirmed on the website.',
+    'Thank you. Now confirm on the website that this is your chat.',
+  ),
+  link_code_done: prose(
+    'Says that a chat is connected. {email} is shown in quotes, as text; {time} is in UTC.',
+    '✅ This chat is connected with {email}, until {time} (UTC).',
+    'email',
+    'time',
+  ),
+  link_code_declined: prose(
+    'The answer to a sender who refused.',
+    'This chat was not connected. The code cannot be used any more.',
+  ),
+  link_code_gone: prose(
+    'The answer to a sender who agreed too late.',
+    '❌ This code is no longer valid. Please get a new one from the website.',
+  ),
+  link_code_invalid_token: prose(
+    'Says that a chat was not connected, because the sign-in on the website has ended.',
+    '❌ This chat was not connected, because the sign-in on the website has ended. Please sign in there and get a new code.',
+  ),
+  link_code_other_number: prose(
+    'Says that a chat was not connected, because the person has another phone number.',
+    '❌ This chat was not connected: the account on the website has another phone number.',
+  ),
+  link_code_held_by_another: prose(
+    'Says that a chat was not connected, because the number is linked to another person.',
+    '❌ This chat was not connected: this number is connected with another account.',
+  ),
+  link_ended: prose(
+    'Says that the link of a chat was ended from elsewhere, for example on the website. {email} is shown in quotes, as text.',
+    'This chat is no longer connected with {email}: the connection was ended elsewhere.',
+    'email',
+  ),
+  link_replaced: prose(
+    'Says that the link of a chat was replaced from elsewhere by the link of another person. {email} is shown in quotes, as text.',
+    'This chat is no longer connected with {email}: it was connected with another account elsewhere. If that was not you, ask for help.',
+    'email',
+  ),
   failure_notice: prose(
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
     'Sorry, I could not answer your message. Please try again later.',

@@ -86,3 +86,23 @@ describe('a token that is not sealed', () => {
     expect(sealWith(old).open(token, record)).toBe(token);
   });
 });
+
+describe('the digests of a text', () => {
+  it('are one for each key, first that of the key that seals, so that every order of keys finds a stored one', () => {
+    const next = key();
+    const [stored, ...further] = sealWith(old).digests('code', 'links');
+    expect(further).toEqual([]);
+    expect(sealWith(next, old).digests('code', 'links')).toEqual([expect.not.stringMatching(stored), stored]);
+    expect(sealWith(next).digests('code', 'links')).not.toContain(stored);
+  });
+
+  it('differ by text and purpose, and exist without a key', () => {
+    for (const seal of [sealWith(old), createSeal(undefined), createSeal(undefined, new Secret(old))]) {
+      const found = [seal.digests('a', 'x'), seal.digests('b', 'x'), seal.digests('a', 'y')];
+      expect(new Set(found.map(([digest]) => digest)).size).toBe(3);
+    }
+    expect(createSeal(undefined).digests('a', 'x')).toEqual(
+      createSeal(undefined, new Secret(old)).digests('a', 'x'),
+    );
+  });
+});

@@ -341,6 +341,7 @@ describe('a link whose token is sealed again with another key at the same time',
       findByAlias: (alias) => links.findByAlias(alias),
       put: (link, expected) => links.put(link, expected),
       bindAlias: (...args) => links.bindAlias(...args),
+      ofPerson: (person) => links.ofPerson(person),
       list: (filter) => links.list(filter),
       noteExpiryNotified: (...args) => links.noteExpiryNotified(...args),
       async remove(key, expected) {

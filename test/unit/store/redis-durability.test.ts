@@ -47,9 +47,11 @@ const READS = [
     'links.get',
     'links.find',
     'links.findByAlias',
+    'links.ofPerson',
     'links.list',
   ],
-  ...['linkCodes.find', 'recordings.find', 'outages.list', 'persons.show', 'replicas.list'],
+  ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
+  ...['persons.show', 'replicas.list'],
   'signOutMarks.covers',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
@@ -209,7 +211,15 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
 
   async function codes(): Promise<void> {
     const { linkCodes } = store;
-    const sender = { platform: 'chat', user_id: 'u', alias_id: null, name: null, locale: null, reply_to: {} };
+    const sender = {
+      platform: 'chat',
+      user_id: 'u',
+      alias_id: null,
+      name: null,
+      locale: null,
+      reply_to: {},
+      message_id: null,
+    };
     const made = (n: string) => linkCodes.create({ ...CODE, code_id: n, code_hash: n });
     await call('linkCodes.create', () => made('c1'));
     await call('linkCodes.end', () => linkCodes.end('c1', ada));
@@ -217,6 +227,7 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('linkCodes.endSeen', () => linkCodes.endSeen('c2'));
     await made('c3');
     await call('linkCodes.claim', () => linkCodes.claim('c3', sender));
+    await call('linkCodes.askAgain', () => linkCodes.askAgain('c3', sender, 'm'));
     await call('linkCodes.answer', () => linkCodes.answer('c3', sender, true));
     await call('linkCodes.confirm', () => linkCodes.confirm('c3', ada, 'newer'));
     const link = { key: 'chat:jwt:u', token: 'newer', person: ada, ttl_ms: HOUR };

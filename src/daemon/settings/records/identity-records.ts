@@ -47,6 +47,10 @@ export const IDENTITY_RECORDS = {
     { secret: true, shared: true, needed_for: ['seals'] },
     'Key that seals stored tokens: 32 bytes in base64. To change the key, set several, comma-separated: the first one seals tokens, and each of them can unseal tokens (see `agentd keys`). If unset, the first start makes a key in STATE_DIR/encryption-key. `off` stores tokens unsealed, with a warning. When the daemon starts with a key, it seals the tokens that are stored unsealed.',
   ),
+  LINK_CODE_SECONDS: integer(
+    { min: 1, max: 3600, default: 600, unit: 'seconds', shared: true },
+    'How long a link code is valid, with which a person who is signed in on the website connects a chat.',
+  ),
 
   // The company's API
   API_BASE_URL: url({ shared: true }, 'Address of the business API.'),

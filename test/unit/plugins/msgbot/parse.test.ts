@@ -3,6 +3,8 @@ import { type Parsed, parse } from '../../../../plugins/msgbot/parse.ts';
 import { BOT, SAMPLES, sample } from './samples.ts';
 
 const nothing = (why: string) => ({ kind: 'nothing', why });
+/** A message of a group that is not for the bot. */
+const OVERHEARD = { kind: 'overheard', message: expect.objectContaining({ shared: true }) };
 const message = (text: string, thread_id: string, members: object = {}) => ({
   kind: 'message',
   message: { platform: 'msgbot', text, thread_id, ...members },
@@ -80,12 +82,12 @@ const EXPECTED: Readonly<Record<string, object>> = {
   'supergroup-mention-after-emoji': message('👩‍🔧👍 hey what is 𝒳?', 'msgbot:-1005550200'),
   'supergroup-text-mention': message('ask about it', 'msgbot:-1005550200'),
   'supergroup-reply-to-bot': message('And mine?', 'msgbot:-1005550200', { user_id: '5550112' }),
-  'supergroup-reply-to-other': nothing('not addressed to the bot'),
-  'supergroup-mention-of-other': nothing('not addressed to the bot'),
+  'supergroup-reply-to-other': OVERHEARD,
+  'supergroup-mention-of-other': OVERHEARD,
   'supergroup-mention-alone': { kind: 'no-words', about: 'empty' },
   'supergroup-command': message('/weather London', 'msgbot:-1005550200'),
   'group-command-bare': message('/weather London', 'msgbot:-5550200'),
-  'supergroup-command-of-other-bot': nothing('not addressed to the bot'),
+  'supergroup-command-of-other-bot': OVERHEARD,
   'supergroup-service-auth': {
     kind: 'command',
     command: { name: 'service_auth', argument: 'x.y.z' },
@@ -94,7 +96,7 @@ const EXPECTED: Readonly<Record<string, object>> = {
     place: { reply_to: { chat: -1005550200, answers: 211 }, message_id: '-1005550200:211' },
   },
   'supergroup-caption-mention': message('on this picture', 'msgbot:-1005550200'),
-  'forum-topic-of-the-bot-plain': nothing('not addressed to the bot'),
+  'forum-topic-of-the-bot-plain': OVERHEARD,
   'forum-topic-mention': message('in the topic', 'msgbot:-1005550300:301', {
     reply_to: { chat: -1005550300, topic: 301, answers: 303 },
   }),
@@ -145,7 +147,7 @@ it('the result of parse is unclear if a reply may be to the bot and the id of th
   expect(kindOf('supergroup-reply-to-bot')).toBe('unclear');
   expect(kindOf('group-new-members')).toBe('nothing');
   const named = parse(sample('supergroup-reply-to-bot'), { id: null, username: 'agentd_bot' });
-  expect(named.kind).toBe('nothing');
+  expect(named.kind).toBe('overheard');
 });
 
 /** Parses a sample of a private message with changed members. `from` and `chat` are merged with those of the sample. */
@@ -177,7 +179,7 @@ describe('a mention', () => {
     const named = (id: number) =>
       inGroup('agentd, who am I?', { type: 'text_mention', offset: 0, length: 6, user: { id } });
     expect(named(BOT.id)).toMatchObject({ kind: 'message', message: { text: 'who am I?' } });
-    expect(named(5550112)).toEqual(nothing('not addressed to the bot'));
+    expect(named(5550112)).toEqual(OVERHEARD);
   });
 
   it('before a command does not change the command', () => {
@@ -191,12 +193,8 @@ describe('a mention', () => {
   });
 
   it('is recognized only where the platform marks a mention, not in other text that looks like a mention', () => {
-    expect(inGroup('see @agentd_bot', { type: 'url', offset: 4, length: 11 })).toEqual(
-      nothing('not addressed to the bot'),
-    );
-    expect(inGroup('@agentd_bot_2 hi', { type: 'mention', offset: 0, length: 13 })).toEqual(
-      nothing('not addressed to the bot'),
-    );
+    expect(inGroup('see @agentd_bot', { type: 'url', offset: 4, length: 11 })).toEqual(OVERHEARD);
+    expect(inGroup('@agentd_bot_2 hi', { type: 'mention', offset: 0, length: 13 })).toEqual(OVERHEARD);
   });
 });
 
@@ -244,14 +242,14 @@ describe('an update with minimal data', () => {
     const given = { ...LEAST, chat: { id: -5550200, type: 'group' }, from, text };
     expect(parse({ message: given }, BOT)).toMatchObject(message(said, 'msgbot:-5550200'));
     expect(parse({ message: given }, { ...BOT, username: null })).toEqual({ kind: 'unclear' });
-    expect(parse({ message: { ...given, entities: [] } }, BOT)).toEqual(nothing('not addressed to the bot'));
+    expect(parse({ message: { ...given, entities: [] } }, BOT)).toEqual(OVERHEARD);
   });
 
   it.each(['me@agentd_bot hi', '@agentd_bot2 hi', '@@agentd_bot', 'a.@agentd_bot.example@agentd_bot@x'])(
     'does not mention the bot with %j',
     (text) => {
       const given = { ...LEAST, chat: { id: -5550200, type: 'group' }, from, text };
-      expect(parse({ message: given }, BOT)).toEqual(nothing('not addressed to the bot'));
+      expect(parse({ message: given }, BOT)).toEqual(OVERHEARD);
     },
   );
 });

@@ -6,12 +6,16 @@ import { sample } from './samples.ts';
 import { platformScope } from './scope.ts';
 
 const SECRET = 'webhook-secret-of-the-tests';
+/** The only link code that somebody has made. */
+const CODE = 'ABCDE23456';
 
 let said: { reply_to: object; text: string; message_id: string | undefined }[];
 /** The throttle key of each hint that was sent. */
 let hints: (string | undefined)[];
 let accepted: IncomingMessage[];
 let linked: [user: string, token: string, message_id: string | undefined][];
+/** The messages in which link codes were looked for. */
+let codes: IncomingMessage[];
 let unlinked: [user: string, message_id: string | undefined][];
 let now: number;
 let channel: Channel;
@@ -22,6 +26,7 @@ beforeEach(() => {
   accepted = [];
   linked = [];
   unlinked = [];
+  codes = [];
   now = 1_795_290_000_000;
   // The platform is down, so the name of the bot stays unknown.
   const { scope } = platformScope(() => new Response('', { status: 503 }));
@@ -42,6 +47,7 @@ beforeEach(() => {
         linked.push([user_id, token, message_id]);
         return { linked: true, user_id: 'ada', email: 'a`d\na@example.com', expires_at: now + 60_000 };
       },
+      takeCode: async (message) => codes.push(message) > 0 && message.text.includes(CODE),
       unlink: async (user_id, { message_id } = {}) => unlinked.push([user_id, message_id]) > 0,
       unlinkPerson: async () => ({ outcome: 'none' }),
     },
@@ -116,6 +122,26 @@ describe('signing in', () => {
     expect(said).toEqual([
       { reply_to: { chat: 5550111 }, text: '✅ You are signed out here.', message_id: '5550111:103' },
     ]);
+  });
+});
+
+describe('a link code', () => {
+  it('in a start parameter is handed over, with whether it was forwarded, and gets no greeting', async () => {
+    await receive(altered('private-command', { text: `/start ${CODE}` }));
+    await receive(altered('private-command', { text: `/start ${CODE}`, forward_date: 1 }));
+    expect(codes).toMatchObject([
+      { user_id: '5550111', text: `/start ${CODE}`, shared: false },
+      { text: `/start ${CODE}`, forwarded: true },
+    ]);
+    expect([said, accepted]).toEqual([[], []]);
+    await receive(altered('private-command', { text: '/start from-the-shop' }));
+    expect(said).toMatchObject([{ text: expect.stringContaining('Hello!') }]);
+  });
+
+  it('is looked for in messages of a group that are not for the bot', async () => {
+    await receive(sample('supergroup-reply-to-other'));
+    expect(codes).toMatchObject([{ shared: true }]);
+    expect([said, accepted]).toEqual([[], []]);
   });
 });
 

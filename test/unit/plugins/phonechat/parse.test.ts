@@ -434,3 +434,8 @@ function withContacts(contacts: object[], change: object = {}): Record<string, u
   value.messages = [{ ...value.messages[0], ...change }];
   return JSON.parse(JSON.stringify(text));
 }
+
+it('a forwarded message is marked, so that a link code in it does not count', () => {
+  expect(parse(sample('text-forwarded'), OURS).messages).toMatchObject([{ forwarded: true }]);
+  expect(parse(sample('text'), OURS).messages[0]?.forwarded).toBe(undefined);
+});

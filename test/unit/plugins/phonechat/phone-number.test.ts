@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { idsOf, mayNameNumber, namesNumber } from '../../../../plugins/phonechat/phone-number.ts';
+import {
+  comparePhone,
+  idsOf,
+  mayNameNumber,
+  namesNumber,
+} from '../../../../plugins/phonechat/phone-number.ts';
 
 describe('idsOf', () => {
   it.each([
@@ -91,5 +96,17 @@ describe('a claim with a phone number', () => {
     expect(namesNumber('+5215512345678', '+525512345678')).toBe(true);
     expect(mayNameNumber('0170 1234567', '+491701234567')).toBe(true);
     expect(namesNumber('0170 1234567', '+491701234567')).toBe(false);
+  });
+});
+
+describe('a phone claim and a user id', () => {
+  it.each([
+    ['+16505551234', '+1 650 555 1234', 'same'],
+    ['+551187654321', '+5511987654321', 'same'],
+    ['+16505551234', '650 555 1234', 'unknown'],
+    ['US.13491208655302741918', '+16505551234', 'unknown'],
+    ['+16505551234', '+16505559999', 'other'],
+  ])('%s and %s: %s', (user_id, claim, expected) => {
+    expect(comparePhone(user_id, claim)).toBe(expected);
   });
 });

@@ -89,6 +89,7 @@ describe('/service-auth', () => {
           asked.push(message_id);
           return LINKED;
         },
+        takeCode: async () => false,
         unlink: async (_user, { message_id } = {}) => asked.push(message_id) > 0,
         unlinkPerson: async () => ({ outcome: 'none' }),
       },
@@ -114,7 +115,7 @@ describe('/service-auth', () => {
 
   it('says that nothing was done if the store is unreachable', async () => {
     const fails = () => Promise.reject(new AgentdError('unavailable', 'The store cannot be reached.'));
-    const links = { link: fails, unlink: fails, unlinkPerson: fails };
+    const links = { link: fails, takeCode: fails, unlink: fails, unlinkPerson: fails };
     const scope = recordingScope(settings, { links });
     for (const text of [GOOD_TOKEN, 'off']) {
       const { status, body } = await typed({ text }, scope);
@@ -129,7 +130,9 @@ describe('/service-auth', () => {
     vi.useFakeTimers();
     try {
       const never = () => new Promise<never>(() => {});
-      const scope = recordingScope(settings, { links: { link: never, unlink: never, unlinkPerson: never } });
+      const scope = recordingScope(settings, {
+        links: { link: never, takeCode: never, unlink: never, unlinkPerson: never },
+      });
       const answer = typed({ text: GOOD_TOKEN }, scope);
       await vi.advanceTimersByTimeAsync(2999);
       expect((await answer).body.text).toMatch(/^❌ .*do not know whether it was done/);
@@ -143,6 +146,7 @@ describe('/service-auth', () => {
       ({ linked: true, user_id: 'x', email: '<!channel>&@example.com', expires_at: 0 }) as const;
     const links = {
       link,
+      takeCode: async () => false,
       unlink: async () => false,
       unlinkPerson: async () => ({ outcome: 'none' }) as const,
     };

@@ -58,6 +58,7 @@ function direct(ts: string, text: string, user_id: string, root?: string): Expec
 }
 
 const ignored: Expected = { kind: 'nothing' };
+const overheard = { kind: 'overheard', message: { shared: true } } as unknown as Expected;
 const unreadable = (message_id: string, notice: RegExp): Expected => ({
   kind: 'unreadable',
   message_id,
@@ -119,9 +120,9 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
     '1525215129.000001',
   ),
   'me-message': direct('1355517523.000008', 'is doing that thing', 'U2147483697'),
-  'message-mpim': ignored,
-  'message-channel': ignored,
-  'message-group': ignored,
+  'message-mpim': overheard,
+  'message-channel': overheard,
+  'message-group': overheard,
   'bot-message': ignored,
   'own-message': ignored,
   'own-user': ignored,

@@ -1,0 +1,180 @@
+import type { ChannelRequest, ChannelResponse, PushChannel, Route } from '../../channel/index.ts';
+import { readToken } from '../../channel/read-message.ts';
+import { AgentdError } from '../errors.ts';
+import type { TokenVerdict } from '../identity/identity.ts';
+import { noticeBound, noticeEnded } from '../inbox/link-notices.ts';
+import type { InboxWorker } from '../inbox/work.ts';
+import { bindCode } from '../linking/bind-code.ts';
+import { createCode, maskedId } from '../linking/link-codes.ts';
+import { codeRecord } from '../linking/link-ids.ts';
+import { linksOf, type PersonsLink, removeFound } from '../linking/links.ts';
+import type { Services } from '../message/services.ts';
+import type { LinkCode } from '../store/link-codes.ts';
+import { settledWithin } from '../time/time-limit.ts';
+import { validateOnce } from './received-request.ts';
+import type { ActiveChannel } from './routes.ts';
+
+/** How long the platforms may take to report the address of a channel, ms. */
+const ADDRESS_MS = 2000;
+
+interface LinkRouteParts {
+  services: Services;
+  inbox: InboxWorker;
+  channels: readonly ActiveChannel[];
+}
+
+type Valid = Extract<TokenVerdict, { valid: true }>;
+
+/**
+ * The routes with which the website of a signed-in person connects chats (agentd-identity(7), "Link codes"). The token is
+ * in the header or the body only: a browser sends a cookie, and a link contains a query, without the person's intention.
+ */
+export function linkRoutes(parts: LinkRouteParts): Route[] {
+  const { services, inbox: worker, channels } = parts;
+  const notices = { services, worker };
+  const route = (
+    method: Route['method'],
+    path: string,
+    handle: (verdict: Valid, request: ChannelRequest) => Promise<ChannelResponse>,
+  ): Route => ({
+    ...{ method, path, cors: true, token: tokenIn },
+    handle: async (request) => handle(await validToken(request, services), request),
+  });
+
+  return [
+    route('POST', '/link/codes', async ({ person, user }) => {
+      services.store.expectRoom();
+      const lifetime_ms = services.settings.LINK_CODE_SECONDS * 1000;
+      const made = await createCode(services, { person, token: user.token.reveal(), lifetime_ms });
+      services.log.info({ sub: user.user_id }, 'link code made');
+      const expires_at = new Date(made.expires_at).toISOString();
+      return {
+        status: 201,
+        body: { ...made, expires_at, channels: await addresses(channels, made.code, services.log) },
+      };
+    }),
+    route('GET', '/link/codes/:id', async (verdict, { params }) => {
+      return { body: viewOf(await ownCode(verdict, params.id, services)) };
+    }),
+    route('DELETE', '/link/codes/:id', async (verdict, { params }) => {
+      const { code_id, person } = await ownCode(verdict, params.id, services);
+      await services.store.linkCodes.end(code_id, person);
+      return { status: 204 };
+    }),
+    route('POST', '/link/codes/:id/confirm', async ({ person, user }, { params }) => {
+      const { id = '' } = params;
+      const token = services.seal.close(user.token.reveal(), codeRecord(id));
+      const confirmed = await services.store.linkCodes.confirm(id, person, token);
+      if (confirmed.outcome === 'unknown') throw noSuchCode();
+      if (confirmed.outcome === 'not_claimed')
+        throw new AgentdError('code_not_claimed', 'No chat has sent this code yet.');
+      if (confirmed.outcome === 'gone') {
+        if (confirmed.state !== 'used') throw codeGone();
+        return { body: viewOf(await ownCode({ person }, id, services)) };
+      }
+      const { platform = '' } = confirmed.code.claimant ?? {};
+      const channel = channels.find(({ plugin }) => plugin.name === platform)?.plugin;
+      if (!channel) throw new AgentdError('unavailable', 'The channel is not active.', { retryAfter: 30 });
+      const bound = await bindCode(services, channel, id);
+      if (bound.outcome !== 'gone') await noticeBound(notices, platform, bound, id, null);
+      if (bound.outcome === 'refused') {
+        if (bound.reason === 'invalid_token') throw codeGone();
+        throw new AgentdError(
+          'forbidden',
+          bound.reason === 'other_number'
+            ? 'The token belongs to a person with another phone number.'
+            : 'The number is linked to another person.',
+        );
+      }
+      return { body: viewOf(await ownCode({ person }, id, services)) };
+    }),
+    route('GET', '/links', async ({ person }) => {
+      const links = await linksOf(services, person);
+      return { body: { links: links.map(linkView) } };
+    }),
+    route('DELETE', '/links/:id', async ({ person }, { params }) => {
+      const link = (await linksOf(services, person)).find(({ id }) => id === params.id);
+      if (!link) throw new AgentdError('not_found', 'You have no such link.');
+      const channel = channels.find(({ plugin }) => plugin.name === link.platform)?.plugin;
+      const removed = await removeFound(services, channel ?? { name: link.platform }, link);
+      if (removed) await noticeEnded(notices, link, link.claims, 'link_ended');
+      return { status: 204 };
+    }),
+  ];
+}
+
+function tokenIn(request: ChannelRequest): string | null | undefined {
+  return readToken(request, request.body.length > 0 ? ['header', 'body'] : ['header']);
+}
+
+async function validToken(request: ChannelRequest, { tokens }: Services): Promise<Valid> {
+  const token = tokenIn(request);
+  if (!token)
+    throw new AgentdError('token_missing', 'Send your token as Authorization: Bearer, or as jwt_token.');
+  const verdict = await validateOnce(tokens, request).validate(token);
+  if (!verdict.valid) throw new AgentdError('token_invalid', `The token is invalid: ${verdict.reason}.`);
+  return verdict;
+}
+
+/** The code with this id. The code of another person counts as unknown. @throws `not_found` */
+async function ownCode(
+  { person }: Pick<Valid, 'person'>,
+  id: string | undefined,
+  { store }: Services,
+): Promise<LinkCode> {
+  const code = await store.linkCodes.find(id ?? '');
+  if (code?.person !== person) throw noSuchCode();
+  return code;
+}
+
+function viewOf({ code_id, state, expires_at, claimant }: LinkCode) {
+  return {
+    ...{ id: code_id, state, expires_at: new Date(expires_at).toISOString() },
+    ...(claimant === null
+      ? {}
+      : { channel: claimant.platform, masked_id: maskedId(claimant.user_id), name: claimant.name }),
+  };
+}
+
+function linkView({ id, platform, user_id, name, made_at, expires_at }: PersonsLink) {
+  return {
+    ...{ id, channel: platform, masked_id: maskedId(user_id), name },
+    since: made_at === null ? null : new Date(made_at).toISOString(),
+    until: new Date(expires_at).toISOString(),
+  };
+}
+
+/**
+ * For each channel to which a person can send the code, the address that opens the platform with the code. A channel
+ * whose platform has no such address, or does not report it in time, has none: the page shows the code.
+ */
+async function addresses(
+  channels: readonly ActiveChannel[],
+  code: string,
+  log: Services['log'],
+): Promise<Record<string, { url?: string }>> {
+  const linkable = channels.filter(
+    ({ plugin }) => plugin.delivery === 'push' && plugin.linking !== undefined,
+  );
+  const found: Record<string, { url?: string }> = Object.fromEntries(
+    linkable.map(({ plugin }) => [plugin.name, {}]),
+  );
+  const asked = linkable.map(async ({ plugin, channel }) => {
+    try {
+      const url = await (channel as PushChannel).codeUrl?.(code);
+      if (typeof url === 'string') found[plugin.name] = { url };
+    } catch (error) {
+      log.warn({ channel: plugin.name, err: error }, 'a channel could not report its address');
+    }
+  });
+  await settledWithin(asked, ADDRESS_MS);
+  return { ...found };
+}
+
+function noSuchCode(): AgentdError {
+  return new AgentdError('not_found', 'You have no such link code.');
+}
+
+function codeGone(): AgentdError {
+  return new AgentdError('code_gone', 'This link code is no longer open. Make another one.');
+}

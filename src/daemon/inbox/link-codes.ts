@@ -1,0 +1,285 @@
+import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
+import type { Claims } from '../identity/identity.ts';
+import { bindCode, claimsOfCode, refuseClaim } from '../linking/bind-code.ts';
+import { codeAlone, maskCodes } from '../linking/link-code-text.ts';
+import { codeHashes, knownCodesIn } from '../linking/link-codes.ts';
+import { effectiveExpiry, findLink } from '../linking/links.ts';
+import { tagOf } from '../session/session.ts';
+import type { CodeClaimed, LinkCode } from '../store/link-codes.ts';
+import { timeOrderedId } from '../time/clock.ts';
+import type { TraceLine } from '../trace/trace-record.ts';
+import { endCollecting } from './end-collecting.ts';
+import {
+  type Notices,
+  noticeBound,
+  quoted,
+  sealClaimantReplyTo,
+  sendNotice,
+  textsFor,
+} from './link-notices.ts';
+
+/** A message of a platform, and the parts of the daemon that handle the codes in it. */
+interface Arriving {
+  notices: Notices;
+  plugin: ChannelPlugin;
+  request_id: string;
+}
+
+/**
+ * Handles the link codes in messages, before a message is screened or stored (agentd-identity(7), "Link codes"). A
+ * message of a private chat that is a code claims it, and its sender is asked. A word that answers this question settles
+ * it. In all other messages, the codes of people are masked; if others can read the message, they end.
+ *
+ * Everything is repeated without effect if the platform delivers the message again.
+ * @returns the messages that go on; null for each that was handled here.
+ * @throws `unavailable`
+ */
+export async function takeLinkCodes(
+  notices: Notices,
+  plugin: ChannelPlugin,
+  messages: readonly IncomingMessage[],
+  request_id: string,
+): Promise<(IncomingMessage | null)[]> {
+  const arriving = { notices, plugin, request_id };
+  // All answers come first: nobody answers in the same delivery a question that a code in it leads to.
+  const left: (IncomingMessage | null)[] = [];
+  for (const message of messages) left.push((await takeAnswer(arriving, message)) ? null : message);
+  const others: (IncomingMessage | null)[] = [];
+  for (const message of left) others.push(message === null ? null : await takeCode(arriving, message));
+  return others;
+}
+
+/** A text with the codes of people masked. They end, because nobody knows who reads the text. */
+export async function endCodesIn(text: string, { services }: Pick<Notices, 'services'>): Promise<string> {
+  const known = await knownCodesIn(text, services);
+  for (const hash of known.values()) await services.store.linkCodes.endSeen(hash);
+  return known.size === 0 ? text : maskCodes(text, (code) => known.has(code));
+}
+
+/** @returns the message with codes masked; null if it has claimed a code */
+async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<IncomingMessage | null> {
+  const { services } = arriving.notices;
+  const { text } = message;
+  if (message.shared) {
+    const masked = await endCodesIn(text, arriving.notices);
+    if (masked !== text) await trace(arriving, message, { verdict: 'refused', reason: 'link_code_seen' });
+    return { ...message, text: masked };
+  }
+  const known = await knownCodesIn(text, services);
+  const masked =
+    known.size === 0 ? message : { ...message, text: maskCodes(text, (code) => known.has(code)) };
+  const code = codeAlone(text);
+  if (code === null || message.forwarded || message.confirm || !arriving.plugin.linking) return masked;
+  const hash = known.get(code) ?? codeHashes(services.seal, code)[0];
+  const claimed = await services.store.linkCodes.claim(hash, claimantOf(message, arriving));
+  if (claimed.outcome === 'claimed') {
+    await endCollecting(services, arriving.notices.worker, message.platform, message.user_id);
+    await ask(arriving, message, claimed);
+    return null;
+  }
+  if (known.size > 0)
+    await trace(arriving, message, { verdict: 'refused', reason: `link_code_${claimed.outcome}` });
+  return masked;
+}
+
+function claimantOf(message: IncomingMessage, { notices: { services } }: Arriving) {
+  const { platform, user_id, alias_id = null, locale = null, metadata, reply_to = {} } = message;
+  const { user_name } = metadata;
+  return {
+    ...{ platform, user_id, alias_id, locale, message_id: message.message_id ?? null },
+    name: typeof user_name === 'string' && user_name !== '' ? user_name : null,
+    reply_to: sealClaimantReplyTo(services.seal, { platform, user_id, reply_to }),
+  };
+}
+
+/** Asks the sender of a code whether to connect the chat. For a repeated message, the question is not sent again. */
+async function ask(
+  arriving: Arriving,
+  message: IncomingMessage,
+  { code, isNew }: Extract<CodeClaimed, { outcome: 'claimed' }>,
+): Promise<void> {
+  const { notices, plugin } = arriving;
+  const reason = code.state === 'claimed' ? await refuseClaim(notices.services, plugin, code) : null;
+  const claims = claimsOfCode(code, notices.services);
+  if (isNew || reason !== null)
+    await trace(arriving, message, {
+      verdict: reason === null ? 'ok' : 'refused',
+      reason: reason === null ? 'link_code_claimed' : `link_code_${reason}`,
+    });
+  if (reason !== null) {
+    const text = textsFor(notices, message, claims).say(`link_code_${reason}`);
+    await answer(arriving, message, text);
+  } else if (code.state !== 'claimed' || claims === null) {
+    await answer(arriving, message, textsFor(notices, message, null).say('link_code_gone'));
+  } else await sendQuestion(arriving, message, code, claims);
+}
+
+async function sendQuestion(
+  arriving: Arriving,
+  message: IncomingMessage,
+  { code_id }: LinkCode,
+  claims: Claims,
+): Promise<void> {
+  const texts = textsFor(arriving.notices, message, claims);
+  const [[confirm], [decline]] = [texts.words('confirm'), texts.words('decline')];
+  const text = [
+    texts.say('link_code_question', { email: quoted(claims.email) }),
+    texts.say('link_code_how', { confirm, decline }),
+  ].join('\n\n');
+  const buttons = { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') };
+  await answer(arriving, message, text, { id: code_id, begins_at: 0, ...buttons });
+}
+
+/** Sends the answer to a message, once. */
+function answer(
+  { notices }: Arriving,
+  { platform, user_id, message_id, reply_to = {} }: IncomingMessage,
+  text: string,
+  question?: Parameters<typeof sendNotice>[1]['question'],
+): Promise<void> {
+  const asks = question === undefined ? {} : { question };
+  return sendNotice(notices, {
+    ...{ platform, user_id, reply_to, text, message_id: message_id ?? null },
+    ...asks,
+  });
+}
+
+/** Settles the question about a code that the sender has claimed, if the message is an answer to it. */
+async function takeAnswer(arriving: Arriving, message: IncomingMessage): Promise<boolean> {
+  const { services } = arriving.notices;
+  const { text, shared, forwarded, confirm, message_id } = message;
+  if (shared || forwarded || confirm || !arriving.plugin.linking) return false;
+  const { texts, store } = services;
+  if (!texts.isWord('confirm', text) && !texts.isWord('decline', text)) return false;
+  const code = await store.linkCodes.claimedBy(message);
+  if (code === null) return false;
+  if (message_id !== undefined && code.answered_by === message_id) {
+    await report(arriving, message, code);
+    return true;
+  }
+  if (code.state !== 'claimed' || code.sender_agreed) return false;
+  const claims = claimsOfCode(code, services);
+  const local = textsFor(arriving.notices, message, claims);
+  const approve = local.isWord('confirm', text);
+  if (!approve && !local.isWord('decline', text)) return false;
+  const newer = await newerReply(message, code, services);
+  if (newer === 'asks') return false;
+  if (newer === 'says') {
+    // The word may answer what the agent has said since, so it is not taken for an agreement.
+    const asked = await store.linkCodes.askAgain(code.code_id, message, message_id ?? null);
+    if (asked !== null && claims !== null) await sendQuestion(arriving, message, asked, claims);
+    return asked !== null;
+  }
+  return settle(arriving, message, code.code_id, approve);
+}
+
+/**
+ * Settles the question of a code with the press of its button.
+ * @returns null if no code has this id; otherwise whether the press counts
+ */
+export async function pressLinkCode(
+  notices: Notices,
+  plugin: ChannelPlugin,
+  message: IncomingMessage,
+  request_id: string,
+): Promise<'settled' | 'confirm_gone' | 'confirm_not_yours' | null> {
+  const { id = '', approve = false } = message.confirm ?? {};
+  const code = await notices.services.store.linkCodes.find(id);
+  if (code === null) return null;
+  const { claimant } = code;
+  if (claimant?.platform !== message.platform || claimant.user_id !== message.user_id)
+    return 'confirm_not_yours';
+  const arriving = { notices, plugin, request_id };
+  if (message.shared) return 'confirm_gone';
+  const isRepeat = message.message_id !== undefined && code.answered_by === message.message_id;
+  if (isRepeat) await report(arriving, message, code);
+  return isRepeat || (await settle(arriving, message, id, approve)) ? 'settled' : 'confirm_gone';
+}
+
+/** @returns whether the code was still waiting for the sender */
+async function settle(
+  arriving: Arriving,
+  message: IncomingMessage,
+  code_id: string,
+  approve: boolean,
+): Promise<boolean> {
+  const { services, worker } = arriving.notices;
+  const { linkCodes } = services.store;
+  await endCollecting(services, worker, message.platform, message.user_id);
+  const code = await linkCodes.answer(code_id, message, approve, message.message_id ?? null);
+  if (code === null) return false;
+  await trace(arriving, message, {
+    verdict: 'ok',
+    reason: approve ? 'link_code_agreed' : 'link_code_declined',
+  });
+  await report(arriving, message, code);
+  return true;
+}
+
+/** Tells the sender what the answer has led to. Makes the link if the person has agreed, too. */
+async function report(arriving: Arriving, message: IncomingMessage, code: LinkCode): Promise<void> {
+  const { notices, plugin } = arriving;
+  const { code_id, state } = code;
+  const claims = claimsOfCode(code, notices.services);
+  const texts = textsFor(notices, message, claims);
+  if (state === 'declined') return answer(arriving, message, texts.say('link_code_declined'));
+  if (state === 'claimed' && !code.sender_agreed)
+    return claims === null ? undefined : sendQuestion(arriving, message, code, claims);
+  const bound =
+    state === 'used'
+      ? await asBound(arriving, message, code)
+      : await bindCode(notices.services, plugin, code_id);
+  if (bound.outcome === 'waiting') return answer(arriving, message, texts.say('link_code_on_site'));
+  if (bound.outcome === 'bound' || bound.outcome === 'refused')
+    await trace(arriving, message, {
+      verdict: bound.outcome === 'bound' ? 'ok' : 'refused',
+      reason: bound.outcome === 'bound' ? 'link_code_used' : `link_code_${bound.reason}`,
+    });
+  await noticeBound(notices, plugin.name, bound, code_id, message.message_id ?? null);
+}
+
+/** A used code as `bindCode` has returned it, from the link that it has made. */
+async function asBound(
+  { notices: { services }, plugin }: Arriving,
+  { user_id }: IncomingMessage,
+  code: LinkCode,
+): Promise<Awaited<ReturnType<typeof bindCode>>> {
+  const found = await findLink(services, plugin, user_id);
+  if (found?.person !== code.person) return { outcome: 'gone', code };
+  return {
+    ...{ outcome: 'bound', code, claims: claimsOfStoredToken(found.token) },
+    expires_at: effectiveExpiry(found),
+  };
+}
+
+/**
+ * Whether a turn of the session has ended since the question about the code: its reply may have asked something else.
+ * `asks`: an action waits for an answer of this user.
+ */
+async function newerReply(
+  { thread_id, user_id }: IncomingMessage,
+  { asked_at }: LinkCode,
+  { store }: Notices['services'],
+): Promise<'asks' | 'says' | null> {
+  const session = await store.sessions.find(thread_id ?? '');
+  if (session === null || session.last_active_at < (asked_at ?? 0)) return null;
+  const pending = await store.actions.pendingIn(tagOf(session));
+  return pending.some((action) => action.user_id === user_id) ? 'asks' : 'says';
+}
+
+/** Stores a trace of what became of the code in a message. It never contains the code. */
+async function trace(
+  { notices: { services }, plugin, request_id }: Arriving,
+  { thread_id, message_id, user_id }: IncomingMessage,
+  line: Pick<TraceLine, 'verdict' | 'reason'>,
+): Promise<void> {
+  const at = services.clock.now();
+  await services.store.traces.keep({
+    ...{ turn_id: timeOrderedId(at), request_id, session_id: thread_id },
+    message_id: message_id ?? null,
+    ...{ platform: plugin.name, user_id, started_at: at, finished_at: at },
+    outcome: line.reason ?? line.verdict,
+    lines: [{ at, step: 'link-code', ...line }],
+  });
+}

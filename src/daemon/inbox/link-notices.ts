@@ -1,0 +1,127 @@
+import type { JsonObject } from '../../channel/index.ts';
+import type { Claims } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Bound } from '../linking/bind-code.ts';
+import type { Services } from '../message/services.ts';
+import type { StoredQuestion } from '../store/inbox.ts';
+import type { Claimant } from '../store/link-codes.ts';
+import type { LocalTexts } from '../texts/texts.ts';
+import { shownValue } from '../tools/confirmation/plain-value.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
+import { noticeTo, tooMany } from './notify.ts';
+import { openReplyTo, sealReplyTo } from './outgoing.ts';
+import type { InboxWorker } from './work.ts';
+
+/** The parts of the daemon that send notices about links. */
+export interface Notices {
+  services: Services;
+  worker: InboxWorker;
+}
+
+interface Notice {
+  platform: string;
+  user_id: string;
+  reply_to: JsonObject;
+  text: string;
+  /** A notice with the same id is sent once, and a message with this id is not answered again. */
+  message_id: string | null;
+  question?: StoredQuestion;
+}
+
+/** Stores a text for a user of a platform, which is sent as durably as a reply. @throws `unavailable` */
+export async function sendNotice({ services, worker }: Notices, notice: Notice): Promise<void> {
+  const { platform, user_id, reply_to, text, message_id, question = null } = notice;
+  const stored = noticeTo({ name: platform }, services, reply_to, text, user_id);
+  (await services.store.inbox.enqueue([{ ...stored, message_id, question }])) ?? tooMany();
+  worker.wake();
+}
+
+/**
+ * Tells the sender of a code what became of it. Nothing is sent if the sender must still answer.
+ * @param message_id the message that led to this; null if it was a request of the site
+ */
+export async function noticeBound(
+  notices: Notices,
+  platform: string,
+  bound: Bound,
+  code_id: string,
+  message_id: string | null,
+): Promise<void> {
+  const claimant =
+    bound.outcome === 'refused' ? bound.claimant : 'code' in bound ? bound.code?.claimant : null;
+  if (claimant == null) return;
+  const texts = textsFor(notices, claimant, bound.outcome === 'bound' ? bound.claims : null);
+  const text = textOf(bound, texts);
+  if (text === null) return;
+  const { user_id } = claimant;
+  const reply_to = claimantReplyTo(notices, claimant);
+  if (reply_to === null) return;
+  await sendNotice(notices, {
+    ...{ platform, user_id, reply_to, text },
+    message_id: message_id ?? `link-code:${code_id}`,
+  });
+}
+
+function textOf(bound: Bound, texts: LocalTexts): string | null {
+  switch (bound.outcome) {
+    case 'bound': {
+      const time = new Date(bound.expires_at).toISOString().slice(0, 16).replace('T', ' ');
+      return texts.say('link_code_done', { email: quoted(bound.claims.email), time });
+    }
+    case 'refused':
+      return texts.say(`link_code_${bound.reason}`);
+    case 'gone':
+      return bound.code?.state === 'used' ? null : texts.say('link_code_gone');
+    case 'waiting':
+      return null;
+  }
+}
+
+/** The `reply_to` of a claimant as it is stored with the code: the member `private` is sealed. */
+export function sealClaimantReplyTo(
+  seal: Seal,
+  { platform, user_id, reply_to }: Pick<Claimant, 'platform' | 'user_id' | 'reply_to'>,
+): JsonObject {
+  return sealReplyTo(seal, recordOf(platform, user_id), reply_to);
+}
+
+/** Where a claimant reads the outcome; null if nothing leads there any more. */
+function claimantReplyTo({ services, worker }: Notices, claimant: Claimant): JsonObject | null {
+  const { platform, user_id, reply_to } = claimant;
+  const opened = openReplyTo(services.seal, recordOf(platform, user_id), reply_to);
+  return opened ?? worker.privateChat(platform, user_id);
+}
+
+function recordOf(platform: string, user_id: string): string {
+  return `link code:${JSON.stringify([platform, user_id])}`;
+}
+
+/** The daemon's texts for a sender: in the language that the platform reports, or else in that of the token. */
+export function textsFor(
+  { services }: Notices,
+  { locale }: { locale?: string | null },
+  claims: Claims | null,
+): LocalTexts {
+  return services.texts.in(locale, claims?.locale);
+}
+
+/** An e-mail address as text: nothing in it is markup or hidden. */
+export function quoted(email: string): string {
+  return escapeMarkdown(shownValue(email));
+}
+
+/**
+ * Tells a user of a platform that the link was ended or replaced elsewhere. Nothing is sent if the channel is not active,
+ * or cannot write to a user first.
+ */
+export async function noticeEnded(
+  notices: Notices,
+  { platform, user_id }: { platform: string; user_id: string },
+  claims: Claims,
+  what: 'link_ended' | 'link_replaced',
+): Promise<void> {
+  const reply_to = notices.worker.privateChat(platform, user_id);
+  if (reply_to === null) return;
+  const text = notices.services.texts.in(claims.locale).say(what, { email: quoted(claims.email) });
+  await sendNotice(notices, { platform, user_id, reply_to, text, message_id: null });
+}

@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { AgentdError } from '../errors.ts';
+import type { PersonKey } from '../identity/identity.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { Store } from '../store/store.ts';
+import { codesIn, generateCode, maskCodes } from './link-code-text.ts';
+import { codeRecord } from './link-ids.ts';
+
+/** Keeps the hashes of codes apart from other keyed hashes. */
+const PURPOSE = 'link code';
+
+/** A code as its person gets it, once. Only a keyed hash of `code` is stored. */
+export interface MadeCode {
+  id: string;
+  code: string;
+  /** ms since the epoch */
+  expires_at: number;
+}
+
+/**
+ * Makes a link code for the person of a valid token. It ends the person's earlier code.
+ * @param lifetime_ms how long the code is valid
+ * @throws `rate_limited` if the person has made too many codes
+ */
+export async function createCode(
+  { store, seal }: { store: Pick<Store, 'linkCodes'>; seal: Seal },
+  { person, token, lifetime_ms }: { person: PersonKey; token: string; lifetime_ms: number },
+): Promise<MadeCode> {
+  const [id, code] = [randomBytes(16).toString('base64url'), generateCode()];
+  const [code_hash] = codeHashes(seal, code);
+  const sealed = seal.close(token, codeRecord(id));
+  const made = await store.linkCodes.create({
+    ...{ code_id: id, code_hash, person },
+    ...{ token: sealed, ttl_ms: lifetime_ms },
+  });
+  if (made.outcome === 'created') return { id, code, expires_at: made.expires_at };
+  throw new AgentdError('rate_limited', 'You have made too many link codes in the last ten minutes.', {
+    retryAfter: made.retry_after_ms / 1000,
+  });
+}
+
+/** The hashes under which a code may be stored, one for each key; new codes are stored under the first. */
+export function codeHashes(seal: Seal, code: string): readonly [string, ...string[]] {
+  return seal.digests(code, PURPOSE);
+}
+
+type Lookup = { store: Pick<Store, 'linkCodes'>; seal: Seal };
+
+/**
+ * The codes in a text that are codes of a person, or were a short time ago, with the hash under which each is stored.
+ * The store is read only if a part of the text has the shape of a code.
+ */
+export async function knownCodesIn(text: string, { store, seal }: Lookup): Promise<Map<string, string>> {
+  const hashes = new Map(codesIn(text).map(({ code }) => [code, codeHashes(seal, code)]));
+  if (hashes.size === 0) return new Map();
+  const known = await store.linkCodes.known([...hashes.values()].flat());
+  const found = new Map<string, string>();
+  for (const [code, stored] of hashes) for (const hash of stored) if (known.has(hash)) found.set(code, hash);
+  return found;
+}
+
+/** A text in which every code of a person is masked. */
+export async function withoutCodes(text: string, services: Lookup): Promise<string> {
+  const known = await knownCodesIn(text, services);
+  return known.size === 0 ? text : maskCodes(text, (code) => known.has(code));
+}
+
+/** Maximum number of characters of an id that are shown. */
+const SHOWN = 4;
+
+/** The end of a platform's id, by which its person recognizes it: `…0123`. At least half of the id is hidden. */
+export function maskedId(user_id: string): string {
+  const characters = Array.from(user_id);
+  const shown = Math.min(SHOWN, Math.floor(characters.length / 2));
+  return `…${characters.slice(characters.length - shown).join('')}`;
+}

@@ -1,0 +1,243 @@
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { IncomingMessage, PushPlugin } from '../../../src/channel/index.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
+import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
+import { press } from '../../../src/daemon/inbox/press.ts';
+import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
+import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
+import { MASKED_CODE } from '../../../src/daemon/linking/link-code-text.ts';
+import { createCode, type MadeCode } from '../../../src/daemon/linking/link-codes.ts';
+import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
+import { findLink, link } from '../../../src/daemon/linking/links.ts';
+import type { Services } from '../../../src/daemon/message/services.ts';
+import type { InboxMessage } from '../../../src/daemon/store/inbox.ts';
+import { WRONG_MAX } from '../../../src/daemon/store/link-codes.ts';
+import { aPendingAction, aSession, aTrace, aTurn } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
+import { TELEX } from '../../support/later-services.ts';
+import type { LogLine } from '../../support/log-lines.ts';
+import { testServices } from '../../support/services.ts';
+import { token } from '../../support/tokens.ts';
+import { openAt, stateDirectory } from '../store/state-directory.ts';
+
+const LINKED: PushPlugin = { ...TELEX, linking: { argument: 'ID', idsOf: (given) => [given] } };
+const ADA = personKey({ sub: 'ada' });
+const WRONG = 'ABCDE2345';
+
+let services: Services;
+let worker: InboxWorker;
+let lines: LogLine[];
+let ada: string;
+let made: MadeCode;
+let messages: number;
+
+beforeEach(async () => {
+  const sealKey = Buffer.alloc(32, 1).toString('base64');
+  const store = openAt(join(stateDirectory(), 'agentd.db'));
+  ({ services, lines } = await testServices({ store, sealKey, env: { LOOP_GUARD_ENABLED: 'false' } }));
+  worker = new InboxWorker(services);
+  ada = await token();
+  made = await make();
+  messages = 0;
+});
+
+const make = () => createCode(services, { person: ADA, token: ada, lifetime_ms: 600_000 });
+
+function aMessage(text: string, members: Partial<IncomingMessage> = {}): IncomingMessage {
+  return {
+    ...{ platform: 'telex', user_id: 'u1', channel_id: 'u1', thread_id: 'telex:u1', text },
+    metadata: { user_name: 'Ada L.' },
+    ...{ message_id: `m${++messages}`, reply_to: { to: 'u1' } },
+    ...members,
+  };
+}
+
+const deliver = (...arriving: IncomingMessage[]) => enqueue(LINKED, services, worker, arriving);
+const say = (text: string, members?: Partial<IncomingMessage>) => deliver(aMessage(text, members));
+const codeNow = async (id = made.id) => services.store.linkCodes.find(id);
+const kept = async (): Promise<InboxMessage[]> =>
+  (await services.store.inbox.list({ states: ['waiting', 'replied'], limit: 100 })).reverse();
+const notices = async () => (await kept()).flatMap(({ reply }) => reply ?? []);
+const texts = async () => (await kept()).flatMap(({ message }) => message?.text ?? []);
+async function confirm(id = made.id): Promise<void> {
+  await services.store.linkCodes.confirm(id, ADA, services.seal.close(ada, codeRecord(id)));
+}
+
+describe('a message that is a link code', () => {
+  it.each([
+    ['alone', (code: string) => code],
+    [
+      'after link, in small letters and with a hyphen',
+      (code: string) => `Link ${code.slice(0, 5)}-${code.slice(5)}`,
+    ],
+    ['as a start parameter', (code: string) => `/start ${code.toLowerCase()}`],
+  ])('claims the code: %s', async (_form, written) => {
+    expect(await say(written(made.code))).toEqual(['kept']);
+    expect(await codeNow()).toMatchObject({
+      state: 'claimed',
+      claimant: { platform: 'telex', user_id: 'u1', name: 'Ada L.' },
+    });
+    const [asked, ...others] = await kept();
+    expect(others).toEqual([]);
+    expect(asked).toMatchObject({ session_id: null, message: null, reply_to: { to: 'u1' } });
+    expect(asked?.reply).toMatch(
+      /^Connect this chat with "ada@example\.com"\?.*\n\nAnswer "yes" to connect or "no"/s,
+    );
+    expect(asked?.question).toMatchObject({ id: made.id, begins_at: 0 });
+  });
+
+  it('reaches no log, trace, inbox or stored document', async () => {
+    await say(made.code);
+    const traces = await services.store.traces.findOf({ platform: 'telex', user_id: 'u1' });
+    expect(traces.map(({ outcome }) => outcome)).toEqual(['link_code_claimed']);
+    const everything = JSON.stringify([traces, lines, await kept(), await codeNow()]);
+    expect(everything).not.toContain(made.code);
+    expect(everything).not.toContain(ada);
+  });
+
+  it('is asked about once, however often it is delivered', async () => {
+    const message = aMessage(made.code);
+    await deliver(message);
+    await deliver(message);
+    expect(await notices()).toHaveLength(1);
+    await services.store.linkCodes.end(made.id, ADA);
+    await deliver(message);
+    expect(await notices()).toHaveLength(1);
+    expect(await texts()).toEqual([]);
+  });
+
+  it('does not count if it was forwarded, or stands in a longer text', async () => {
+    await say(made.code, { forwarded: true });
+    await say(`is it ${made.code}?`);
+    expect(await texts()).toEqual([MASKED_CODE, `is it ${MASKED_CODE}?`]);
+    expect((await codeNow())?.state).toBe('waiting');
+  });
+
+  it('ends in a group, and when it comes by an edit', async () => {
+    await say(`link ${made.code}`, { shared: true });
+    expect(await texts()).toEqual([`link ${MASKED_CODE}`]);
+    expect((await codeNow())?.state).toBe('expired');
+    made = await make();
+    await say('hello', { message_id: 'edited' });
+    const edited = { message_id: 'edited', user_id: 'u1', thread_id: 'telex:u1', text: made.code };
+    expect(await edit(LINKED, services, edited)).toBe(true);
+    expect((await texts()).at(-1)).toBe(MASKED_CODE);
+    expect((await codeNow())?.state).toBe('expired');
+  });
+
+  it('is masked, and claims nothing, for another sender than the first', async () => {
+    await say(made.code);
+    await say(made.code, { user_id: 'u2', thread_id: 'telex:u2' });
+    expect(await texts()).toEqual([MASKED_CODE]);
+    expect((await codeNow())?.claimant?.user_id).toBe('u1');
+  });
+
+  it('is an ordinary message if it is no code; after five of them, the right one is masked and claims nothing', async () => {
+    for (let n = 1; n <= WRONG_MAX; n++) await say(`${WRONG}${n + 1}`);
+    expect(await texts()).toEqual([2, 3, 4, 5, 6].map((n) => `${WRONG}${n}`));
+    await say(made.code);
+    expect((await texts()).at(-1)).toBe(MASKED_CODE);
+    expect(await notices()).toEqual([]);
+    expect((await codeNow())?.state).toBe('waiting');
+    await say(made.code, { user_id: 'u2', thread_id: 'telex:u2' });
+    expect((await codeNow())?.state).toBe('claimed');
+  });
+
+  it('ends at once if the rules for phone numbers forbid the link', async () => {
+    const linking = {
+      ...(LINKED.linking as NonNullable<PushPlugin['linking']>),
+      comparePhone: () => 'unknown' as const,
+    };
+    await link(services, LINKED, 'u1', await token({ sub: 'bob' }));
+    await enqueue({ ...LINKED, linking }, services, worker, [aMessage(made.code)]);
+    expect(await notices()).toEqual([expect.stringContaining('connected with another account')]);
+    expect((await codeNow())?.state).toBe('expired');
+  });
+});
+
+describe('the answer of the sender', () => {
+  const linked = async () => (await findLink(services, LINKED, 'u1'))?.token;
+
+  it('connects the chat if it is a yes, and the person has confirmed', async () => {
+    await say(made.code);
+    await confirm();
+    const yes = aMessage('Yes!');
+    await deliver(yes);
+    expect(await linked()).toBe(ada);
+    expect((await notices()).at(-1)).toMatch(/^✅ This chat is connected with "ada@example\.com", until /);
+    const count = (await notices()).length;
+    await deliver(yes);
+    expect(await notices()).toHaveLength(count);
+    expect(await texts()).toEqual([]);
+    await say('yes');
+    expect(await texts()).toEqual(['yes']);
+  });
+
+  it('waits for the person after a yes', async () => {
+    await say(made.code);
+    await say('yes');
+    expect((await notices()).at(-1)).toContain('confirm on the website');
+    expect(await linked()).toBe(undefined);
+    await say('ok');
+    expect(await texts()).toEqual(['ok']);
+    await confirm();
+    expect((await bindCode(services, LINKED, made.id)).outcome).toBe('bound');
+    expect(await linked()).toBe(ada);
+  });
+
+  it('connects nothing if it is a no', async () => {
+    await say(made.code);
+    await confirm();
+    await say('no');
+    expect((await codeNow())?.state).toBe('declined');
+    expect((await notices()).at(-1)).toContain('not connected');
+    expect(await linked()).toBe(undefined);
+  });
+
+  it('counts only from the sender, in private, and not in the delivery of the code itself', async () => {
+    await deliver(aMessage('yes'), aMessage(made.code), aMessage('yes'));
+    await say('yes', { user_id: 'u2', thread_id: 'telex:u2' });
+    await say('yes', { shared: true });
+    await say('yes', { forwarded: true });
+    expect(await texts()).toEqual(['yes', 'yes', 'yes', 'yes', 'yes']);
+    expect((await codeNow())?.sender_agreed).toBe(false);
+  });
+
+  it('is asked for again if the agent has replied since, unless an action waits for a word', async () => {
+    await say(made.code);
+    const session = aSession(services.clock.now(), {
+      platform: 'telex',
+      user_id: 'u1',
+      session_id: 'telex:u1',
+    });
+    await saveSession(services.store, session);
+    const turn = { record: aTurn(), ttl_ms: 3_600_000 };
+    await commitUnderClaim(services.store, 'telex:u1', { trace: aTrace(session), turn });
+    await say('yes');
+    expect((await codeNow())?.sender_agreed).toBe(false);
+    expect((await notices()).filter((text) => text.startsWith('Connect this chat'))).toHaveLength(2);
+    const pending = aPendingAction(session, { platform: 'telex', user_id: 'u1' });
+    await commitUnderClaim(services.store, 'telex:u1', { trace: aTrace(session), turn, pending });
+    await say('yes');
+    expect(await texts()).toEqual(['yes']);
+    await services.store.actions.withdraw({ action_id: pending.action_id });
+    await say('yes');
+    await say('yes');
+    expect((await codeNow())?.sender_agreed).toBe(true);
+  });
+
+  it('can be given with the buttons of the question, by the sender only', async () => {
+    const pressed = (approve: boolean, members: Partial<IncomingMessage> = {}) =>
+      press(LINKED, services, worker, aMessage('', { confirm: { id: made.id, approve }, ...members }));
+    await say(made.code);
+    expect(await pressed(true, { user_id: 'u2', thread_id: 'telex:u2' })).toMatchObject({
+      outcome: 'refused',
+    });
+    await confirm();
+    expect(await pressed(true)).toEqual({ outcome: 'enqueued' });
+    expect(await linked()).toBe(ada);
+    expect(await pressed(false)).toMatchObject({ outcome: 'refused' });
+    expect(await linked()).toBe(ada);
+  });
+});
