@@ -17,6 +17,7 @@ export function replayView(recording: Recording, recorded: RecordedRun, { calls,
       answer: recorded.said,
       failure: recorded.outcome === 'answered' ? null : recorded.outcome,
       calls,
+      digests: recorded.digests,
       models: [...new Set(recorded.model_calls.map(({ model }) => model))],
       warnings: recorded.warnings,
     },
@@ -33,9 +34,11 @@ type View = ReturnType<typeof replayView>;
 
 export function replayInWords(view: View, out: Pick<Output, 'width'>): string {
   const width = Number.isFinite(out.width) ? out.width : USUAL_WIDTH;
+  const changed = view.runs[0]?.changed ?? [];
   const head = [
     `message: ${view.text}`,
     `recorded: ${view.recorded_at} on ${view.channel}, turn ${view.turn_id}`,
+    ...(changed.length === 0 ? [] : [`changed since: ${changed.join(', ')}`]),
   ];
   const parts = view.runs.flatMap((run, index) => {
     const place = view.runs.length === 1 ? 'replayed' : `replayed, run ${index + 1} of ${view.runs.length}`;

@@ -112,6 +112,7 @@ describe('agentd replay', () => {
     const before = (await shop.run('person', 'show', 'msgbot:5551', '--json')).stdout;
     model.script(RECORDED);
     const { code, view } = await replay();
+    expect(view.runs[0].changed).toEqual([]);
     expect(view).toMatchObject({ differs: false, channel: 'msgbot', recorded: { models: ['large'] } });
     expect(view.runs).toMatchObject([
       {
@@ -166,7 +167,8 @@ describe('agentd replay', () => {
 
   it('takes other instructions and another model, and asks before another provider gets the conversation', async () => {
     model.script(RECORDED);
-    expect((await replay('--instructions', 'new.md', '--model', 'small')).code).toBe(0);
+    const tried = await replay('--instructions', 'new.md', '--model', 'small');
+    expect(tried).toMatchObject({ code: 0, view: { runs: [{ changed: ['instructions', 'model'] }] } });
     expect(model.requests[0]).toMatchObject({ model: 'small' });
     expect(String(model.requests[0]?.messages[0]?.content)).toMatch(/^Be short\./);
     model.script(RECORDED);

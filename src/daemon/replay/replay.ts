@@ -1,5 +1,6 @@
 import type { AgentRuntime, ModelMeter } from '../../agent/index.ts';
 import { AgentFailure } from '../agent/agent.ts';
+import { type AgentDigests, agentDigests, toolsDigest } from '../agent/agent-digests.ts';
 import { maskedCopy, type RecordedRun } from '../agent/recording.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
@@ -18,6 +19,8 @@ export interface ReplayedRun {
   /** Why the run failed; null if it did not. */
   failure: string | null;
   calls: readonly ReplayedCall[];
+  /** What has changed since the recording. */
+  changed: readonly (keyof AgentDigests)[];
   input_tokens: number;
   output_tokens: number;
   took_ms: number;
@@ -27,7 +30,7 @@ export interface ReplayParts {
   /** Made for this run, with the time of the recording. */
   runtime: AgentRuntime;
   registry: ToolRegistry;
-  settings: Pick<Settings, 'AGENT_TIMEOUT_SECONDS'>;
+  settings: Settings;
   /** They are masked in what the run says, as in the recording. */
   secrets: readonly Secret[];
   live_reads: boolean;
@@ -53,6 +56,10 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
     ...{ access: registry.access, clock, signal, log, trace: new Trace(clock) },
   };
   const tools = replayTools(recorded, { tools: registry.tools(), run, live_reads }, calls);
+  const now = await agentDigests(parts.settings, toolsDigest(tools));
+  const changed = (Object.keys(now) as (keyof AgentDigests)[]).filter(
+    (part) => now[part] !== recorded.digests[part],
+  );
   const { state, ...given } = recorded.given;
   const used = { input_tokens: 0, output_tokens: 0 };
   const turn = {
@@ -77,7 +84,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
     limit.lift();
   }
   return maskedCopy(
-    { answer, failure, calls, ...used, took_ms: Math.round(performance.now() - began) },
+    { answer, failure, calls, changed, ...used, took_ms: Math.round(performance.now() - began) },
     secrets,
   );
 }
