@@ -350,6 +350,19 @@ export function describeLinkCodes(current: () => StoreUnderTest): void {
       expect(await codes.bind(binding('a', { standing }))).toBe('bound');
     });
 
+    it('bind nothing for a token that a sign-out covers, however late the sign-out is stored', async () => {
+      await agreed('a');
+      const origin = { sub: 'ada', iat: 100 };
+      const link = { ...binding('a').link, origin };
+      const signOut = { iss: '', jti: 'j', iat: 100, sub: 'ada', tenant_id: null, sid: null };
+      await test.store.signOutMarks.add({ ...signOut, expires_at: test.now() + HOUR });
+      expect(await codes.bind(binding('a', { link }))).toBe('changed');
+      expect(await test.store.links.get(KEY)).toBeNull();
+      expect(await codes.bind(binding('a', { link: { ...link, origin: { ...origin, iat: 101 } } }))).toBe(
+        'bound',
+      );
+    });
+
     it('replace the links under all spellings of the sender, and lead to the link by the other id', async () => {
       const old = { token: 'old', person: bob, ttl_ms: HOUR };
       await test.store.links.put({ ...old, key: KEY }, null);

@@ -1,3 +1,7 @@
+import { EventEmitter, once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createContext, runInContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
@@ -100,4 +104,48 @@ describe.each(PLATFORMS)('on $plugin.name', ({ plugin: { name }, personOf }) => 
     await say(user, { kind: 'press', text: decline?.press ?? '' }, /was not connected/);
     expect((await site('GET', `/link/codes/${id}`)).state).toBe('declined');
   });
+});
+
+type Part = string | { textContent: string; onclick?: () => void };
+
+it('the page of agentd-identity(7) connects a chat as printed', async () => {
+  const page = readFileSync(resolve(import.meta.dirname, '../../man/agentd-identity.7.md'), 'utf8');
+  const script = /<script type="module">\n(.*?)<\/script>/s.exec(page)?.[1] ?? '';
+  const ada = await token({ sub: 'ada of the page', email: ADA.email });
+  const changed = new EventEmitter();
+  const place = {
+    shown: [] as Part[],
+    replaceChildren(...parts: Part[]): void {
+      place.shown = parts;
+      changed.emit('shown');
+    },
+  };
+  const press = (label: string) =>
+    place.shown.find((part) => typeof part !== 'string' && part.textContent === label) as { onclick(): void };
+  const until = async (text: RegExp) => {
+    while (!text.test(String(place.shown[0]))) await once(changed, 'shown');
+    return String(place.shown[0]);
+  };
+  const context = createContext({
+    document: { querySelector: () => place, createElement: () => ({}) },
+    // The page waits two seconds each time; the test does not.
+    setTimeout: (work: () => void) => setTimeout(work, 20),
+    fetch: (url: string, init: RequestInit) =>
+      url === '/agent-token'
+        ? Promise.resolve(new Response(ada))
+        : fetch(url.replace('https://agent.example.com', shop.daemon.url), init),
+  });
+  runInContext(script, context);
+  press('Connect a chat').onclick();
+  const code = /the code (\w{10}) /.exec(await until(/the code/))?.[1] ?? '';
+  const platform = platforms.get('msgbot') as FakePlatform;
+  const user = '700000099';
+  await platform.deliver(shop.daemon, { user, text: `/start ${code}` });
+  expect(await until(/Is this your chat/)).toContain('msgbot, User 700000099, …0099');
+  press('Yes, connect it').onclick();
+  await platform.deliver(shop.daemon, { user, text: 'yes' });
+  await until(/Your chat is connected/);
+  const before = platform.shown.length;
+  await platform.deliver(shop.daemon, { user, text: 'Who am I?' });
+  await platform.until(() => platform.shown.slice(before).some(({ text }) => text.includes('A-1001')));
 });

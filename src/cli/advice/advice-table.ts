@@ -49,6 +49,35 @@ export const IDENTITY_ADVICE: AdviceTable = {
     happened: `The person has signed out at the site since the token was issued. ${NOT_AS_PERSON}.`,
     todo: 'Do nothing: the person can sign in again.',
   },
+  link_code_seen: {
+    happened:
+      'The message contained a link code in a group. The code was ended, because others have seen it.',
+    todo: 'Do nothing: the person can get a new code on the website, and send it in a private chat.',
+  },
+  link_code_gone: {
+    happened:
+      'The link code in the message was used, declined or ended before, or another sender had claimed it.',
+    todo: 'Have the person get a new code on the website.',
+  },
+  link_code_blocked: {
+    happened:
+      'The sender has sent 5 wrong link codes within 10 minutes, so codes of this sender have no effect for an hour.',
+    todo: 'Have the person try again after that hour.',
+  },
+  link_code_invalid_token: {
+    happened: 'The token with which the link code was made or confirmed is no longer valid.',
+    todo: 'Have the person sign in on the website and get a new code.',
+  },
+  link_code_other_number: {
+    happened:
+      'The token of the person has the claim `phone` with another number than the sender of the link code.',
+    todo: 'Have the person send the code from that number, or have the site correct the claim.',
+  },
+  link_code_held_by_another: {
+    happened:
+      'The number is linked to another person whose token has not expired, and the token of the new person has no claim `phone` that names the number.',
+    todo: 'Have the other person end the link on the website, or remove it with `agentd link remove`.',
+  },
   'Token Not Yet Valid': {
     happened: `The \`nbf\` or \`iat\` of the token is in the future. ${NOT_AS_PERSON}.`,
     todo: 'Compare the clocks of the site and of this machine. JWT_CLOCK_SKEW_SECONDS allows a difference.',

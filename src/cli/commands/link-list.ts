@@ -9,7 +9,7 @@ import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
+    'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. MADE WITH is how the link was made: with the person’s token, with a link code, or by an operator. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
   options: {
     '--platform <name>': { sentence: 'only links of this channel', values: channelNames },
     '--limit <n>': { sentence: 'maximum number of links, 1 to 100000', default: 1000 },

@@ -279,7 +279,7 @@ async function trace(
     ...{ turn_id: timeOrderedId(at), request_id, session_id: thread_id },
     message_id: message_id ?? null,
     ...{ platform: plugin.name, user_id, started_at: at, finished_at: at },
-    outcome: line.reason ?? line.verdict,
+    outcome: line.verdict === 'ok' ? 'answered' : (line.reason ?? line.verdict),
     lines: [{ at, step: 'link-code', ...line }],
   });
 }

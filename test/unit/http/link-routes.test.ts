@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PushChannel, PushPlugin } from '../../../src/channel/index.ts';
 import { linkRoutes } from '../../../src/daemon/http/link-routes.ts';
 import { createServer } from '../../../src/daemon/http/server.ts';
+import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { codeHashes } from '../../../src/daemon/linking/link-codes.ts';
 import { findLink, link } from '../../../src/daemon/linking/links.ts';
@@ -245,6 +246,12 @@ describe('/links', () => {
     expect((await ask('DELETE', path, ada)).status).toBe(404);
     expect((await ask('GET', '/links', ada)).body).toEqual({ links: [] });
     expect(await tokenIn('u0456')).toBe(bob);
+    // Another program can write a token into Redis, so the record of the person may be outdated.
+    await services.store.links.put(
+      { key: 'telex:jwt:u0789', token: bob, person: personKey({ sub: 'ada' }), ttl_ms: 60_000 },
+      null,
+    );
+    expect((await ask('GET', '/links', ada)).body).toEqual({ links: [] });
     expect(await notices()).toEqual([
       ['u0123', expect.stringContaining('no longer connected with "ada@example.com"')],
     ]);

@@ -90,7 +90,7 @@ describe('a message that is a link code', () => {
   it('reaches no log, trace, inbox or stored document', async () => {
     await say(made.code);
     const traces = await services.store.traces.findOf({ platform: 'telex', user_id: 'u1' });
-    expect(traces.map(({ outcome }) => outcome)).toEqual(['link_code_claimed']);
+    expect(traces).toMatchObject([{ outcome: 'answered', lines: [{ reason: 'link_code_claimed' }] }]);
     const everything = JSON.stringify([traces, lines, await kept(), await codeNow()]);
     expect(everything).not.toContain(made.code);
     expect(everything).not.toContain(ada);
@@ -233,6 +233,7 @@ describe('the answer of the sender', () => {
     await say(made.code);
     expect(await pressed(true, { user_id: 'u2', thread_id: 'telex:u2' })).toMatchObject({
       outcome: 'refused',
+      text: expect.stringContaining('Only the person who was asked'),
     });
     await confirm();
     expect(await pressed(true)).toEqual({ outcome: 'enqueued' });
