@@ -113,6 +113,8 @@ async function evalServices(
   const services = createServices({
     ...parts,
     ...{ settings, clock, store, observer: NO_OBSERVER, stopping: stopping.signal },
+    // Links of a case are new, and it has no sign-out.
+    ...{ renewer: null, logoutTokens: null },
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
     // The tools open the token of the session with the same key.
