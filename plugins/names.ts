@@ -4,6 +4,14 @@
  */
 export const RESERVED_CHANNEL_NAMES = ['webchat', 'sse', 'teamchat', 'phonechat', 'msgbot'] as const;
 
+/** The titles of the bundled channels (`ChannelPlugin.title`), for commands that load no plugin. */
+export const CHANNEL_TITLES: Readonly<Record<string, string>> = {
+  webchat: 'Website',
+  teamchat: 'Slack',
+  phonechat: 'WhatsApp',
+  msgbot: 'Telegram',
+} satisfies Partial<Record<(typeof RESERVED_CHANNEL_NAMES)[number], string>>;
+
 /** Sample values for help and manual pages. They work unchanged. */
 export const EXAMPLE = {
   channel: 'teamchat',

@@ -109,6 +109,7 @@ const DESCRIPTION = [
   'Settings come from the environment, `.env` and the configuration file, in this order of precedence; see agentd-settings(5). The commands and the daemon read the same settings.',
   'Commands that administer the daemon read and write its store directly, so they work whether the daemon is running or not. The daemon sees their changes at once.',
   'Data is written to standard output, everything else to standard error. Every command that prints data accepts `--json` and then prints one JSON document; a list is an array. Tables are fitted to the terminal and colored only if standard output is a terminal.',
+  'Where a channel is named, its title in lower case works, too: `slack` for teamchat, `whatsapp` for phonechat, `telegram` for msgbot, `website` for webchat. If a plugin has this word as its name, the word means that plugin. Output for people shows the title beside the name; settings, routes, ids and JSON have the name alone.',
   'No command prints a full token, except `token issue` and `serve --dev`, which are meant to print one. To identify a token, the other commands show its first 8 characters and a short hash. Commands read a token from standard input (`-`), or from a prompt without echo. You can also give a token as an argument, but then the command warns: other users of the machine can see it in the list of processes.',
 ]
   .map(prose)

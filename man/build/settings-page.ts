@@ -60,6 +60,7 @@ const DESCRIPTION = [
   'In the configuration file, numbers, booleans and lists may be native values; a list may also be one string with commas, as in the environment. Quote a string that looks like a number or a boolean. Relative paths are relative to the working directory. STATE_DIR and LOG_FILE may begin with a tilde. Under systemd the default of STATE_DIR is STATE_DIRECTORY. Output shows secrets as `[secret]`.',
   'Every secret can also be given as a file, as container platforms and systemd provide them: the setting `NAME_FILE` contains the path of the file for the secret `NAME`. The content of the file, without one trailing line break, is the value. In the configuration file such a path is relative to that file. It is an error if one source sets both the secret and its `_FILE` setting, or if the file cannot be read. The daemon warns if `.env` or the configuration file contains a secret and other users of the machine can read it.',
   'An unknown name in the configuration file is an error. In the environment, which also holds variables of other programs, an unknown name is an error only if it looks like a misspelled setting.',
+  'A running daemon reads its configuration again with `agentd reload`, after the signal SIGHUP, and with AGENT_WATCH=true when a file changes; see agentd-reload(1). It takes over the texts, the tools, and the settings of which this page says so. Other settings need a restart.',
   'NODE_ENV is read from the environment and from `.env`. Under `production` and `staging`, settings that are meant for development are refused. JWT_VERIFY_SIGNATURE=false and JWT_VERIFY_EXP=false need NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`; the daemon warns at each start.',
 ]
   .map(prose)
@@ -179,5 +180,9 @@ texts:
 function item(record: SettingRecord): { term: string; body: string } {
   const form = `${formOf(record).replace(/^./, (first) => first.toUpperCase())}.`;
   const example = record.example === undefined ? '' : ` Example: \`${record.example}\`.`;
-  return { term: `\`${record.name}\``, body: `${prose(record.sentence)}\n\n${prose(form)}${example}` };
+  const reload = 'reload' in record && record.reload === true ? ' A reload takes it over.' : '';
+  return {
+    term: `\`${record.name}\``,
+    body: `${prose(record.sentence)}\n\n${prose(form)}${example}${reload}`,
+  };
 }

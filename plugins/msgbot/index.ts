@@ -16,6 +16,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 /** Telegram bots. The platform posts updates to a webhook, and replies are sent with methods of the Bot API. */
 const msgbot: PushPlugin = {
   name: 'msgbot',
+  title: 'Telegram',
   apiVersion: 1,
   summary: 'People who write to a Telegram bot, in private chats and groups.',
   settings: [
@@ -53,6 +54,7 @@ const msgbot: PushPlugin = {
   },
   linking: {
     argument: 'ID',
+    how: TEXTS.how_to_sign_in,
     idsOf: (given) => (/^[1-9]\d{0,15}$/.test(given.trim()) ? [given.trim()] : []),
   },
   simulator: async () => (await import('./simulator.ts')).simulator,
@@ -103,6 +105,8 @@ function createMsgbot(scope: PushScope): PushChannel {
     typing: (reply_to) => sender.showTyping(reply_to),
     codeUrl: (code) => (bot.username === null ? null : `https://t.me/${bot.username}?start=${code}`),
     // A private chat has the same id as its person (Bot API, "Chat").
+    privateSession: (user_id) => ({ thread_id: `msgbot:${user_id}`, channel_id: user_id }),
+    chatUrl: () => (bot.username === null ? null : `https://t.me/${bot.username}`),
     privateChat: (user_id) => (/^[1-9]\d{0,15}$/.test(user_id) ? { chat: Number(user_id) } : null),
     health() {
       const ofApi = api.health();

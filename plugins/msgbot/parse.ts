@@ -1,11 +1,12 @@
 import {
+  type AnswerReaction,
   type EditedMessage,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
   readPressPayload,
 } from '../../src/channel/index.ts';
-import { type Entity, objectOrNull, readUpdate, type Written } from './read-update.ts';
+import { type Entity, objectOrNull, readId, readUpdate, type Written } from './read-update.ts';
 
 /** What the channel must do with an update. */
 export type Parsed =
@@ -179,6 +180,33 @@ export function readPress(update: Readonly<Record<string, unknown>>): Press | nu
   if (confirm === null || typeof written === 'string') return { query_id: id, message: null };
   const { sent_at: _asked_at, ...pressed } = messageOf(written, '');
   return { query_id: id, message: { ...pressed, confirm, message_id: `press:${id}` } };
+}
+
+/** Emoji of a reaction that rates an answer. */
+const THUMBS: ReadonlyMap<unknown, AnswerReaction['rating']> = new Map([
+  ['👍', 1],
+  ['👎', -1],
+]);
+
+/**
+ * Returns the rating in an update about reactions (Bot API, "MessageReactionUpdated"), or null if there is none. Never
+ * throws, whatever the payload. The platform reports the reactions that a user has now. An anonymous administrator is
+ * no user.
+ */
+export function readReaction(update: Readonly<Record<string, unknown>>): AnswerReaction | null {
+  const { chat, user, message_id, new_reaction } = objectOrNull(update.message_reaction) ?? {};
+  const [at, message, by] = [objectOrNull(chat)?.id, message_id, objectOrNull(user)?.id].map(readId);
+  if (!at || !message || !by || by < 0 || !Array.isArray(new_reaction)) return null;
+  const ratings = new_reaction.flatMap((one) => THUMBS.get(objectOrNull(one)?.emoji) ?? []);
+  const [rating] = ratings;
+  // Both thumbs together say nothing.
+  if (rating === undefined || ratings.length > 1) return null;
+  return { sent_id: sentId(at, message), user_id: String(by), rating };
+}
+
+/** The id of a message that the bot has sent. */
+export function sentId(chat: number, message: number): string {
+  return `${chat}:${message}`;
 }
 
 /**

@@ -80,7 +80,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
   if (message === null) return `no message: ${kindOf(update)}`;
   const chat = objectOrNull(message.chat);
   const from = objectOrNull(message.from);
-  const [chatId, id] = [idOf(chat?.id), positive(message.message_id)];
+  const [chatId, id] = [readId(chat?.id), positive(message.message_id)];
   if (chat === null || chatId === null || id === null) return 'malformed: no chat or message_id';
   const user = senderOf(chat, message.from);
   const place = placeOf(chat, user);
@@ -125,7 +125,7 @@ function placeOf(
   user: Id | null,
 ): Written['place'] | null {
   if (type === 'private') return 'private';
-  if (type === undefined && user !== null && idOf(id) === user) return 'private';
+  if (type === undefined && user !== null && readId(id) === user) return 'private';
   return (type === 'group' || type === 'supergroup') && is_direct_messages !== true ? 'group' : null;
 }
 
@@ -200,12 +200,12 @@ function secondsOf(value: unknown, factor: number): number | null {
 }
 
 function positive(value: unknown): Id | null {
-  const id = idOf(value);
+  const id = readId(value);
   return id !== null && id > 0 ? id : null;
 }
 
 /** Reads an id. Some gateways write ids as strings, because not every language has numbers of 52 bits. */
-function idOf(value: unknown): Id | null {
+export function readId(value: unknown): Id | null {
   const id = typeof value === 'string' && /^-?[1-9]\d{0,15}$/.test(value) ? Number(value) : value;
   return typeof id === 'number' && Number.isSafeInteger(id) && id !== 0 ? id : null;
 }

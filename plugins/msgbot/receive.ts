@@ -16,6 +16,7 @@ import {
   type Press,
   parse,
   readPress,
+  readReaction,
 } from './parse.ts';
 import { signedIn, TEXTS } from './texts.ts';
 
@@ -54,6 +55,11 @@ export class Receiver {
       throw this.#scope.problem('invalid_signature', 'The secret token of the webhook is missing or wrong.');
     const press = readPress(request.json());
     if (press !== null) return this.#take(press, request);
+    const reaction = readReaction(request.json());
+    if (reaction !== null) {
+      await this.#scope.rate(reaction);
+      return;
+    }
     const parsed = await this.#parse(request.json());
     switch (parsed.kind) {
       case 'message':

@@ -1,6 +1,8 @@
 import type { Api } from 'grammy';
 import type { ChannelText, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
 import { type PlatformApi, PlatformFailure } from './api.ts';
+import { sentId } from './parse.ts';
+import { readId } from './read-update.ts';
 import { type Part, plainText } from './render.ts';
 import { TEXTS } from './texts.ts';
 
@@ -62,7 +64,7 @@ export class Sender {
         async (part, index) => {
           if (this.#scope.now() > latest)
             throw this.#scope.deliveryFailed('sending takes too long', { final: false });
-          await this.#sendPart(target, part, index === 0);
+          return this.#sendPart(target, part, index === 0);
         },
       );
     } catch (error) {
@@ -121,7 +123,8 @@ export class Sender {
     return true;
   }
 
-  async #sendPart({ chat, topic, answers }: Target, part: Part, isFirst: boolean): Promise<void> {
+  /** @returns the id of the message; null if the platform did not report it */
+  async #sendPart({ chat, topic, answers }: Target, part: Part, isFirst: boolean): Promise<string | null> {
     const sendAs = (text: string, as: Pick<Sending, 'parse_mode'>) =>
       this.#inChat(chat, (id) =>
         this.#api.call((api) =>
@@ -138,14 +141,14 @@ export class Sender {
         ),
       );
     try {
-      await sendAs(part.text, { parse_mode: 'HTML' });
+      return idOf(await sendAs(part.text, { parse_mode: 'HTML' }));
     } catch (error) {
       if (!(error instanceof PlatformFailure) || error.refusal !== 'markup') throw error;
       this.#scope.log.warn(
         { failure: error.message },
         'the platform cannot read the markup; the reply was sent as plain text',
       );
-      await sendAs(plainText(part.text), {});
+      return idOf(await sendAs(plainText(part.text), {}));
     }
   }
 
@@ -171,6 +174,12 @@ export class Sender {
       ...(platform === undefined ? {} : { platform }),
     });
   }
+}
+
+/** @param sent the platform's answer, which a gateway may have changed */
+function idOf(sent: { message_id?: unknown; chat?: { id?: unknown } } | null): string | null {
+  const [chat, message] = [readId(sent?.chat?.id), readId(sent?.message_id)];
+  return chat === null || message === null ? null : sentId(chat, message);
 }
 
 function targetOf({ chat, topic, answers, deletes, locale }: JsonObject): Target {

@@ -5,7 +5,7 @@ import { type PlatformApi, PlatformFailure } from './api.ts';
 export const WEBHOOK_PATH = '/webhook/msgbot';
 
 /** The updates that the channel reads. */
-const UPDATES = ['message', 'edited_message', 'callback_query'] as const;
+const UPDATES = ['message', 'edited_message', 'callback_query', 'message_reaction'] as const;
 
 /** Maximum number of waiting updates. If more updates wait, the platform probably cannot deliver them. */
 const PENDING_MAX = 100;

@@ -60,6 +60,7 @@ const settings: readonly SettingRecord[] = [
 /** WhatsApp, through Meta's Cloud API: people write to a business number. */
 const phonechat: PushPlugin = {
   name: 'phonechat',
+  title: 'WhatsApp',
   apiVersion: 1,
   summary: 'People who write to a WhatsApp business number.',
   settings,

@@ -11,7 +11,7 @@ import {
 import { createCall, Health, loadLibrary, refusalOf, SETTINGS } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
-import { createSend, loadRenderer, StatusLine } from './send.ts';
+import { createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
 import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
@@ -28,6 +28,7 @@ const BODY_LIMIT = 4 * 1024 * 1024;
 /** Slack. The Events API and slash commands deliver messages, and the Web API sends replies. */
 const teamchat: PushPlugin = {
   name: 'teamchat',
+  title: 'Slack',
   apiVersion: 1,
   summary: 'People in a Slack workspace who mention the bot in a channel, or write direct messages.',
   settings: SETTINGS,
@@ -41,6 +42,7 @@ const teamchat: PushPlugin = {
   },
   linking: {
     argument: 'ID',
+    how: TEXTS.how_to_sign_in,
     idsOf(given) {
       const id = given.trim();
       return USER.test(id) ? [id] : [];
@@ -57,16 +59,20 @@ function createTeamchat(scope: PushScope): PushChannel {
   const signing_secret = createSecretKey(Buffer.from(secretOf(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
   const health = new Health();
-  const send = createSend(scope, call, health);
+  const direct = new DirectMessages();
+  const send = createSend(scope, call, health, direct);
   const status = new StatusLine(scope, call);
   /** The bot's own user id; null until the platform has sent it. */
   let self: string | null = null;
+  /** The address of the bot's profile, which has a button for direct messages. */
+  let profile: string | null = null;
 
   async function introduce(): Promise<void> {
     try {
-      const { user_id, team_id } = await call('auth.test', {});
+      const { user_id, team_id, url } = await call('auth.test', {});
       health.answered();
       if (typeof user_id === 'string') self = user_id;
+      profile = isId(user_id) && typeof url === 'string' ? profileOf(url, user_id) : null;
       scope.log.info({ user_id, team_id }, 'the platform knows the bot');
     } catch (error) {
       const refusal = refusalOf(error);
@@ -111,6 +117,9 @@ function createTeamchat(scope: PushScope): PushChannel {
         break;
       case 'edit':
         await scope.edit(parsed.edited);
+        break;
+      case 'reaction':
+        await scope.rate(parsed.reaction);
         break;
       case 'trouble':
         scope.log.warn({ request_id: request.id }, parsed.words);
@@ -206,6 +215,12 @@ function createTeamchat(scope: PushScope): PushChannel {
     },
     typing: (reply_to) => status.show(reply_to),
     // The platform opens the direct message with the user (`chat.postMessage`).
+    privateSession(user_id, thread_id) {
+      const channel_id = direct.get(user_id);
+      const [, team] = thread_id.split(':');
+      return channel_id === undefined ? null : { thread_id: `teamchat:${team}:${channel_id}`, channel_id };
+    },
+    chatUrl: () => profile,
     privateChat: (user_id) => (/^[UW][A-Z0-9]{1,63}$/.test(user_id) ? { channel: user_id } : null),
     health: () => health.now,
     check: () => checkToken(call),
@@ -214,6 +229,12 @@ function createTeamchat(scope: PushScope): PushChannel {
       stopping.abort();
     },
   };
+}
+
+/** The profile of a user. Null if the address of the workspace is not as documented. */
+function profileOf(workspace: string, user: string): string | null {
+  const base = URL.parse(workspace);
+  return base?.protocol === 'https:' ? new URL(`/team/${user}`, base).href : null;
 }
 
 /** The JSON in the form of an interaction; an empty object if there is none. */

@@ -1,4 +1,5 @@
 import {
+  type AnswerReaction,
   type ChannelText,
   type EditedMessage,
   type Fields,
@@ -26,6 +27,8 @@ export type Parsed =
       reply_to: JsonObject;
       notice: ChannelText;
     }
+  /** A thumb up or down on a message. It counts only if the bot has sent the message. */
+  | { kind: 'reaction'; reaction: AnswerReaction }
   | { kind: 'challenge'; challenge: string }
   /** The platform drops events, or no longer delivers any. `words` is for the log. */
   | { kind: 'trouble'; words: string }
@@ -63,6 +66,8 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
     case 'app_mention':
     case 'message':
       break;
+    case 'reaction_added':
+      return parseReaction(payload, event);
     case 'tokens_revoked':
     case 'app_uninstalled':
       return { kind: 'trouble', words: `the app was removed from the workspace (${event.type})` };
@@ -79,6 +84,25 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
   return parsed.kind === 'message'
     ? { ...parsed, kind: 'overheard' }
     : nothing('a message that does not mention the bot');
+}
+
+/** Names of the thumbs, without the tone of the skin. */
+const THUMBS: ReadonlyMap<string, AnswerReaction['rating']> = new Map([
+  ['+1', 1],
+  ['thumbsup', 1],
+  ['-1', -1],
+  ['thumbsdown', -1],
+]);
+
+function parseReaction(payload: Fields, event: Fields): Parsed {
+  const { type, channel, ts } = fieldsOf(event.item);
+  const { user, reaction } = event;
+  const rating = THUMBS.get(String(reaction).replace(/::skin-tone-\d$/, ''));
+  if (rating === undefined || type !== 'message') return nothing('a reaction that rates no message');
+  if (!isId(channel) || !isTimestamp(ts) || !isId(user))
+    return nothing('a reaction whose ids are not as documented');
+  const user_id = userIdOf(payload, event, user);
+  return { kind: 'reaction', reaction: { sent_id: `${channel}:${ts}`, user_id, rating } };
 }
 
 function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, isDirect: boolean): Parsed {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
 import { type Call, type Health, refusalOf } from './api.ts';
+import { isId, isTimestamp } from './parse.ts';
 import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
 
@@ -12,18 +13,48 @@ export function loadRenderer(): Promise<typeof import('./render.ts')> {
   return renderer;
 }
 
+/** Maximum number of users whose direct messages are remembered. The oldest are forgotten first. */
+const DIRECT_MAX = 10_000;
+
+/**
+ * The conversation ids of direct messages. A message that is posted to a user goes there, and the answer of the platform
+ * names the conversation (https://docs.slack.dev/reference/methods/chat.postMessage).
+ */
+export class DirectMessages {
+  readonly #byUser = new Map<string, string>();
+
+  get(user: string): string | undefined {
+    return this.#byUser.get(user);
+  }
+
+  /** Remembers where a message that was posted to `to` has arrived. */
+  note(to: string, channel: unknown): void {
+    if (!/^[UW]/.test(to) || typeof channel !== 'string' || !/^D[A-Z0-9]{1,63}$/.test(channel)) return;
+    this.#byUser.delete(to);
+    this.#byUser.set(to, channel);
+    const [oldest] = this.#byUser.keys();
+    if (this.#byUser.size > DIRECT_MAX && oldest !== undefined) this.#byUser.delete(oldest);
+  }
+}
+
 /** Sends replies. A long reply is sent as several messages. */
 export function createSend(
   scope: PushScope,
   call: Call,
   health: Health,
+  direct: DirectMessages,
 ): (reply: OutgoingReply) => Promise<void> {
-  async function post({ id, reply_to }: OutgoingReply, { text, blocks }: Part, part: number): Promise<void> {
+  /** @returns the id of the message; null if the platform did not report it */
+  async function post(
+    { id, reply_to }: OutgoingReply,
+    { text, blocks }: Part,
+    part: number,
+  ): Promise<string | null> {
     const { channel, thread_ts } = reply_to;
     if (typeof channel !== 'string')
       throw scope.deliveryFailed('the reply names no channel', { final: true });
     try {
-      await call('chat.postMessage', {
+      const sent = await call('chat.postMessage', {
         channel,
         ...(typeof thread_ts === 'string' ? { thread_ts } : {}),
         text,
@@ -35,12 +66,14 @@ export function createSend(
         unfurl_media: false,
         client_msg_id: partId(id, part),
       });
+      health.answered();
+      direct.note(channel, sent.channel);
+      return isId(sent.channel) && isTimestamp(sent.ts) ? `${sent.channel}:${sent.ts}` : null;
     } catch (error) {
       const refusal = refusalOf(error);
       health.refused(refusal);
       throw scope.deliveryFailed(refusal.reason, refusal);
     }
-    health.answered();
   }
 
   return (reply) =>

@@ -76,7 +76,13 @@ export const PATHS = {
 } as const;
 
 /** The scopes of the bot token that events and calls need. */
-export const SCOPES = ['app_mentions:read', 'chat:write', 'commands', 'im:history'] as const;
+export const SCOPES = [
+  'app_mentions:read',
+  'chat:write',
+  'commands',
+  'im:history',
+  'reactions:read',
+] as const;
 
 /**
  * The manifest of the app (https://docs.slack.dev/reference/app-manifest). config/teamchat-manifest.json is the same
@@ -110,7 +116,7 @@ export function manifestFor(address: string): JsonObject {
     settings: {
       event_subscriptions: {
         request_url: address + PATHS.events,
-        bot_events: ['app_mention', 'app_uninstalled', 'message.im', 'tokens_revoked'],
+        bot_events: ['app_mention', 'app_uninstalled', 'message.im', 'reaction_added', 'tokens_revoked'],
       },
       interactivity: { is_enabled: true, request_url: address + PATHS.interactive },
       org_deploy_enabled: false,

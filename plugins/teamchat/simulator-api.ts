@@ -107,7 +107,8 @@ function postMessage({ channel = '', text = '', thread_ts, blocks }: Arguments, 
   return {
     body: {
       ok: true,
-      channel,
+      // A message to a user arrives in the direct messages of the user.
+      channel: /^[UW]/.test(channel) ? `D${channel.slice(1)}` : channel,
       ts,
       message,
       ...(isCut ? { warning, response_metadata: { warnings: [warning] } } : {}),

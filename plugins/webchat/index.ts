@@ -18,6 +18,7 @@ const TOKEN_SOURCES: readonly TokenSource[] = ['header', 'body', 'metadata'];
 /** Visitors of a website: a POST request sends the message, and its response contains the reply. */
 const webchat: ResponsePlugin = {
   name: 'webchat',
+  title: 'Website',
   apiVersion: 1,
   summary: 'Visitors of a website; the reply is in the body of the same HTTP response.',
   settings: [

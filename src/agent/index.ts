@@ -293,8 +293,11 @@ export interface AgentTool {
   description: string;
   /** Whether a call changes something. */
   effect: 'read' | 'write';
-  /** `always`: a call waits until the person confirms it. The question is asked at the end of the reply. */
-  confirm: 'always' | 'never';
+  /**
+   * `always`: a call waits until the person confirms it. The question is asked at the end of the reply. `when`: this
+   * depends on the arguments, and on what was done before.
+   */
+  confirm: 'always' | 'when' | 'never';
   /** JSON Schema of the arguments, of type `object`. No argument says for whom to act: the message decides that. */
   parameters: Record<string, unknown>;
   /**
@@ -344,7 +347,7 @@ export interface ToolDefinition {
   /** Whose credentials `context.api` uses. Default: `user-or-default` for `read`, `user` for `write`. */
   credentials?: 'user-or-default' | 'user' | 'default' | 'none';
   /** Whether the person must confirm a call before it is made. Default: `always` for `write`, `never` for `read`. */
-  confirm?: 'always' | 'never';
+  confirm?: 'always' | 'never' | ConfirmWhen;
   /** The action in the question for confirmation. `{parameter}` is replaced by the argument. Default: the title. */
   summary?: string;
   /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
@@ -362,6 +365,24 @@ export interface ToolDefinition {
   // biome-ignore lint/suspicious/noExplicitAny: the schema says what it is, and each tool names its own type
   call(args: any, context: ToolContext): unknown;
 }
+
+/**
+ * The person must confirm a call if one of the conditions holds, or if the tool wrote in the same session in the last
+ * 10 minutes. A condition on an argument that is missing or has another type counts as holding.
+ */
+export interface ConfirmWhen {
+  readonly when: readonly ConfirmRule[];
+}
+
+/** `argument` is the name of an argument; `body.amount` is the member `amount` of the argument `body`. */
+export type ConfirmRule = { readonly argument: string } & (
+  | { readonly over: number }
+  | { readonly under: number }
+  | { readonly in: readonly (string | number | boolean)[] }
+  | { readonly not_in: readonly (string | number | boolean)[] }
+  /** Holds if the argument is given. */
+  | { readonly present: true }
+);
 
 /**
  * What your own tool may know about the message, and what it may use. When `call` has ended, `api` and `log` reject every

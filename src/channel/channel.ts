@@ -59,6 +59,11 @@ export interface PushPlugin extends PluginBase {
 interface PluginBase {
   /** Lower-case letters, digits and hyphens; every message of the channel has this name as its `platform`. */
   name: string;
+  /**
+   * The name of the platform, for people: `Acme Chat`. Commands show it beside the channel's name, and also accept it in
+   * lower case, with hyphens for spaces, wherever a channel is named.
+   */
+  title?: string;
   apiVersion: 1;
   /** One sentence: who can talk to the agent through the channel. */
   summary: string;
@@ -104,6 +109,8 @@ export interface ChannelLinking {
    * is not an id of the platform.
    */
   idsOf(given: string): readonly string[];
+  /** How a user signs in on the platform: one or two sentences in CommonMark. Absent if it is done elsewhere only. */
+  how?: ChannelText;
   /**
    * Compares the claim `phone` of a token, which is never empty, with a user id. For platforms whose user ids are phone
    * numbers. `other`: the claim names another number, so the user is not linked to the person of the token. `same`: the
@@ -155,6 +162,8 @@ export interface WebChannel extends ChannelBase {
   typing?: never;
   codeUrl?: never;
   privateChat?: never;
+  privateSession?: never;
+  chatUrl?: never;
 }
 
 /** A channel that sends its answers through the platform. */
@@ -185,6 +194,20 @@ export interface PushChannel extends ChannelBase {
    * to whom the channel can write.
    */
   privateChat?(user_id: string): JsonObject | null;
+  /**
+   * The session of the private chat with a user: `thread_id` and `channel_id` of the messages that the user writes there.
+   * Called after a text was sent to `privateChat`. Null if the channel does not know it.
+   * @param thread_id a session in which the user has written
+   */
+  privateSession?(user_id: string, thread_id: string): PrivateSession | null;
+  /** An address that opens a private chat with the bot; null if the channel does not know its own name now. */
+  chatUrl?(): string | null;
+}
+
+/** The ids of the messages in a private chat. */
+export interface PrivateSession {
+  thread_id: string;
+  channel_id: string;
 }
 
 interface ChannelBase {

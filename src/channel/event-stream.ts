@@ -11,6 +11,8 @@ export interface StreamEnd {
   /** The whole answer. */
   response: string;
   stopped: boolean;
+  /** `metadata.message_id`. Absent if the answer has none. */
+  message_id?: string;
 }
 
 /** Gets the events of an answer as they arrive. */
@@ -40,8 +42,17 @@ export type EventData = Readonly<Record<string, unknown>>;
 /** @param data the object in the data of the event (`jsonObject`) */
 type Reader = (data: EventData, handler: StreamHandler) => void;
 
-const readEnd: Reader = ({ session_id, response, stopped }, handler) =>
-  handler.ended({ session_id: textOf(session_id), response: textOf(response), stopped: stopped === true });
+const readEnd: Reader = ({ session_id, response, stopped, metadata }, handler) =>
+  handler.ended({
+    ...{ session_id: textOf(session_id), response: textOf(response), stopped: stopped === true },
+    ...messageIdIn(metadata),
+  });
+
+/** The `message_id` in the `metadata` of an answer. */
+export function messageIdIn(metadata: unknown): Pick<StreamEnd, 'message_id'> {
+  const { message_id } = (metadata ?? {}) as EventData;
+  return typeof message_id === 'string' ? { message_id } : {};
+}
 
 /** Readers of the events, by the name of the event. Events with other names are ignored. */
 export const EVENT_READERS: Readonly<Record<string, Reader>> = {

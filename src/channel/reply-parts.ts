@@ -26,7 +26,7 @@ export class ReplyParts {
   send<Part>(
     reply_id: string,
     parts: () => Promise<readonly Part[]> | readonly Part[],
-    sendPart: (part: Part, index: number) => Promise<void>,
+    sendPart: (part: Part, index: number) => Promise<unknown>,
   ): Promise<void> {
     // The daemon stops waiting for a slow attempt, and makes another while the first may still be running. The other
     // attempt then waits for the end of the first.
@@ -40,7 +40,7 @@ export class ReplyParts {
   async #send<Part>(
     reply_id: string,
     parts: () => Promise<readonly Part[]> | readonly Part[],
-    sendPart: (part: Part, index: number) => Promise<void>,
+    sendPart: (part: Part, index: number) => Promise<unknown>,
   ): Promise<void> {
     const all = await parts();
     const from = await this.#sentOf(reply_id, all.length);

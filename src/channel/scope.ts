@@ -101,12 +101,20 @@ export interface PushScope extends ChannelScope {
    * overlap: if an attempt is still running, the next one only waits for its end. So `sendPart` needs a timeout.
    * @param reply_id the `id` of the reply
    * @param parts called once per attempt; must return the same parts each time
+   * @param sendPart may resolve to the platform's id of the message, if readers can react to it (`rate`). The id must be
+   *   unique on the channel, and have at most 256 characters
    */
   sendParts<Part>(
     reply_id: string,
     parts: () => Promise<readonly Part[]> | readonly Part[],
-    sendPart: (part: Part, index: number) => Promise<void>,
+    sendPart: (part: Part, index: number) => Promise<unknown>,
   ): Promise<void>;
+  /**
+   * Rates an answer, because its reader has reacted to it on the platform. Pass every such reaction whose user the
+   * platform has verified. Resolves to false, and changes nothing, if `sent_id` is not an answer of the last 7 days, or
+   * if another user asked for it. The newest rating of an answer counts. Rejects with `unavailable` like `enqueue`.
+   */
+  rate(reaction: AnswerReaction): Promise<boolean>;
   /** Makes the error that `send` must throw if the platform did not accept the reply. */
   deliveryFailed(reason: string, failure: DeliveryFailure): Error;
 }
@@ -117,6 +125,16 @@ export interface PushScope extends ChannelScope {
  * tell its sender that it was blocked, because the sender may be a bot that would answer.
  */
 export type EnqueueOutcome = 'kept' | 'repeated' | 'blocked';
+
+/** A reaction to a message that the channel has sent. */
+export interface AnswerReaction {
+  /** The id of the message, as `sendPart` returned it. */
+  sent_id: string;
+  /** The user who reacted, as in `IncomingMessage.user_id`. */
+  user_id: string;
+  /** 1: thumb up. -1: thumb down. */
+  rating: 1 | -1;
+}
 
 /** The outcome of the press of a button. `text` is plain text in the language of the person. */
 export type PressOutcome = { outcome: 'enqueued' } | { outcome: 'refused'; text: string };

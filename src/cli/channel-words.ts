@@ -1,14 +1,39 @@
-import { RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
+import { CHANNEL_TITLES, RESERVED_CHANNEL_NAMES } from '../../plugins/names.ts';
 import type { ChannelLinking, ChannelPlugin } from '../channel/index.ts';
 import { loadBundled } from '../daemon/admin/channels.ts';
 import { pluginsAt } from '../daemon/admin/settings.ts';
 import { printable } from '../daemon/admin/texts.ts';
+import { aliasOf } from './channel-titles.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
 
-/** Names of the bundled channels. A stored script cannot know other channels, which depend on the configuration. */
-export const channelNames: readonly string[] = RESERVED_CHANNEL_NAMES;
+/**
+ * Names and aliases of the bundled channels. A stored script cannot know other channels, which depend on the
+ * configuration.
+ */
+export const channelNames: readonly string[] = [
+  ...RESERVED_CHANNEL_NAMES,
+  ...Object.values(CHANNEL_TITLES).map(aliasOf),
+];
+
+/**
+ * The name of the channel that a word of the command line means: its name, or its title in lower case. Another word is
+ * returned as it is, since data of a removed plugin can still be found.
+ * @throws CliError (2) if the word is the title of several channels
+ */
+export async function channelNamed(word: string, options: OptionValues): Promise<string> {
+  const isBundled = (RESERVED_CHANNEL_NAMES as readonly string[]).includes(word);
+  if (isBundled || !/^[a-z]/.test(word)) return word;
+  const { plugins } = await pluginsAt(configLocation(options));
+  if (plugins.some(({ plugin }) => plugin.name === word)) return word;
+  const named = plugins.flatMap(({ plugin: { name, title } }) =>
+    title !== undefined && aliasOf(title) === word ? [name] : [],
+  );
+  const [first = word, another] = named;
+  if (another === undefined) return first;
+  throw usageError(`'${printable(word)}' means several channels`, `Use one of: ${named.join(', ')}.`);
+}
 
 /** Channels for `agentd simulate`. */
 export async function simulatedChannels(): Promise<string[]> {
@@ -27,6 +52,7 @@ export const LINK_ARGUMENTS = {
   '<channel>': {
     sentence: 'name of the channel, or its alias for linking, such as `phone`',
     values: linkingWords,
+    isChannel: true,
   },
   '<user>': 'id or number of the user on that channel',
 } as const;

@@ -8,7 +8,7 @@ export interface CommandRecord {
   /** Paragraphs for help and manual page. */
   description?: string;
   /** By form: `<id>` is required, `[id]` is not, `[words...]` takes the rest. */
-  args?: Terms<Pick<CommandOption, 'values'>>;
+  args?: Terms<Pick<CommandOption, 'values' | 'isChannel'>>;
   /** By flags, in the syntax of commander: `--limit <n>`. */
   options?: Terms<Omit<CommandOption, 'flags' | 'sentence'>>;
   examples: CommandExamples;
@@ -46,6 +46,7 @@ export interface CommandArgument {
   required: boolean;
   variadic: boolean;
   values?: Values;
+  isChannel?: true;
 }
 
 /** The values that a shell offers for completion. The command itself decides whether a value is valid. */
@@ -58,6 +59,8 @@ export interface CommandOption {
   /** The option may be given several times; its value is an array. */
   repeatable?: boolean;
   values?: Values;
+  /** The value names a channel. The command gets the channel's own name, however the person wrote it. */
+  isChannel?: true;
 }
 
 export interface CommandCall {
@@ -108,6 +111,8 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   serve: 'Run the daemon in the foreground.',
   init: 'Write a configuration and an env file with generated secrets.',
   status: 'Show the channels of the running daemon and their state.',
+  top: 'Watch what runs, waits and fails now, for each channel.',
+  reload: 'Have the running daemons read their configuration again.',
   chat: 'Talk to the running daemon from the terminal.',
   'config check': 'Validate all settings.',
   'config show': 'Show the effective settings and where each comes from.',
@@ -123,6 +128,8 @@ const SUMMARIES: Readonly<Record<string, string>> = {
   'sessions end': 'End a session: delete it with its turns.',
   'actions list': 'List what the agent did: for whom, and with what outcome.',
   explain: 'Explain why a message got its answer, or got none.',
+  'feedback list': 'List what people thought of answers, newest first.',
+  'feedback show': 'Show one rating with its comment, the message and the answer.',
   replay: 'Run the agent again on a recorded message, and compare.',
   eval: 'Run conversations as tests of the agent.',
   'eval add': 'Make a test of a recorded message, without the data of people.',
@@ -196,6 +203,13 @@ export const GROUPS: Readonly<Record<string, CommandGroup>> = {
   actions: {
     summary: 'List what the agent did.',
     example: { 'agentd actions list --since 2h': 'Shows what was done in the last two hours.' },
+  },
+  feedback: {
+    summary: 'List and show what people thought of answers.',
+    example: {
+      'agentd feedback list --rating bad --since 7d':
+        'Shows the answers of the last week that people disliked.',
+    },
   },
   inbox: {
     summary: 'List, show, retry and discard platform messages.',

@@ -45,7 +45,9 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       'config check',
       'doctor',
       'serve',
+      'reload',
       'status',
+      'top',
       'logs',
       'backup',
       'restore',
@@ -115,7 +117,13 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       },
       {
         words: '"The answer was wrong."',
-        commands: ['agentd explain SESSION', 'agentd replay ID --times 5', 'agentd eval add ID FILE'],
+        commands: [
+          'agentd feedback list --rating bad',
+          'agentd feedback show ID',
+          'agentd explain SESSION',
+          'agentd replay ID --times 5',
+          'agentd eval add ID FILE',
+        ],
       },
       {
         words: '"It happened twice."',
@@ -130,14 +138,17 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
         commands: ['agentd link list', 'agentd link phone NUMBER -'],
       },
     ],
-    commands: ['sessions', 'explain', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs', 'audit'],
+    commands: [
+      ...['sessions', 'explain', 'feedback', 'inbox', 'actions', 'link', 'token verify', 'guard', 'logs'],
+      'audit',
+    ],
     pages: ['agentd-explain(1)', 'agentd-inbox(1)', 'agentd-identity(7)', 'agentd-errors(7)'],
   },
   {
     name: 'people',
     summary: 'The data that is stored about a person: show it, erase it, see who showed or erased it.',
     paragraphs: [
-      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show`.',
+      '`person`, `memory`, `actions` and `audit` take a person as `--sub SUB`, or a user of a platform as `CHANNEL:ID`. The audit log records what administrators change, and each `agentd person show` and `feedback show`.',
     ],
     commands: ['person', 'memory', 'actions', 'sessions', 'audit'],
     pages: ['agentd-person(1)', 'agentd-store(7)'],
@@ -162,7 +173,10 @@ export function topicHelp({ summary, paragraphs, complaints = [], commands, page
     ...complaints.map(
       ({ words, commands: lines }) => `${[words, ...lines.map((line) => `  ${line}`)].join('\n')}\n`,
     ),
-    `Commands:\n${entries.map(({ name, summary }) => `  ${name.padEnd(widest)}  ${summary}\n`).join('')}`,
+    `Commands:\n${hang(
+      entries.map(({ name, summary }) => [name, summary]),
+      widest,
+    )}`,
     `Manual:\n${pages.map((page) => `  man ${page.replace(/\(\d\)$/, '')}\n`).join('')}`,
   ].join('\n');
 }
@@ -198,33 +212,73 @@ export function examplesText(examples: CommandExamples): string {
   return `Examples:\n${lines.join('\n')}`;
 }
 
-/** The first commands to try. */
+/** The commands to try first. */
 const EXAMPLES: CommandExamples = {
   'agentd serve --dev': 'Runs the daemon here with nothing set up, to try it out.',
   'agentd chat': 'Talks to it, in a second terminal.',
+  'agentd explain SESSION': 'Says why a conversation got its answers, and for whom the agent acted.',
+};
+
+/** What people want to do, and the commands for it, by their first words. */
+export const INTENTS: Readonly<Record<string, readonly string[]>> = {
+  'Try and set up': ['serve', 'init', 'chat', 'simulate', 'config', 'doctor', 'completion'],
+  Operate: [
+    'status',
+    'top',
+    'reload',
+    'logs',
+    'channels',
+    'inbox',
+    'guard',
+    'keys',
+    'backup',
+    'restore',
+    'audit',
+    'version',
+    'help',
+  ],
+  'Support people': ['explain', 'sessions', 'link', 'token', 'actions', 'memory', 'person', 'feedback'],
+  Build: ['tools', 'replay', 'eval'],
 };
 
 /**
- * The help of the program: all commands, without their groups, and the topics. It is made from the index alone, so it
- * is printed without loading the command-line parser.
+ * The help of the program: all commands by intent, and the topics. It is made from the index alone, so it is printed
+ * without loading the command-line parser.
  */
 export function programHelp(): string {
-  const options = [...COMMON_OPTIONS, VERSION_OPTION, HELP_OPTION].map(({ flags, sentence }) => [
-    flags,
-    sentence,
-  ]);
-  const commands = [...COMMANDS, HELP_COMMAND].map(({ name, summary }) => [name, summary]);
-  const topics = HELP_TOPICS.map(({ name, summary }) => [`help ${name}`, summary]);
-  const width = Math.max(...[...options, ...commands, ...topics].map(([term = '']) => term.length));
-  const lines = (rows: readonly (readonly string[])[]) =>
-    rows.map(([term = '', sentence]) => `  ${term.padEnd(width)}  ${sentence}\n`).join('');
+  const options = [...COMMON_OPTIONS, VERSION_OPTION, HELP_OPTION].map(
+    ({ flags, sentence }): Row => [flags, sentence],
+  );
+  const commands = [...COMMANDS, HELP_COMMAND].map(({ name, summary }): Row => [name, summary]);
+  const topics = HELP_TOPICS.map(({ name, summary }): Row => [`help ${name}`, summary]);
+  const width = Math.max(...[...options, ...commands, ...topics].map(([term]) => term.length));
+  const section = (title: string, rows: readonly Row[]) => `${title}:\n${hang(rows, width)}`;
+  const sections = Object.entries(INTENTS).map(([title, words]) =>
+    section(
+      title,
+      words.flatMap((word) => commands.filter(([name]) => name.split(' ')[0] === word)),
+    ),
+  );
   return [
     'Usage: agentd <command> [options]\n',
     'A conversational agent daemon, and the tools to operate it.\n',
-    `Commands:\n${lines(commands)}`,
-    `Topics:\n${lines(topics)}`,
-    `Options:\n${lines(options)}`,
+    ...sections,
+    section('Topics', topics),
+    section('Options', options),
     `${examplesText(EXAMPLES)}\n`,
     'Help for one command: `agentd <command> --help`.\n',
   ].join('\n');
+}
+
+type Row = readonly [term: string, sentence: string];
+
+/** Terms with their sentences beside them, wrapped at `WIDTH`. */
+function hang(rows: readonly Row[], width: number): string {
+  const indent = width + 4;
+  return rows
+    .map(([term, sentence]) => {
+      const lines = wrapText(sentence, WIDTH - indent).join(`\n${' '.repeat(indent)}`);
+      return `  ${term.padEnd(width)}  ${lines}\n`;
+    })
+    .join('');
 }

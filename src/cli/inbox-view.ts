@@ -3,6 +3,7 @@ import { SECRET_SHOWN, type Settings } from '../daemon/admin/settings.ts';
 import type { InboxMessage, InboxStore, Outage } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
+import { channelInWords } from './channel-titles.ts';
 import { failed } from './cli-error.ts';
 import type { Column } from './output.ts';
 import { relativeTime } from './typed-values.ts';
@@ -23,7 +24,7 @@ export interface ShownMessage extends ListedMessage {
 /** A message in a list: without its texts. */
 export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { title: 'ID', json: 'id' },
-  { title: 'CHANNEL', json: 'platform' },
+  { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   // Null for a text of the channel itself, which no user wrote.
   { title: 'USER', json: 'user_id', value: ({ message }) => message?.user_id ?? null, narrow: 'cut' },
   { json: 'session_id' },
@@ -46,7 +47,7 @@ export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
 export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
   { title: 'message', json: 'id' },
   { title: 'state', json: 'state', text: stateInWords },
-  { title: 'channel', json: 'platform' },
+  { title: 'channel', json: 'platform', text: ({ platform }) => channelInWords(platform) },
   { title: 'user', json: 'user_id', value: ({ message }) => message?.user_id ?? null },
   { title: 'session', json: 'session_id' },
   { title: "platform's id", json: 'message_id' },
@@ -58,6 +59,7 @@ export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [
     value: ({ collected = [] }) => [...collected],
     text: furtherInWords,
   },
+  { title: 'second run of', json: 'rerun_of', value: ({ rerun }) => rerun?.turn_id ?? null },
   { title: 'written', json: 'sent_at', isTime: true },
   { title: 'received', json: 'received_at', isTime: true },
   { json: 'attempts' },

@@ -1,6 +1,7 @@
 import type {
   Action,
   CollectedMessage,
+  Feedback,
   InboxMessage,
   Store,
   TraceLine,
@@ -8,6 +9,8 @@ import type {
 } from '../daemon/admin/store.ts';
 import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
+import { channelInWords } from './channel-titles.ts';
+import { FEEDBACK_COLUMNS, feedbackView, ratingInWords } from './feedback-view.ts';
 import { stateInWords } from './inbox-view.ts';
 import { type Column, jsonOf, type Output } from './output.ts';
 import { ACTION_COLUMNS, type ActionView } from './record-views.ts';
@@ -22,7 +25,11 @@ interface MessageTrace {
   waits: string | null;
   /** The actions that the message confirmed, declined or carried out. */
   actions: Action[];
+  /** What the person thought of the answer; null if it was not rated. */
+  feedback: Feedback | null;
 }
+
+type Read = Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions' | 'waitingQuestions' | 'feedback'>;
 
 /** Maximum number of messages of the inbox that are read to find the messages of a user, newest first. */
 const INBOX_READ_MAX = 10_000;
@@ -39,7 +46,7 @@ export type Subject = { id: string } | { users: readonly UserNamed[] };
  * @returns the timelines, and the number of messages that exist
  */
 export async function messageTraces(
-  { sessions, traces, inbox, actions }: Pick<Store, 'sessions' | 'traces' | 'inbox' | 'actions'>,
+  { sessions, traces, inbox, actions, waitingQuestions, feedback }: Read,
   subject: Subject,
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
@@ -53,11 +60,19 @@ export async function messageTraces(
   const waiting = (await inboxOf(subject, inbox)).reverse().filter(({ message }) => message !== null);
   for (const { id, turn_id = id } of waiting) if (!byTurn.has(turn_id)) byTurn.set(turn_id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
+  const ratings = await feedback.ofTurns([...byTurn.keys()].slice(-limit));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
     const trace = timeLineOf(records, message, await collectedIn(message, inbox));
+    const question = trace?.lines.some(({ reason }) => reason === 'question_waits')
+      ? await waitingQuestions.ofTurn(turn_id)
+      : null;
+    if (trace && question) trace.lines.push(waitLine(question));
     const waits = message === null || message.ended_at !== null ? null : stateInWords(message);
-    return trace === null ? [] : [{ trace, waits, actions: await actionsIn(trace, actions) }];
+    const rated = ratings.find((one) => one.turn_id === turn_id) ?? null;
+    return trace === null
+      ? []
+      : [{ trace, waits, actions: await actionsIn(trace, actions), feedback: rated }];
   });
   return { shown: (await Promise.all(shown)).flat(), all: byTurn.size };
 }
@@ -202,6 +217,11 @@ function endLine(message: InboxMessage): TraceLine {
   };
 }
 
+function waitLine({ expires_at }: { expires_at: number }): TraceLine {
+  const detail = { until: isoTime(expires_at) };
+  return { at: expires_at, step: 'next', verdict: 'ok', reason: 'waits_for_sign_in', detail };
+}
+
 function outcomeOf({ state, failure }: InboxMessage): string {
   if (state === 'done') return 'answered';
   return state === 'failed' ? (failure?.split(':')[0] ?? 'failed') : state;
@@ -220,7 +240,11 @@ export interface Finding {
 }
 
 /** A trace as `--json` prints it. */
-export function traceView(trace: TraceRecord, actions: readonly ActionView[] = []) {
+export function traceView(
+  trace: TraceRecord,
+  actions: readonly ActionView[] = [],
+  feedback: Feedback | null = null,
+) {
   return {
     ...trace,
     started_at: isoTime(trace.started_at),
@@ -229,6 +253,7 @@ export function traceView(trace: TraceRecord, actions: readonly ActionView[] = [
     acted_for: actedFor(trace) ?? null,
     lines: trace.lines.map((line) => ({ ...line, at: isoTime(line.at) })),
     actions: actions.map((action) => jsonOf(ACTION_COLUMNS, action)),
+    feedback: feedback && jsonOf(FEEDBACK_COLUMNS, feedbackView(feedback, null)),
     findings: findingsOf(trace),
   };
 }
@@ -262,15 +287,19 @@ const LINE_COLUMNS: readonly Column<TraceLine>[] = [
  * One trace for people: who sent the message and how it ended, the timeline, what happened and what to do.
  * @param waits what the message waits for; null if it has ended
  * @param actions the actions that the message confirmed, declined or carried out
+ * @param feedback what the person thought of the answer
  */
 export function traceInWords(
   trace: TraceRecord,
   out: Pick<Output, 'table' | 'width'>,
   waits: string | null = null,
   actions: readonly ActionView[] = [],
+  feedback: Feedback | null = null,
 ): string {
   const width = Math.min(WIDTH_MAX, out.width);
-  const who = [trace.platform, trace.user_id && `user ${trace.user_id}`].filter(Boolean).join(', ');
+  const who = [channelInWords(trace.platform), trace.user_id && `user ${trace.user_id}`]
+    .filter(Boolean)
+    .join(', ');
   const end = waits ?? `${trace.outcome} in ${trace.finished_at - trace.started_at} ms`;
   const head = [
     [isoTime(trace.started_at), who, end],
@@ -278,11 +307,13 @@ export function traceInWords(
       `request ${trace.request_id}`,
       trace.session_id && `session ${trace.session_id}`,
       trace.message_id && `message ${trace.message_id}`,
+      trace.agent_digest && `agent ${trace.agent_digest}`,
     ],
     ...collectedInWords(trace),
+    ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
-  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
 }
 
 function collectedInWords({ turn_id, message_id, collected = [] }: TraceRecord): string[][] {
@@ -315,6 +346,11 @@ function actionsInWords(actions: readonly ActionView[], width: number): string {
     })
     .map((line) => `${line}\n`)
     .join('');
+}
+
+function feedbackInWords(feedback: Feedback | null): string {
+  if (feedback === null) return '';
+  return `The answer was rated ${ratingInWords(feedbackView(feedback, null))}: agentd feedback show ${feedback.turn_id}\n`;
 }
 
 function detailInWords({ detail = {} }: TraceLine): string {

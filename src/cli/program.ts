@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { type Command as Commander, CommanderError } from 'commander';
 import { nearest, printable, printableLines } from '../daemon/admin/texts.ts';
 import { type CliError, EXIT, usageError } from './cli-error.ts';
-import { COMMANDS, type Command } from './command.ts';
+import { COMMANDS, type Command, type CommandCall } from './command.ts';
 import { addDetails, createParser } from './command-parser.ts';
 import { findDevSettings, settingsHint, USING_DEV_SETTINGS } from './config-location.ts';
 import { findTopic, HELP_OPTION, HELP_TOPICS, programHelp, topicHelp } from './help.ts';
@@ -130,8 +130,25 @@ function prepare(parser: Commander, command: Command, streams: Streams, result: 
       out.note(USING_DEV_SETTINGS);
       options.devSettings = devSettings;
     }
-    result.code = (await command.run({ args: parser.args, options, out })) ?? EXIT.ok;
+    const call = await withChannelNames(command, { args: parser.args, options });
+    result.code = (await command.run({ ...call, out })) ?? EXIT.ok;
   });
+}
+
+/** The call with the own name of each channel that is named. */
+async function withChannelNames(
+  { args: known, options: flags }: Command,
+  { args, options }: Pick<CommandCall, 'args' | 'options'>,
+): Promise<Pick<CommandCall, 'args' | 'options'>> {
+  const named = async (value: string) => (await import('./channel-words.ts')).channelNamed(value, options);
+  const resolved: Record<string, unknown> = { ...options };
+  for (const { flags: form, isChannel } of flags) {
+    const name = /--([a-z]+)/.exec(form)?.[1] ?? '';
+    const value = options[name];
+    if (isChannel && typeof value === 'string') resolved[name] = await named(value);
+  }
+  const words = args.map((word, place) => (known[place]?.isChannel ? named(word) : word));
+  return { args: await Promise.all(words), options: resolved };
 }
 
 function fullName(command: Commander): string {

@@ -1,3 +1,4 @@
+import type { ConfigurationError } from '../daemon/admin/settings.ts';
 import { maskTokens, printableLines } from '../daemon/admin/texts.ts';
 import { CliError, EXIT } from './cli-error.ts';
 import type { Sink } from './output.ts';
@@ -11,7 +12,11 @@ interface ErrorReport {
   stack?: string;
 }
 
-type Entry = { message?: (error: Error & Detail) => string; advice: string; exitCode: number };
+type Entry = {
+  message?: (error: Error & Detail) => string;
+  advice: string | ((error: Error & Detail) => string);
+  exitCode: number;
+};
 type Detail = { code?: unknown; path?: unknown; address?: unknown; port?: unknown; cause?: unknown };
 
 /** Advice for a damaged store. */
@@ -35,8 +40,7 @@ const BUSY = /^SQLITE_BUSY/;
  */
 const KNOWN: Readonly<Record<string, Entry>> = {
   ConfigurationError: {
-    advice:
-      'Fix these settings. `agentd config reference` describes each, and `agentd config show` shows where its value comes from.',
+    advice: configurationAdvice,
     exitCode: EXIT.config,
   },
   ChannelStartFailed: {
@@ -116,6 +120,14 @@ const KNOWN: Readonly<Record<string, Entry>> = {
   },
 };
 
+function configurationAdvice(error: Error): string {
+  const { problems = [] } = error as Partial<ConfigurationError>;
+  // A problem with no value at all: nobody has set anything yet.
+  if (problems.every(({ value, source }) => value === null && source === null))
+    return 'To try agentd with nothing set up, run `agentd serve --dev`. To write a configuration, run `agentd init`. `agentd config reference` describes each setting.';
+  return 'Fix these settings. `agentd config reference` describes each, and `agentd config show` shows where its value comes from.';
+}
+
 /** The report for an error. Tokens in its message and stack are masked. */
 export function explainError(error: unknown): ErrorReport {
   if (error instanceof CliError) {
@@ -128,7 +140,8 @@ export function explainError(error: unknown): ErrorReport {
     const entry =
       names.map((name) => KNOWN[name]).find(Boolean) ?? (isNetwork ? daemonOutOfReach : undefined);
     if (entry) {
-      const { advice, exitCode } = entry;
+      const { exitCode } = entry;
+      const advice = typeof entry.advice === 'string' ? entry.advice : entry.advice(inner);
       return masked({ message: entry.message?.(inner) ?? inner.message, advice, exitCode });
     }
   }

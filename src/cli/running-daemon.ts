@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { request as httpRequest, IncomingMessage } from 'node:http';
 import { jsonObject } from '../channel/json-object.ts';
 import { parseListenAddress, type SettingsLocation } from '../daemon/admin/settings.ts';
+import type { Secret } from '../daemon/admin/texts.ts';
 import { type CliError, unavailable, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation, coreSettings } from './config-location.ts';
@@ -106,6 +107,8 @@ export interface Health {
   status: string;
   platforms: string[];
   adapters: Record<string, { status: string; detail?: string }>;
+  /** The digest of instructions, tools and model. Absent if the daemon is older. */
+  agent_digest?: string;
 }
 
 /** How long to wait for the answer, ms: a daemon answers this request quickly. */
@@ -178,6 +181,45 @@ export async function readinessOf(admin: URL | null): Promise<Readiness> {
     .filter((check) => check?.status === 'degraded')
     .map((check) => String(check.detail));
   return weak.length > 0 ? { status: 'degraded', reason: weak.join(' ') } : { status: 'ok', reason: null };
+}
+
+/** What a daemon is doing now, according to the metrics of its admin listener. */
+export interface DaemonLoad {
+  /** Messages that are being answered, by channel. */
+  running: ReadonlyMap<string, number>;
+  /** Runs of the agent, and messages that wait for one. */
+  runs: number;
+  waiting: number;
+}
+
+/** One sample of the text format of Prometheus with one label. */
+const SAMPLE = /^(agentd_messages_running|agentd_runs)\{\w+="([^"\\]*)"\} (\d+)$/gm;
+
+/**
+ * @param admin the address of the admin listener
+ * @param token ADMIN_TOKEN
+ * @returns null if the listener does not answer with metrics
+ */
+export async function loadOf(admin: URL, token: Secret | undefined): Promise<DaemonLoad | null> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
+  const text = await getText(new URL('metrics', admin), headers).catch(() => null);
+  if (text === null) return null;
+  const samples = [...text.matchAll(SAMPLE)].map(([, name, label = '', value]) => ({ name, label, value }));
+  const of = (wanted: string) =>
+    new Map(samples.filter(({ name }) => name === wanted).map(({ label, value }) => [label, Number(value)]));
+  const runs = of('agentd_runs');
+  return {
+    running: of('agentd_messages_running'),
+    runs: runs.get('running') ?? 0,
+    waiting: runs.get('waiting') ?? 0,
+  };
+}
+
+async function getText(url: URL, headers: Readonly<Record<string, string>>): Promise<string | null> {
+  const signal = AbortSignal.timeout(2 * ANSWER_WITHIN_MS);
+  const response = await sendRequest(url, { headers, silence_ms: ANSWER_WITHIN_MS, signal });
+  const body = await readBounded(response, ANSWER_MAX);
+  return response.statusCode === 200 ? body.toString('utf8') : null;
 }
 
 async function get(url: URL): Promise<{ status: number | undefined; body: object }> {

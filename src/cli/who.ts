@@ -1,7 +1,8 @@
 import { pluginsAt } from '../daemon/admin/settings.ts';
 import { nearest, printable } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, personKey, spellingsOf, type Who } from '../daemon/admin/who.ts';
-import { invalidId, isLinkable } from './channel-words.ts';
+import { channelInWords } from './channel-titles.ts';
+import { channelNamed, invalidId, isLinkable } from './channel-words.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
@@ -44,13 +45,14 @@ export async function readWho(
 }
 
 async function platformUser(named: string, options: OptionValues): Promise<Who> {
-  const [, platform, user] = /^([^:]+):(.+)$/s.exec(named) ?? [];
-  if (platform === undefined || user === undefined) {
+  const [, word, user] = /^([^:]+):(.+)$/s.exec(named) ?? [];
+  if (word === undefined || user === undefined) {
     throw usageError(
       `'${printable(named)}' is not a platform's user`,
       "Use the channel's name, a colon and the user's id, or name a person with `--sub`.",
     );
   }
+  const platform = await channelNamed(word, options);
   const [user_id = user] = await spellings(user, platform, options);
   return { platform, user_id };
 }
@@ -105,7 +107,7 @@ export function expectOneWho(rest: readonly string[]): void {
 
 /** The person or user in words, for people. */
 export function whoInWords(who: Who): string {
-  if ('platform' in who) return `${printable(who.user_id)} of ${printable(who.platform)}`;
+  if ('platform' in who) return `${printable(who.user_id)} of ${printable(channelInWords(who.platform))}`;
   const { issuer, tenant, sub } = claimsOfPerson(who.person);
   const of = [issuer && `issuer ${issuer}`, tenant && `tenant ${tenant}`].filter(Boolean).join(', ');
   return printable(of ? `${sub} (${of})` : sub);

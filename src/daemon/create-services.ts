@@ -20,24 +20,29 @@ export type GivenServices = Omit<
  * `claims`.
  */
 export function createServices(given: GivenServices): StreamServices {
-  const { settings, clock, log, store, stopping } = given;
+  const { clock, log, store, stopping } = given;
   // Each run adds a listener.
   setMaxListeners(0, stopping);
   const claims = new ClaimKeeper(clock, log);
   const waits = new WaitLimit(clock, stopping, {
-    max: settings.AGENT_QUEUE_MAX,
-    wait_ms: settings.AGENT_QUEUE_WAIT_SECONDS * 1000,
+    get max() {
+      return services.settings.AGENT_QUEUE_MAX;
+    },
+    get wait_ms() {
+      return services.settings.AGENT_QUEUE_WAIT_SECONDS * 1000;
+    },
   });
-  return {
+  const services: StreamServices = {
     ...given,
     sequencer: new RequestSequencer(),
     sessions: new SessionLock({ store, claims, clock, waits }),
-    runs: new RunSlots(settings.AGENT_CONCURRENCY, waits),
-    summaries: new HistorySummaries(given),
+    runs: new RunSlots(() => services.settings.AGENT_CONCURRENCY, waits),
+    summaries: new HistorySummaries(() => services),
     claims,
     broadcaster: new Broadcaster({ streams: store.streams, clock, log }),
     readers: new Readers(),
     streaming: new Set(),
     running: new Set(),
   };
+  return services;
 }

@@ -5,6 +5,7 @@ import { createLog, isJournalStream, type Log, type ProcessLog } from './process
 import { inheritedSocket, type ServiceManager, serviceManager } from './process/service-manager.ts';
 import { type Daemon, startDaemon } from './serve.ts';
 import { type ConfigureOptions, configure } from './settings/configure/configure.ts';
+import { withoutEnvFile } from './settings/sources.ts';
 import { ContextEnded } from './time/time-limit.ts';
 
 export interface RunOptions extends ConfigureOptions {
@@ -27,15 +28,17 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
   let manager: ServiceManager | null = null;
   try {
     const socket = inheritedSocket();
-    const configuration = await configure({
+    const found = {
       ...place,
+      env: await withoutEnvFile(place),
       ...(dev ? { defaults: dev.defaults, structured: dev.structured } : {}),
-    });
+    };
+    const configuration = await configure(found);
     const { settings, warnings } = configuration;
     const log = createLog({
       level: settings.LOG_LEVEL,
       file: settings.LOG_FILE,
-      pretty: process.stderr.isTTY === true,
+      format: settings.LOG_FORMAT,
       prefixed: isJournalStream(process.env.JOURNAL_STREAM),
     });
     for (const warning of warnings) log.warn({}, warning);
@@ -45,8 +48,9 @@ export async function runDaemon({ dev: wantsDev, print, ...place }: RunOptions):
     manager = serviceManager(log);
 
     const added = dev ? { simulated: dev.simulated, routes: await dev.shopRoutes(configuration) } : undefined;
-    const daemon = await startDaemon(configuration, log, added, undefined, socket);
+    const daemon = await startDaemon(configuration, log, added, undefined, socket, found);
     dev?.useServices(daemon.services);
+    reloadOnHangUp(daemon, log);
     // Registered before the daemon reports that it is ready, so that a signal that arrives immediately after this
     // report also stops the daemon.
     const stopped = untilStopped(daemon, log, manager);
@@ -113,6 +117,13 @@ function dieLoudly(log: ProcessLog): void {
   process.on('SIGXFSZ', () => log.error({}, 'a file has reached the size limit of this process'));
   process.on('SIGHUP', () => {
     if (log.reopen()) log.info({}, 'log file reopened');
+  });
+}
+
+/** A signal that arrives while the daemon starts only reopens the log file: the configuration has just been read. */
+function reloadOnHangUp({ reloader }: Daemon, log: Log): void {
+  process.on('SIGHUP', () => {
+    reloader?.reload('SIGHUP').catch((err: unknown) => log.error({ err }, 'the reload failed'));
   });
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Channel, ChannelPlugin, Route } from '../channel/index.ts';
-import { loadAgent, runtimeName } from './agent/load.ts';
+import { runtimeName } from './agent/load.ts';
 import { LongTermMemory } from './agent/long-term-memory.ts';
 import { reachModels } from './agent/model-servers.ts';
 import { createChannels, startChannel } from './channels/check-channel.ts';
@@ -9,27 +9,33 @@ import { createChannel } from './channels/scope.ts';
 import { withSimulatedUpdates } from './channels/simulator.ts';
 import { createServices } from './create-services.ts';
 import { commit, version } from './files/version.ts';
-import { createAdminServer, metricsRoute, Readiness } from './http/admin-server.ts';
+import { createAdminServer, metricsRoute, Readiness, renewalCheck } from './http/admin-server.ts';
 import { backChannelLogout } from './http/back-channel-logout.ts';
+import { feedbackRoute } from './http/feedback-route.ts';
 import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
 import { isSealingOff } from './identity/key-file.ts';
-import { importKeys } from './identity/keys.ts';
-import { acceptsLogout, createLogoutValidator } from './identity/logout-token.ts';
+import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { createValidator, markedValidator, observedValidator } from './identity/token-checks.ts';
+import { type Notices, noticeEnded } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
+import { answerReloads } from './reload/mailbox.ts';
+import { Reloader } from './reload/reloader.ts';
+import { makeRevision, onChange } from './reload/revision.ts';
+import { watchFiles } from './reload/watch-files.ts';
+import { LinkRenewer } from './renewal/link-renewer.ts';
 import { startPresence } from './replica/presence.ts';
 import { haveSameKeys, settingsDigests } from './replica/settings-digests.ts';
+import { signOutAtSite } from './sealing/sign-out.ts';
 import { sealStoredTokens, startResealing } from './sealing/stored-tokens.ts';
 import { parseListenAddress } from './settings/addresses.ts';
 import { sessionBackend } from './settings/backends.ts';
 import type { Configuration } from './settings/configure/configure.ts';
-import { knownSecrets } from './settings/known-secrets.ts';
 import type { Settings } from './settings/settings.ts';
+import type { Place } from './settings/sources.ts';
 import { isInContainerLayer } from './store/container-layer.ts';
 import { openMemories, openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
@@ -37,16 +43,18 @@ import { startSweeper } from './store/sweeper.ts';
 import { startReaper } from './stream/run-stream.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { exportsTraces, telemetryOptions } from './telemetry/telemetry-options.ts';
-import { type AlarmClock, systemClock } from './time/clock.ts';
+import { type AlarmClock, randomSuffix, systemClock } from './time/clock.ts';
 import { settledWithin } from './time/time-limit.ts';
-import { builtInTools, createRegistry, createSource } from './tools/registry.ts';
 import { loadCompilers } from './tools/schema/compile-schema.ts';
-import { createToolAccess } from './tools/tool-access.ts';
-import { toolWarnings } from './tools/tool-size.ts';
 import { observers } from './trace/observer.ts';
 
 /** The page of the sample shop, with `serve --dev`. */
 const DEMO_PATH = '/demo';
+
+/** How often the daemon of an embedded store looks for requests of `agentd reload`, ms. */
+const LOOK_FOR_RELOADS_MS = 1000;
+/** The same for daemons that share a store. They usually hear of a request at once. */
+const LOOK_FOR_SHARED_RELOADS_MS = 5000;
 
 /** What `serve --dev` adds to a daemon. */
 export interface DevParts {
@@ -66,13 +74,16 @@ export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
  * fails, the parts that were already started are stopped.
  */
 export async function startDaemon(
-  { settings, channels, environment, texts, tools: entries, effective }: Configuration,
+  configuration: Configuration,
   log: Log,
   dev: DevParts = NO_DEV,
   clock: AlarmClock = systemClock,
   /** The file descriptor of a socket that the service manager holds; null to listen on HOST and PORT. */
   socket: number | null = null,
+  /** Where a reload looks for the settings; null if there is no reload. */
+  place: Place | null = null,
 ) {
+  const { settings, channels, environment } = configuration;
   const life = new Lifecycle();
   try {
     const readiness = new Readiness();
@@ -102,13 +113,6 @@ export async function startDaemon(
     life.started('sweeper', startSweeper(store, log));
     life.started('reaper of streams', await startReaper(store.streams, clock, log));
 
-    readiness.starting('reading the token keys');
-    const keys = await importKeys(settings, log);
-    const marks = store.signOutMarks;
-    const tokens = observedValidator(
-      markedValidator(createValidator(settings, keys, clock, log), marks, log),
-      observer,
-    );
     const seal = await openSeal(settings, store, log);
     if (!isSealingOff(settings.TOKEN_ENCRYPTION_KEY)) {
       readiness.starting('sealing stored tokens');
@@ -118,34 +122,32 @@ export async function startDaemon(
     const memory = await openMemory(settings, store, clock, log);
     if (memory) readiness.useMemory(memory);
     life.started('long-term memory', () => memory?.close());
-    readiness.starting('loading the agent runtime');
-    const agent = await loadAgent(settings, log);
-    life.started('agent', () => agent.stop?.());
-
-    readiness.starting('starting the sources of tools');
-    const access = createToolAccess(settings, { clock, log, seal, marks, observer });
-    const parts = { clock, log, digests: store.toolDigests, exchange: access.exchange };
-    const sources = await Promise.all(
-      entries.map((entry) => createSource(entry, settings.API_BASE_URL, parts)),
-    );
-    const tools = createRegistry([builtInTools(settings), ...sources], { access, log });
-    life.started('sources of tools', () => tools.stop());
-    await tools.start();
-    for (const warning of toolWarnings(tools.tools())) log.warn({}, warning);
+    const starting = (what: string) => readiness.starting(what);
+    const make = { store, seal, clock, log, observer };
+    const revision = await makeRevision(configuration, { ...make, starting });
+    for (const warning of revision.warnings) log.warn({}, warning);
+    // Until the reloader takes over.
+    let stopTools = () => revision.services.tools.stop();
+    life.started('agent', () => revision.services.agent.stop?.());
+    life.started('sources of tools', () => stopTools());
 
     const stopping = new AbortController();
+    let notices: Notices | null = null;
+    const renewer = LinkRenewer.of({
+      ...{ settings, store, seal, clock, log, observer },
+      tokens: { validate: (...token) => services.tokens.validate(...token) },
+      tellEnded: async (link, claims) =>
+        notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over'),
+    });
+    if (renewer) readiness.useRenewer(renewer);
     const services = createServices({
-      settings,
+      ...revision.services,
       clock,
       log,
       observer,
       store,
-      tokens,
       seal,
-      secrets: knownSecrets(effective.map(({ value }) => value)),
-      agent,
-      tools,
-      texts,
+      renewer,
       memory,
       channelNames: channels.map(({ plugin }) => plugin.name),
       stopping: stopping.signal,
@@ -155,18 +157,31 @@ export async function startDaemon(
     life.started('summaries', () => services.summaries.stop());
     metrics?.readFrom(gaugesOf(services));
 
-    const digests = settingsDigests(settings);
+    const reloader = place && new Reloader({ place, revision, services, make, log });
+    if (reloader) stopTools = () => reloader.stop();
+
+    const digests = onChange(() => services.settings, settingsDigests);
+    const replica_id = randomSuffix();
     if (store.replicas) {
       const presence = await startPresence({
-        ...{ replicas: store.replicas, clock, log, version: version(), digests },
+        ...{
+          replica_id,
+          replicas: store.replicas,
+          clock,
+          log,
+          version: version(),
+          digests,
+          agentDigest: () => services.agentDigest(),
+        },
         load: () => ({ runs: services.runs.running, waiting: services.runs.waiting }),
       });
       life.started('presence', presence);
     }
-    const agrees = async () => haveSameKeys(digests, (await store.replicas?.list()) ?? []);
+    const agrees = async () => haveSameKeys(digests(), (await store.replicas?.list()) ?? []);
     life.started('resealing of stored tokens', startResealing({ store, seal, clock, log, agrees }));
 
     const inbox = new InboxWorker(services);
+    notices = { services, worker: inbox };
     const platforms = new PlatformWatch(log, environment);
     life.started('checks of platforms', () => platforms.stop());
     const active = createChannels(channels, ({ plugin, settings: own }) =>
@@ -185,31 +200,47 @@ export async function startDaemon(
     life.started('inbox', () => inbox.stop());
     readiness.starting('starting the inbox');
     await inbox.start();
+    renewer?.start();
+    life.started('renewal of tokens', () => renewer?.stop());
 
     const shop = active.some(usesDemoPath) ? [] : dev.routes;
     const server = createServer({
-      settings,
+      get settings() {
+        return services.settings;
+      },
       store,
-      tokens,
+      tokens: { validate: (...token) => services.tokens.validate(...token) },
       log,
       clock,
       observer,
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: [
+        feedbackRoute(services, namespacesOf(active)),
         ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
           ? [
               backChannelLogout({
-                ...{ settings, store, log },
-                logoutTokens: createLogoutValidator(settings, keys, clock, log),
-                signOut: (signOut) => marks.add(signOut),
+                get settings() {
+                  return services.settings;
+                },
+                ...{ store, log },
+                logoutTokens: {
+                  validate: async (...token) =>
+                    services.logoutTokens?.validate(...token) ?? {
+                      valid: false,
+                      reason: 'logout tokens are not accepted',
+                    },
+                },
+                signOut: (signOut) => signOutAtSite({ store, seal }, signOut),
               }),
             ]
           : []),
       ],
+      agentDigest: () => services.agentDigest(),
       outageOf: (platform) => inbox.health(platform),
+      ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
     });
     const address = await server.listen(
       socket === null ? { host: settings.HOST, port: settings.PORT } : { fd: socket },
@@ -223,6 +254,18 @@ export async function startDaemon(
     life.started('listener', () => server.close());
     platforms.begin(channels);
     life.started('connections to model servers', reachModels(settings, log));
+    if (reloader) {
+      const { reloads, replicas } = store;
+      const look_ms = replicas === null ? LOOK_FOR_RELOADS_MS : LOOK_FOR_SHARED_RELOADS_MS;
+      const reload = (cause: string) => reloader.reload(cause);
+      life.started(
+        'requests to reload',
+        await answerReloads({ reloads, replica_id, reload, clock, log, look_ms }),
+      );
+      const files = () => watchedFiles(reloader.configuration);
+      const changed = () => reloader.reload('AGENT_WATCH');
+      life.started('watch of files', await watchFiles({ files, changed, clock }));
+    }
     readiness.serving();
     setImmediate(loadCompilers);
 
@@ -244,6 +287,8 @@ export async function startDaemon(
       /** The page of the sample shop; null if there is none. */
       demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
+      /** Null if there is no reload. */
+      reloader,
       /**
        * Time during which a stopping daemon still accepts requests, ms. `/ready` already fails, so that new requests go
        * elsewhere.
@@ -274,6 +319,11 @@ export async function startDaemon(
     await life.stop(log);
     throw error;
   }
+}
+
+/** The files of a configuration; null unless AGENT_WATCH is set. */
+function watchedFiles({ settings, files }: Configuration): readonly string[] | null {
+  return settings.AGENT_WATCH ? [...files.read, ...files.named] : null;
 }
 
 /** Memory that cannot be reached does not prevent the daemon from starting. */
@@ -326,6 +376,12 @@ async function listenForProbes(
   life.started('admin listener', () => admin.close());
   log.info({ address: url }, 'the admin listener answers /live, /ready and /metrics');
   return url;
+}
+
+/** The namespaces of the channels for web clients. */
+function namespacesOf(active: readonly { plugin: ChannelPlugin }[]): string[] {
+  const ofClients = active.filter(({ plugin }) => plugin.delivery !== 'push');
+  return [...new Set(ofClients.map(({ plugin: { name, capabilities } }) => capabilities.namespace ?? name))];
 }
 
 function usesDemoPath({ channel }: { channel: Channel }): boolean {

@@ -20,6 +20,9 @@ function servedWidget(texts: ChannelTranslations): string {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/** The id that the fake gives to the answer of each run. */
+export const MESSAGE_ID = 'turn-1';
+
 export interface ReceivedMessage {
   path: string;
   key: string;
@@ -76,6 +79,7 @@ export class Run {
       session_id: this.#session,
       response: this.#said,
       ...(stopped ? { stopped } : {}),
+      metadata: { message_id: MESSAGE_ID },
     };
     this.event('complete', data);
     this.event('stream_complete', data);
@@ -108,7 +112,7 @@ export interface SitePage {
 }
 
 /** Paths of the service. All other paths belong to the site. */
-const SERVICE = /^\/(sse|webchat\/message)/;
+const SERVICE = /^\/(sse|webchat\/message|feedback)/;
 
 function sessionNamed({ session_id }: Record<string, unknown>): string {
   return typeof session_id === 'string' ? session_id : `sse_${randomUUID()}`;
@@ -123,6 +127,8 @@ type Refusal = { status: number; headers?: Record<string, string>; body?: object
  */
 export class FakeChat {
   readonly received: ReceivedMessage[] = [];
+  /** The bodies of `POST /feedback`. */
+  readonly ratings: Record<string, unknown>[] = [];
   readonly runs = new Map<string, Run>();
   /** The behavior of the agent. */
   script: Script = (run) => {
@@ -185,6 +191,7 @@ export class FakeChat {
   /** Restores the defaults. Called between tests. */
   reset(): void {
     this.received.length = 0;
+    this.ratings.length = 0;
     this.runs.clear();
     this.script = (run) => {
       run.say('Fine.');
@@ -215,6 +222,7 @@ export class FakeChat {
     const [, stream_id] = /^\/sse\/stream\/(.+)$/.exec(url.pathname) ?? [];
     if (method === 'POST' && url.pathname === '/sse/chat') return this.#start(request, response, url);
     if (method === 'POST' && url.pathname === '/webchat/message') return this.#ask(request, response, url);
+    if (method === 'POST' && url.pathname === '/feedback') return this.#rate(request, response);
     if (method === 'GET' && stream_id) return this.#stream(stream_id, url, response);
     if (method === 'DELETE' && stream_id) {
       this.#runOf(stream_id)?.askToStop();
@@ -228,6 +236,13 @@ export class FakeChat {
         : send(response, { status: 200, body: { token: this.token } });
     }
     this.#site(url.pathname, response);
+  }
+
+  async #rate(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = '';
+    for await (const chunk of request) text += String(chunk);
+    this.ratings.push(JSON.parse(text));
+    send(response, { status: 200, body: {} });
   }
 
   async #start(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
@@ -244,7 +259,10 @@ export class FakeChat {
     if (this.losesAnswers) return void request.socket.destroy();
     if (run.failed) return send(response, problem(502, 'agent_failed'));
     const { session_id } = run;
-    send(response, { status: 200, body: { response: run.response ?? '', session_id, metadata: {} } });
+    send(response, {
+      status: 200,
+      body: { response: run.response ?? '', session_id, metadata: { message_id: MESSAGE_ID } },
+    });
   }
 
   async #receive(request: IncomingMessage, url: URL): Promise<Run> {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat, problem, type Run } from './fake-chat.ts';
+import { FakeChat, MESSAGE_ID, problem, type Run } from './fake-chat.ts';
 import { picture } from './pictures.ts';
 import { tokenFor } from './site-token.ts';
 import { type Visitor, visit } from './visitor.ts';
@@ -261,6 +261,38 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await shows(visitor, 'Two orders.');
     expect(await visitor.chat.locator('.tool').allTextContents()).toEqual(['My orders']);
     expect(await visitor.chat.locator('.meta').textContent()).toBe('As Ada Lovelace');
+  });
+
+  it('can be rated with a thumb, as the person who is signed in, and keeps its rating', async () => {
+    chat.token = tokenFor('ada', { name: 'Ada Lovelace' });
+    chat.page.attributes = { 'data-token-url': '/token' };
+    const visitor = await visit(browser.context, chat.url);
+    const thumb = (name: string) => visitor.chat.getByRole('button', { name });
+    await visitor.say('hello');
+    await thumb('Bad answer').click();
+    await visitor.chat.getByRole('button', { name: 'Bad answer', pressed: true }).waitFor();
+    await thumb('Good answer').click();
+    await visitor.chat.getByRole('button', { name: 'Good answer', pressed: true }).waitFor();
+    const rated = { session_id: chat.lastRun.session_id, message_id: MESSAGE_ID, jwt_token: chat.token };
+    expect(chat.ratings).toEqual([
+      { ...rated, rating: -1 },
+      { ...rated, rating: 1 },
+    ]);
+    chat.away = true;
+    await thumb('Bad answer').click();
+    await visitor.chat.getByText('Something went wrong on our side').waitFor({ state: 'attached' });
+    chat.away = false;
+    await visitor.page.reload();
+    await visitor.chat.getByRole('button', { name: 'Good answer', pressed: true }).waitFor();
+    expect(await thumb('Bad answer').getAttribute('aria-pressed')).toBe('false');
+  });
+
+  it('has no thumbs if the site leaves them out', async () => {
+    chat.page.attributes = { 'data-feedback': 'off' };
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('hello');
+    await shows(visitor, 'hello');
+    expect(await visitor.chat.getByRole('button', { name: 'Good answer' }).count()).toBe(0);
   });
 
   it('offers sign-in if a tool needs it: with an event that the page can catch, else at the address of the site', async () => {

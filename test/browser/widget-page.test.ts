@@ -434,11 +434,14 @@ describe.skipIf(withoutBrowser)('with the keyboard only', () => {
     expect(chat.received[0]?.body.message).toBe('Hello\nthere');
     expect(await focused()).toBe('Your message');
     const reached: (string | null)[] = [];
-    for (let step = 0; step < 4; step++) {
+    for (let step = 0; step < 6; step++) {
       await page.keyboard.press('Shift+Tab');
       reached.push(await focused());
     }
-    expect(reached).toEqual(['Copy answer', 'Conversation', 'Close chat', 'New conversation']);
+    expect(reached).toEqual([
+      ...['Copy answer', 'Bad answer', 'Good answer'],
+      ...['Conversation', 'Close chat', 'New conversation'],
+    ]);
     await page.keyboard.press('Escape');
     expect(await visitor.chat.isVisible()).toBe(false);
     expect(await focused()).toBe('Open chat');

@@ -88,6 +88,38 @@ export function describeActions(current: () => StoreUnderTest): void {
         expect(await store.actions.ofTurn('turn')).toHaveLength(1);
       });
 
+      it('finds the writes that were sent in a session, newest first', async () => {
+        const members = { session_tag: session.session_id };
+        const first = await started(members);
+        await started({ session_tag: 'another' });
+        const { claim, action: asked } = await commitPending(store, session);
+        const second = await started(members);
+        const sent = async () =>
+          (await store.actions.sentIn(session.session_id)).map(({ action_id }) => action_id);
+        expect(await sent()).toEqual([second.action_id, first.action_id]);
+        await store.actions.settle(claim, asked.action_id, 'started', 'turn');
+        expect(await sent()).toEqual([asked.action_id, second.action_id, first.action_id]);
+        await store.actions.finish(first.action_id, 1, DONE);
+        expect((await store.actions.sentIn(session.session_id)).at(-1)).toMatchObject(DONE);
+        test.advance(90 * DAY + 1);
+        expect(await sent()).toEqual([]);
+      });
+
+      it('knows whether a tool wrote lately in a session, which a failed write did not', async () => {
+        const { session_id: session_tag } = session;
+        const wrote = (tool = 'pay') => store.actions.wroteSince(session_tag, tool, HOUR);
+        const { action_id } = await started({ session_tag, tool: 'pay' });
+        expect([await wrote(), await wrote('another')]).toEqual([true, false]);
+        expect(await store.actions.wroteSince('another', 'pay', HOUR)).toBe(false);
+        await store.actions.finish(action_id, 1, FAILED);
+        expect(await wrote()).toBe(false);
+        await store.actions.finish(action_id, 1, DONE);
+        test.advance(HOUR - 1);
+        expect(await wrote()).toBe(true);
+        test.advance(1);
+        expect(await wrote()).toBe(false);
+      });
+
       it('stores nothing without the claim of the session', async () => {
         const { session: claim, key } = await claimsOf();
         await store.sessions.release(claim);

@@ -6,6 +6,7 @@ import type { NewAction, NewPendingAction } from '../../src/daemon/store/actions
 import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
 import type { NewRecording } from '../../src/daemon/store/recordings.ts';
 import type { NewStream } from '../../src/daemon/store/streams.ts';
+import type { NewWaitingQuestion } from '../../src/daemon/store/waiting-questions.ts';
 import type { TraceRecord } from '../../src/daemon/trace/trace-record.ts';
 
 const HOUR = 60 * 60 * 1000;
@@ -117,6 +118,22 @@ export function anInboxMessage(members: Partial<NewInboxMessage> & { text?: stri
     reply: null,
     sent_at: 1,
     request_id: randomUUID(),
+    ...rest,
+  };
+}
+
+/** A question that its sender `u1` asked in this session, and that waits for sign-in. */
+export function aWaitingQuestion(
+  { session_id, platform }: Session,
+  members: Partial<NewWaitingQuestion> & { text?: string; user_id?: string; turn_id?: string } = {},
+): NewWaitingQuestion {
+  const { text = 'question', user_id = 'u1', turn_id = randomUUID(), ...rest } = members;
+  const message = anInboxMessage({ platform, session_id, queue: session_id, user_id, text });
+  if (message.message) message.message = { ...message.message, platform, user_id };
+  return {
+    link_key: `${platform}:jwt:${user_id}`,
+    message: { ...message, session_id, rerun: { turn_id, message_id: null, received_at: 1 } },
+    ttl_ms: HOUR,
     ...rest,
   };
 }

@@ -28,7 +28,9 @@ const EVERY_OTHER = {
   limits: 2,
   budgets: 1,
   link_codes: 2,
+  feedback: 1,
   recordings: 1,
+  waiting_questions: 1,
 };
 
 /** The contract of the port `persons`, for backends that have it. */

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { TokenOrigin } from '../../src/daemon/identity/identity.ts';
+import { type PersonKey, personKey, type TokenOrigin } from '../../src/daemon/identity/identity.ts';
 import { MARKS_MAX, type SignOut, type SignOutMarkStore } from '../../src/daemon/store/sign-out-marks.ts';
+import { aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
-import { sweepAll } from './store-writes.ts';
+import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';
 
 const ISS = 'https://shop.example';
 const YEAR = 365 * 24 * 3_600_000;
@@ -77,12 +78,12 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
 
     it('are made once for each `jti` of an issuer', async () => {
       expect(await add({ jti: 'same' })).toBe('added');
-      expect(await add({ jti: 'same', iat: 200, sub: 'bob' })).toBe('repeated');
+      expect(await add({ jti: 'same', iat: 200, sub: 'bob' })).toBe('unfinished');
       expect(await covers({ iat: 101 })).toBe(false);
       expect(await covers({ sub: 'bob' })).toBe(false);
       expect(await add({ jti: 'same', iss: 'https://other.example' })).toBe('added');
       test.advance(120_000);
-      expect(await add({ jti: 'same', iat: 200 })).toBe('repeated');
+      expect(await add({ jti: 'same', iat: 200 })).toBe('unfinished');
     });
 
     it('are made once, whichever daemon hears of it', async () => {
@@ -111,6 +112,104 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
       expect(await covers({ sid: 'x', iat: 1 })).toBe(true);
       expect(await covers({ sid: 'x', iat: MARKS_MAX })).toBe(false);
     }, 30_000);
+
+    it('are unfinished until everything that they cover was ended', async () => {
+      const first = signOut();
+      expect(await marks.add(first)).toBe('added');
+      expect(await marks.add(first)).toBe('unfinished');
+      await marks.finish(first);
+      expect(await marks.add(first)).toBe('repeated');
+      await marks.finish(signOut());
+    });
+
+    it('lead to the stored tokens of a person in every tenant, which end only while they are the same', async () => {
+      const { links, linkCodes, sessions, signOutEnds: ends, actions } = test.store;
+      const persons = [undefined, 'acme'].map((tenant) =>
+        personKey({ iss: ISS, sub: 'ada', ...(tenant === undefined ? {} : { tenant_id: tenant }) }),
+      ) as [PersonKey, PersonKey];
+      const of = (name: string) => persons[name === 'b' ? 1 : 0];
+      for (const name of ['a', 'b', 'c']) {
+        const person = name === 'c' ? bob : of(name);
+        const key = `chat:jwt:${name}`;
+        await links.put({ key, token: `link ${name}`, person, ttl_ms: YEAR }, null);
+        const session = aSession(test.now(), {
+          session_id: name,
+          user_id: name,
+          owner: person,
+          credential_owner: { user_id: name, person },
+          metadata: {
+            jwt_context: {
+              ...{ has_jwt: true, user_id: 'ada', email: 'e', token: `session ${name}`, token_exp: '' },
+            },
+          },
+        });
+        await saveSession(test.store, session);
+        for (const { id, user_id, principal } of [
+          { id: 'mine', user_id: name, principal: person },
+          { id: 'of another', user_id: 'x', principal: 'x' },
+        ]) {
+          const is = {
+            action_id: `${id} ${name}`,
+            person: id === 'mine' ? person : null,
+            principal,
+            user_id,
+          };
+          const pending = aPendingAction(session, is);
+          await commitUnderClaim(test.store, name, { trace: aTrace(session), pending });
+        }
+        const code = { code_id: name, code_hash: name, person, token: `code ${name}`, ttl_ms: 1000 };
+        await linkCodes.create(code);
+      }
+      const found = await ends.tokensOf(ISS, 'ada');
+      const names = ['link a', 'link b', 'session a', 'session b', 'code a', 'code b'];
+      expect(found.map(({ token }) => token).sort()).toEqual([...names].sort());
+      expect(await ends.tokensOf(ISS, 'nobody')).toEqual([]);
+      const later = (await test.beside()).signOutEnds;
+      for (const token of found) {
+        expect(await later.end({ ...token, token: 'replaced' })).toBe(false);
+        expect(await later.end(token)).toBe(true);
+        expect(await ends.end(token)).toBe(false);
+      }
+      expect(await ends.tokensOf(ISS, 'ada')).toEqual([]);
+      const stateOf = async (id: string) => (await actions.find(id))?.state;
+      for (const name of ['a', 'b']) {
+        expect(await links.get(`chat:jwt:${name}`)).toBeNull();
+        expect(await sessions.find(name)).toMatchObject({ owner: of(name), metadata: {} });
+        expect(await linkCodes.find(name)).toMatchObject({ state: 'expired', token: null });
+        expect([await stateOf(`mine ${name}`), await stateOf(`of another ${name}`)]).toEqual([
+          'withdrawn',
+          'pending',
+        ]);
+      }
+      expect((await links.get('chat:jwt:c'))?.token).toBe('link c');
+      expect(await stateOf('mine c')).toBe('pending');
+    });
+
+    it('withdraw the pending actions of the person, but not where a token of the person is still stored', async () => {
+      const { signOutEnds: ends, actions } = test.store;
+      const pending = async (name: string, tenant_id: string, credential_owner: boolean) => {
+        const person = personKey({ iss: ISS, sub: 'ada', tenant_id });
+        const session = aSession(test.now(), {
+          session_id: name,
+          credential_owner: credential_owner ? { user_id: 'u1', person } : null,
+        });
+        await saveSession(test.store, session);
+        const action = aPendingAction(session, { action_id: name, person, principal: person });
+        await commitUnderClaim(test.store, name, { trace: aTrace(session), pending: action });
+        return async () => (await actions.find(name))?.state;
+      };
+      const [plain, other, newer] = [
+        await pending('plain', 'acme', false),
+        await pending('other', 'other', false),
+        await pending('newer', 'acme', true),
+      ];
+      await ends.withdraw({ iss: ISS, sub: null, tenant_id: null });
+      expect(await plain()).toBe('pending');
+      await ends.withdraw({ iss: ISS, sub: 'ada', tenant_id: 'acme' });
+      expect([await plain(), await other(), await newer()]).toEqual(['withdrawn', 'pending', 'pending']);
+      await ends.withdraw({ iss: ISS, sub: 'ada', tenant_id: null });
+      expect(await other()).toBe('withdrawn');
+    });
 
     it('survive a restart, any time, and the erasure of the person', async () => {
       await add({ iss: ISS });

@@ -7,17 +7,20 @@ import { describeBeginTurn } from './begin-turn-contract.ts';
 import { describeBudgets } from './budgets-contract.ts';
 import { describeClock } from './clock-contract.ts';
 import { describeCollecting } from './collecting-contract.ts';
+import { describeFeedback } from './feedback-contract.ts';
 import { aSession } from './fixtures.ts';
 import { describeGuard } from './guard-contract.ts';
 import { describeIdempotency } from './idempotency-contract.ts';
 import { describeInbox } from './inbox-contract.ts';
 import { describeLimits } from './limits-contract.ts';
 import { describeLinkCodes } from './link-codes-contract.ts';
+import { describeLinkRenewals } from './link-renewals-contract.ts';
 import { describeLinks } from './links-contract.ts';
 import { describeOutages } from './outages-contract.ts';
 import { describePeers } from './peers-contract.ts';
 import { describePersons } from './persons-contract.ts';
 import { describeRecordings } from './recordings-contract.ts';
+import { describeReloads } from './reloads-contract.ts';
 import { describeSessions } from './sessions-contract.ts';
 import { describeSignOutMarks } from './sign-out-marks-contract.ts';
 import { saveSession } from './store-writes.ts';
@@ -27,6 +30,7 @@ import { describeSummaries } from './summaries-contract.ts';
 import { describeToolDigests } from './tool-digests-contract.ts';
 import { describeTraces } from './traces-contract.ts';
 import { describeTurns } from './turns-contract.ts';
+import { describeWaitingQuestions } from './waiting-questions-contract.ts';
 
 /** A store of one backend, with a clock that the suite moves. */
 export interface StoreUnderTest {
@@ -96,19 +100,23 @@ export function describeStore(name: string, make: (wanted: StoreWanted) => Promi
     describeLimits(() => test);
     describeBudgets(() => test);
     describeSummaries(() => test);
+    describeFeedback(() => test);
     describeGuard(() => test);
     describeIdempotency(() => test);
     describeInbox(() => test);
     describeCollecting(() => test);
     describeLinkCodes(() => test);
     describeLinks(() => test);
+    describeLinkRenewals(() => test);
     describeOutages(() => test);
+    describeReloads(() => test);
     describePersons(() => test);
     describeSignOutMarks(() => test);
     describeRecordings(() => test);
     describeStoredTokens(() => test);
     describeStreams(() => test);
     describeToolDigests(() => test);
+    describeWaitingQuestions(() => test);
     describeClock(() => test);
     describePeers(() => test);
 

@@ -20,6 +20,19 @@ export function describeStreams(current: () => StoreUnderTest): void {
       streams = test.store.streams;
     });
 
+    it('are counted by channel and state while they wait or run', async () => {
+      for (const stream_id of ['a', 'b', 'c']) await streams.create(aStream({ stream_id }));
+      const claim = await streams.claim('b', { owner: null, reader: null });
+      await streams.claim('c', { owner: null, reader: null });
+      if (claim === null) throw new Error('no claim');
+      await streams.append(claim, [{ id: 1, event: 'stream_complete', data: '{}' }]);
+      const counts = await streams.counts();
+      expect(counts.sort((one, other) => (one.state < other.state ? -1 : 1))).toEqual([
+        { platform: 'chat', state: 'running', streams: 1 },
+        { platform: 'chat', state: 'waiting', streams: 1 },
+      ]);
+    });
+
     it('returns a stream as it was created, until its waiting time has passed', async () => {
       const stream = aStream({ owner: ada, token: 'sealed.v1.x', idempotency_key: 'k' });
       const record = { ...stream, reader: null, state: 'waiting', stop_requested: false, last_event: 0 };

@@ -15,6 +15,18 @@ export function describeTraces(current: () => StoreUnderTest): void {
       store = test.store;
     });
 
+    it('are listed, the newest of messages and of refused requests, oldest first', async () => {
+      const { traces } = test.store;
+      for (const request_id of ['a', 'b', 'c']) {
+        await traces.keep(aTrace(null, { request_id }));
+        test.advance(1);
+      }
+      await traces.keepRefused(aTrace(null, { request_id: 'r' }));
+      const ids = async (limit: number) => (await traces.recent(limit)).map(({ request_id }) => request_id);
+      expect(await ids(2)).toEqual(['b', 'c', 'r']);
+      expect(await ids(9)).toEqual(['a', 'b', 'c', 'r']);
+    });
+
     it('finds a trace by turn, request, session or message id, with or without the channel name', async () => {
       const trace = aTrace(null, { session_id: 's:1', message_id: 'C1:17.5', platform: 'chat' });
       await store.traces.keep(trace);

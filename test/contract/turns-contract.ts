@@ -9,7 +9,15 @@ import {
 import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { TurnChanges } from '../../src/daemon/store/turns.ts';
-import { anInboxMessage, aPendingAction, aSession, aStream, aTrace, aTurn } from './fixtures.ts';
+import {
+  anInboxMessage,
+  aPendingAction,
+  aSession,
+  aStream,
+  aTrace,
+  aTurn,
+  aWaitingQuestion,
+} from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { claimSession, commitUnderClaim, saveSession } from './store-writes.ts';
 
@@ -48,6 +56,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     trace: aTrace(session, { turn_id: record.turn_id }),
     reply: { claim: inbox_claim, text: 'the reply' },
     pending: aPendingAction(session),
+    waits: aWaitingQuestion(session, { turn_id: record.turn_id }),
     answer: { claim: (key as { claim: KeyClaim }).claim, answer: ANSWER, ttl_ms: HOUR },
     events: { claim: stream_claim as StreamClaim, events: END },
   };
@@ -57,6 +66,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     traces: await store.traces.find(record.turn_id),
     message: await store.inbox.find(message.id),
     pending: await store.actions.find(changes.pending.action_id),
+    waits: await store.waitingQuestions.ofTurn(record.turn_id),
     answer: await store.idempotency.look(session_id, 'body'),
     stream: await store.streams.find(stream_id),
     events: await store.streams.read(stream_id, 0),
@@ -105,6 +115,7 @@ export function describeTurns(current: () => StoreUnderTest): void {
         traces: [trace],
         message: { state: 'replied', reply: 'the reply', sends: 1, text_stored_at: test.now() },
         pending: { state: 'pending', asked_at: test.now() },
+        waits: { link_key: 'chat:jwt:u1', expires_at: test.now() + HOUR },
         answer: { outcome: 'done', answer: ANSWER },
         stream: { state: 'ended', last_event: 2 },
         events: events.events,

@@ -204,6 +204,27 @@ describe('`agentd explain <request id>` says what happened, when, and what to do
   });
 });
 
+test('a rating shows in `explain`, `feedback list` and `feedback show`', async () => {
+  const { answered, session_id, request_id } = await say(shop, {}, await right());
+  const { message_id } = answered.metadata;
+  const comment = 'It was Ada, not me.';
+  const rate = (bearer?: string) =>
+    shop.say(
+      { session_id, message_id, rating: -1, comment },
+      { path: '/feedback', ...(bearer && { bearer }) },
+    );
+  expect((await rate()).status).toBe(404);
+  expect((await rate(await right({ sub: 'somebody else' }))).status).toBe(404);
+  expect((await rate(await right())).status).toBe(200);
+  expect(await explain(shop, message_id)).toContain(
+    `rated bad, with a comment: agentd feedback show ${message_id}`,
+  );
+  const { stdout } = await shop.run('feedback', 'list', '--json');
+  expect(JSON.parse(stdout)).toMatchObject([{ message_id, rating: -1, has_comment: true, session_id }]);
+  expect(stdout).not.toContain(comment);
+  expect((await shop.run('feedback', 'show', request_id)).stdout).toContain(`comment:\n  ${comment}\n`);
+});
+
 describe('`agentd explain` finds', () => {
   test('a session by its id, and shows its last messages, oldest first', async () => {
     const { session_id, request_id: first } = await say(shop, { message: 'Hello' });

@@ -15,7 +15,7 @@ let platform: FakePlatform;
 let shop: Shop;
 beforeAll(async () => {
   platform = await FakePlatform.start(teamchat);
-  shop = await startShop({ env: platform.env });
+  shop = await startShop({ env: { ...platform.env, SIGN_IN_WAIT_SECONDS: '0' } });
 });
 beforeEach(() => {
   shop.api.requests.length = 0;

@@ -5,6 +5,7 @@ import { createServices } from '../../src/daemon/create-services.ts';
 import { AgentdError } from '../../src/daemon/errors.ts';
 import { NO_MARKS } from '../../src/daemon/identity/identity.ts';
 import { InboxWorker } from '../../src/daemon/inbox/work.ts';
+import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import type { Log } from '../../src/daemon/process/log.ts';
 import { Lifecycle } from '../../src/daemon/serve.ts';
 import { startReaper } from '../../src/daemon/stream/run-stream.ts';
@@ -85,8 +86,12 @@ export class SimulatedDaemon {
           }),
       },
       seal: world.seal,
+      renewer: null,
       secrets: [],
       agent: simulatedAgent(world, this),
+      agentDigest: () => 'digest',
+      logoutTokens: null,
+      use: new UseCount(),
       tools: createRegistry(
         [fixedSource(whoIsAsked.source, [whoIsAsked]), fixedSource(API_SOURCE, apiTools(world, this))],
         {

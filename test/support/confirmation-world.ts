@@ -70,6 +70,8 @@ export class ConfirmationWorld {
   fails = false;
   /** Replaces the behavior of the agent after a confirmation. */
   afterwards: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
+  /** Replaces the behavior of the agent for messages that ask for no call. */
+  otherwise: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
   /** Called for each reply to the platform. A test makes it throw if the platform should refuse the reply. */
   take: (reply: OutgoingReply) => void | Promise<void> = () => {};
   #messages = 0;
@@ -223,6 +225,7 @@ export class ConfirmationWorld {
     if (turn.confirmed && this.afterwards) yield* this.afterwards(turn);
     else if (turn.confirmed) yield `Result: ${JSON.stringify(turn.confirmed.answer)}`;
     else if (turn.text.startsWith('cancel ')) yield* this.#cancel(turn);
+    else if (this.otherwise) yield* this.otherwise(turn);
     else yield `You said: ${turn.text}`;
   }
 

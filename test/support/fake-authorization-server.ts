@@ -4,6 +4,21 @@ import type { AddressInfo } from 'node:net';
 
 export const EXCHANGE_CLIENT = { client_id: 'agentd:1', client_secret: 'p@ss word/+' };
 
+/** What a token endpoint expects. A member that is null must be absent. */
+interface Expected {
+  audience: string | null;
+  subject_token_type: string;
+  requested_token_type: string | null;
+}
+
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token';
+
+/** What the endpoint expects that renews the tokens of links. */
+export const RENEWAL: Expected = {
+  ...{ audience: null, requested_token_type: null },
+  subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+};
+
 /** A token endpoint that exchanges tokens (RFC 8693), and refuses every request that is not exactly as expected. */
 export class FakeAuthorizationServer {
   /** The subject tokens of all requests, in order. */
@@ -16,7 +31,7 @@ export class FakeAuthorizationServer {
   wait: Promise<void> | null = null;
   /** Members of the answer; by default, `access_token` is the issued token. */
   answer: Record<string, unknown> = { token_type: 'Bearer', expires_in: 600 };
-  readonly #audience: string;
+  readonly #expected: Expected;
   readonly #server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -35,18 +50,22 @@ export class FakeAuthorizationServer {
         this.wrong.push(problem);
         return send(400, JSON.stringify({ error: 'invalid_request', error_description: problem }));
       }
-      const access_token = `exchanged-${this.exchanged.length}-for-${this.#audience}`;
+      const access_token = `exchanged-${this.exchanged.length}-for-${this.#expected.audience}`;
       const issued_token_type = 'urn:ietf:params:oauth:token-type:access_token';
       return send(200, JSON.stringify({ access_token, issued_token_type, ...this.answer }));
     });
   });
 
-  private constructor(audience: string) {
-    this.#audience = audience;
+  private constructor(expected: Expected) {
+    this.#expected = expected;
   }
 
-  static async start(audience = 'billing'): Promise<FakeAuthorizationServer> {
-    const server = new FakeAuthorizationServer(audience);
+  static async start(
+    audience = 'billing',
+    expected: Partial<Expected> = {},
+  ): Promise<FakeAuthorizationServer> {
+    const types = { subject_token_type: ACCESS_TOKEN, requested_token_type: ACCESS_TOKEN };
+    const server = new FakeAuthorizationServer({ audience, ...types, ...expected });
     server.#server.listen(0, '127.0.0.1');
     await once(server.#server, 'listening');
     return server;
@@ -78,21 +97,23 @@ export class FakeAuthorizationServer {
       'content-type': [String(headers['content-type']).split(';')[0], 'application/x-www-form-urlencoded'],
       authorization: [headers.authorization, `Basic ${Buffer.from(client).toString('base64')}`],
       grant_type: [body.get('grant_type'), 'urn:ietf:params:oauth:grant-type:token-exchange'],
-      subject_token_type: [body.get('subject_token_type'), 'urn:ietf:params:oauth:token-type:access_token'],
-      requested_token_type: [
-        body.get('requested_token_type'),
-        'urn:ietf:params:oauth:token-type:access_token',
-      ],
-      audience: [body.get('audience'), this.#audience],
+      ...Object.fromEntries(
+        Object.entries(this.#expected).map(([name, value]) => [name, [body.get(name), value]] as const),
+      ),
       parameters: [
         [...body.keys()].sort().join(),
-        'audience,grant_type,requested_token_type,subject_token,subject_token_type',
+        ['grant_type', 'subject_token', ...namesOf(this.#expected)].sort().join(),
       ],
     };
     const wrong = Object.entries(expected).filter(([, [came, right]]) => came !== right);
     if (subject === '') return 'subject_token is missing';
     return wrong.length === 0 ? null : wrong.map(([name, [came]]) => `${name}: ${String(came)}`).join('; ');
   }
+}
+
+/** The parameters that must be present. */
+function namesOf(expected: Expected): string[] {
+  return Object.entries(expected).flatMap(([name, value]) => (value === null ? [] : [name]));
 }
 
 /** The text, encoded as in a form (RFC 6749, appendix B). */

@@ -7,18 +7,32 @@ import { InboxWorker } from '../../src/daemon/inbox/work.ts';
 import { openSqliteStore } from '../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import type { ToolSource } from '../../src/daemon/tools/tool.ts';
 import type { LogLine } from './log-lines.ts';
 import { type TestServices, testServices } from './services.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import type { VirtualPlatform } from './virtual-platform.ts';
 
 /** Ports of the store. Their calls never return after the process has died. */
-const MORTAL = ['inbox', 'outages', 'sessions', 'traces'] as const;
+const MORTAL = ['inbox', 'links', 'outages', 'sessions', 'traces', 'waitingQuestions'] as const;
 /**
  * Calls that only read, or only renew a claim. They are not counted as writes: a process that dies at one of them has
  * done no more than a process that dies after the previous write.
  */
-const READS = ['find', 'history', 'holdsInterrupted', 'list', 'nextDueAt', 'partsSent', 'renew', 'search'];
+const READS = [
+  ...[
+    'find',
+    'findByAlias',
+    'get',
+    'history',
+    'holdsInterrupted',
+    'list',
+    'nextDueAt',
+    'ofTurn',
+    'partsSent',
+  ],
+  ...['renew', 'search'],
+];
 /** Maximum step of the clock, ms. */
 const STEP_MS = 60 * 60 * 1000;
 
@@ -27,6 +41,9 @@ export interface InboxProcessOptions {
   clock: VirtualClock;
   platforms: readonly VirtualPlatform[];
   agent: AgentRuntime;
+  tools?: ToolSource;
+  /** Whether events of groups are delivered. */
+  inGroups?: boolean;
   env?: Readonly<Record<string, string>>;
 }
 
@@ -77,12 +94,14 @@ export class InboxProcess {
       MESSAGING_PLATFORMS: names.join(','),
       ...options.env,
     } as Record<string, string>;
-    const { clock, agent, directory } = options;
+    const { clock, agent, directory, tools } = options;
     const path = join(directory, 'agentd.db');
     const own = openSqliteStore(path, { role: 'daemon', clock, traceRetentionMs: 86_400_000 });
     const life = new Life();
-    const made = await testServices({ store: life.of(own), clock, agent, env });
+    const made = await testServices({ store: life.of(own), clock, agent, env, ...(tools && { tools }) });
     const process = new InboxProcess(options, made, own, life);
+    // A channel may have to learn its own name before it reads messages of groups.
+    for (const { channel } of process.#channels.values()) if (options.inGroups) await channel.start?.();
     await process.#life.orDeath(process.worker.start());
     return process;
   }
@@ -130,6 +149,7 @@ export class InboxProcess {
   /** Ends the process like SIGKILL: nothing that it has begun continues. */
   async kill(): Promise<void> {
     this.#life.end();
+    for (const { channel } of this.#channels.values()) await channel.stop?.();
     await this.#store.close();
   }
 

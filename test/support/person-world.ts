@@ -1,6 +1,7 @@
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
-import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, type StoredTurn, tagOf } from '../../src/daemon/session/session.ts';
+import type { Rater } from '../../src/daemon/store/feedback.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import {
   anAction,
@@ -11,6 +12,7 @@ import {
   aStream,
   aTrace,
   aTurn,
+  aWaitingQuestion,
   GUARD_LIMITS,
 } from '../contract/fixtures.ts';
 import { commitUnderClaim, keepTurn, saveSession } from '../contract/store-writes.ts';
@@ -62,6 +64,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   const answer = { session_id: session.session_id, response: `${canary} answered` };
   const record = aTurn({
     ...{ user_id: `web${canary}`, person, text: `${canary} asks`, reply: `${canary} told` },
+    finished_at: now,
     ...callsOf(canary),
   });
   await commitUnderClaim(store, tagOf(session), {
@@ -70,6 +73,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
     answer: { claim: claim.claim, answer, ttl_ms: HOUR },
     pending: aPendingAction(session, { person, principal: person, summary: `${canary} pending` }),
   });
+  await rateAs(store, { kind: 'client', person, namespaces: ['web'] }, session, record, canary);
   await keepSummary(store, session, person, canary);
   await store.actions.start(null, anAction({ person, session_tag: null, args: `{"a":"${canary}"}` }));
   const stream = aStream({ stream_id: `st-${canary}`, owner: person, token: `token-${canary}` });
@@ -105,7 +109,9 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   const { name, person, user_id, canary } = resident;
   const session = aSession(now, { session_id: `dm:${user_id}`, user_id, platform: PLATFORM });
   await saveSession(store, session);
-  await keepTurn(store, session, { user_id, text: `${canary} alone` });
+  const alone = aTurn({ user_id, text: `${canary} alone`, finished_at: now });
+  await keepTurn(store, session, alone);
+  await rateAs(store, { kind: 'user', platform: PLATFORM, user_id }, session, alone, canary);
   await keepSummary(store, session, `${PLATFORM}:${user_id}`, canary);
   await speakInThread(store, now, resident, null);
   const trace = aTrace(null, { platform: PLATFORM, user_id });
@@ -133,6 +139,10 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   await store.links.bindAlias(`${PLATFORM}:jwt:${user_id}`, `token-${canary}`, {
     alias: `${PLATFORM}:alias-${canary}`,
     person,
+  });
+  await commitUnderClaim(store, tagOf(session), {
+    trace,
+    waits: aWaitingQuestion(session, { user_id, text: `${canary} wants to know` }),
   });
   const linked = `link:${JSON.stringify([PLATFORM, user_id, `m-${canary}`])}`;
   const claim = await store.idempotency.claim(linked, '');
@@ -183,6 +193,17 @@ export async function speakInThread(
     ...callsOf(canary),
     message_id: `m-${canary}-${person === null ? 1 : 2}`,
   });
+}
+
+async function rateAs(
+  store: Store,
+  rater: Rater,
+  { session_id }: Session,
+  { turn_id }: StoredTurn,
+  comment: string,
+): Promise<void> {
+  const rated = await store.feedback.rate({ session_id, turn_id, rating: 1, comment }, rater);
+  if (rated === null) throw new Error('the turn was not rated');
 }
 
 /** The sealed parts of a turn. They are not sealed here, so that a search for the canary finds them. */

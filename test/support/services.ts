@@ -5,6 +5,7 @@ import { createServices } from '../../src/daemon/create-services.ts';
 import { importKeys } from '../../src/daemon/identity/keys.ts';
 import { createSeal } from '../../src/daemon/identity/seal.ts';
 import { createValidator, markedValidator } from '../../src/daemon/identity/token-checks.ts';
+import { UseCount } from '../../src/daemon/message/waits/use-count.ts';
 import { type Configuration, configure } from '../../src/daemon/settings/configure/configure.ts';
 import { knownSecrets } from '../../src/daemon/settings/known-secrets.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
@@ -61,12 +62,16 @@ export async function testServices(options: TestServicesOptions): Promise<TestSe
       log,
     ),
     seal,
+    renewer: null,
     secrets: knownSecrets(configuration.effective.map(({ value }) => value)),
     agent,
     tools: createRegistry([builtInTools(settings), ...(options.tools ? [options.tools] : [])], {
       access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }),
       log,
     }),
+    agentDigest: () => 'digest',
+    logoutTokens: null,
+    use: new UseCount(),
     texts: options.texts ?? configuration.texts,
     memory: store.memories && new LongTermMemory({ memories: store.memories, clock, log }),
     channelNames: channels.map(({ plugin }) => plugin.name),

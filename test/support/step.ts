@@ -106,6 +106,7 @@ export function aTurnOf<Members extends object = object>(
     message: aMessage(),
     session_id: 's',
     session_is_generated: false,
+    agent_digest: 'digest',
     channel: {
       name: 'webchat',
       namespace: 'web',

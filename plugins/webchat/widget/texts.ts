@@ -33,6 +33,8 @@ export const ENGLISH = {
   signIn: 'Sign in',
   signInNeeded: 'This needs you to be signed in.',
   timeLeft: '{minutes} min left',
+  rateGood: 'Good answer',
+  rateBad: 'Bad answer',
   copyAnswer: 'Copy answer',
   copy: 'Copy code',
   copied: 'Copied',

@@ -41,8 +41,9 @@ export async function mountWidget(
   const colors = new CSSStyleSheet();
   root.adoptedStyleSheets = [sheet, colors];
 
+  const service = new Service(options.base);
   const conversation = new Conversation({
-    delivery: new Delivery(new Service(options.base)),
+    ...{ service, delivery: new Delivery(service) },
     tokens: new TokenSource(options.ask, options.token),
     memory: new Memory(options.base, options.history),
     texts,
@@ -196,6 +197,8 @@ export interface Options {
   sign_in_url: string | null;
   /** Whether an answer says whose credentials it used. */
   credentials: boolean;
+  /** Whether answers have thumbs. */
+  feedback: boolean;
   /** Whether the conversation outlives its tab. */
   history: boolean;
   side: 'start' | 'end';
@@ -244,6 +247,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
     notice: data.notice || null,
     sign_in_url: data.signInUrl ?? null,
     credentials: data.credentials !== 'off',
+    feedback: data.feedback !== 'off',
     history: data.history !== 'off',
     side: data.side === 'start' ? 'start' : 'end',
     direction: direction === 'rtl' ? 'rtl' : 'ltr',

@@ -1,4 +1,5 @@
 import type {
+  AnswerReaction,
   ChannelPlugin,
   ChannelScope,
   ChannelSettings,
@@ -25,6 +26,10 @@ export interface RecordingScope extends StreamScope, PushScope {
   readonly pressed: IncomingMessage[];
   readonly notices: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
   readonly edited: EditedMessage[];
+  /** Reactions of `rate`. */
+  readonly rated: AnswerReaction[];
+  /** The ids of messages that `sendParts` has sent. */
+  readonly sent: string[];
   readonly logged: { level: string; message: string; fields: object }[];
 }
 
@@ -44,6 +49,8 @@ export function recordingScope(
   const pressed: IncomingMessage[] = [];
   const notices: RecordingScope['notices'] = [];
   const edited: RecordingScope['edited'] = [];
+  const rated: AnswerReaction[] = [];
+  const sent: string[] = [];
   const logged: RecordingScope['logged'] = [];
   const log = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
@@ -56,6 +63,8 @@ export function recordingScope(
     pressed,
     notices,
     edited,
+    rated,
+    sent,
     logged,
     settings,
     simulated: false,
@@ -96,7 +105,12 @@ export function recordingScope(
       void notices.push({ reply_to, text, message_id: options?.message_id }),
     say: (text, values = {}) => fillIn(text.default, values),
     translations: () => ({ languages: {}, default_locale: 'en' }),
-    sendParts: (...reply) => replyParts.send(...reply),
+    sendParts: (id, parts, sendPart) =>
+      replyParts.send(id, parts, async (part, index) => {
+        const sent_id = await sendPart(part, index);
+        if (typeof sent_id === 'string') sent.push(sent_id);
+      }),
+    rate: async (reaction) => rated.push(reaction) > 0,
     links: {
       link: async () => ({ linked: false, reason: NO_TOKEN, held: false }),
       takeCode: async () => false,
@@ -112,7 +126,7 @@ export function recordingScope(
 
 /** Members that only the scope of one kind of delivery has. */
 const WEB = ['converse', 'readMessage', 'streams'] as const;
-const PUSH = ['enqueue', 'press', 'edit', 'notify', 'sendParts', 'deliveryFailed'] as const;
+const PUSH = ['enqueue', 'press', 'edit', 'notify', 'sendParts', 'rate', 'deliveryFailed'] as const;
 
 /** Creates the channel as the daemon does: its scope has only the members of its delivery. */
 export function createIn<Scope extends AnyScope>(

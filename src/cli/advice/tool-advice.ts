@@ -253,6 +253,11 @@ export const AGENT_ADVICE: AdviceTable = {
 
   // The agent
   agent_failed: { happened: 'The agent failed; the client got 502.', todo: REQUEST_LOG },
+  claim_without_action: {
+    happened:
+      'The agent said that it had changed something, but no tool has changed anything in this conversation. The reply says that nothing was changed.',
+    todo: 'Read the reply with `agentd sessions show`. Tell the model in AGENT_INSTRUCTIONS to call a tool before it says that something is done, or use another model.',
+  },
   agent_timeout: {
     happened: 'The agent took longer than AGENT_TIMEOUT_SECONDS; the client got 504.',
     todo: 'Find out which step took the time. Raise AGENT_TIMEOUT_SECONDS, or use a faster model.',
@@ -307,6 +312,18 @@ export const AGENT_ADVICE: AdviceTable = {
     happened:
       'The request did not fit into the tokens that one person may use within 24 hours (AGENT_DAILY_TOKENS).',
     todo: 'Raise AGENT_DAILY_TOKENS if that was ordinary use.',
+  },
+
+  // Sign-in (agentd-identity(7))
+  question_waits: {
+    happened:
+      'A tool needed the sign-in of a person. The reply said how to sign in, and the question waits for it.',
+  },
+  sign_in_asked: {
+    happened: 'A tool needed the sign-in of a person. The reply said how to sign in.',
+  },
+  waits_for_sign_in: {
+    happened: 'The question waits for the sign-in of its sender. It is then run again.',
   },
 
   // Confirmation (agentd-agent(7))

@@ -6,6 +6,7 @@ import {
   type SettingProblem,
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { channelInWords } from '../channel-titles.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
@@ -105,7 +106,7 @@ export interface ChannelView {
 }
 
 const CHANNEL_COLUMNS: readonly Column<ChannelView>[] = [
-  { title: 'CHANNEL', json: 'name', text: ({ name }) => name ?? '-' },
+  { title: 'CHANNEL', json: 'name', text: ({ name }) => (name === null ? '-' : channelInWords(name)) },
   { json: 'summary' },
   { title: 'ACTIVE', json: 'active', text: ({ active }) => (active ? 'yes' : 'no') },
   { title: 'STATE', json: 'state', text: ({ state }) => state ?? '-' },

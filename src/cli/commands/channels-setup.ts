@@ -22,7 +22,7 @@ export const command: CommandRecord = {
     'The exit code is 1 if the platform refuses, or if the channel has no setup. It is 78 if a setting is missing that the setup needs.',
     'With --json, the command prints `{channel, detail, url, …}`; for a platform that must be set up by hand, it prints only the document.',
   ].join('\n\n'),
-  args: { '<name>': { sentence: 'name of the channel', values: channelNames } },
+  args: { '<name>': { sentence: 'name of the channel', values: channelNames, isChannel: true } },
   options: { '--url <url>': 'public address of the daemon, https' },
   examples: {
     [`agentd channels setup ${EXAMPLE.channel} --url https://chat.example.com`]:

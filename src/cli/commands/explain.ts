@@ -13,11 +13,15 @@ import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, it explains the last messages of a channel user, including messages that wait and messages that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
+    "Shows a timeline of a message, or of the last messages of a session: who sent it and whether its token was valid, which credentials each call of the business API used, the tools, and the reply or failure. For a platform message it also shows when the message was accepted, and when its reply was sent or what it waits for. After the timeline, it says for whom the agent acted, which actions were confirmed, declined or carried out, how the person rated the answer, what happened and what to do. ID is the id of a session, of a request (`X-Request-Id`), or of a platform's message, with or without the channel's name before it. Refused requests are found by their request id. With --user, it explains the last messages of a channel user, including messages that wait and messages that were refused, for example by the loop guard. Exit code 1 if nothing is found.",
   args: { '[id]': 'id of a session, a request or a message; not with --user' },
   options: {
     '--user <id>': 'the last messages of this channel user',
-    '--platform <name>': { sentence: 'with --user: only messages on this channel', values: channelNames },
+    '--platform <name>': {
+      sentence: 'with --user: only messages on this channel',
+      values: channelNames,
+      isChannel: true,
+    },
     '--limit <n>': { sentence: 'maximum number of messages, 1 to 200; the last ones are shown', default: 5 },
   },
   examples: {
@@ -45,8 +49,8 @@ export const command: CommandRecord = {
       ...rest,
       actions: actions.map((action) => actionView(action, Date.now(), seal)),
     }));
-    out.data({ ...named, traces: views.map(({ trace, actions }) => traceView(trace, actions)) }, () =>
-      views.map(({ trace, waits, actions }) => traceInWords(trace, out, waits, actions)).join('\n'),
+    out.data({ ...named, traces: views.map((one) => traceView(one.trace, one.actions, one.feedback)) }, () =>
+      views.map((one) => traceInWords(one.trace, out, one.waits, one.actions, one.feedback)).join('\n'),
     );
     if (shown.length < all && !out.json) out.note(`The last ${shown.length} of ${all}; --limit shows more.`);
   },

@@ -1,4 +1,5 @@
 import type { GuardList } from '../../daemon/admin/store.ts';
+import { channelInWords } from '../channel-titles.ts';
 import type { CommandRecord } from '../command.ts';
 import type { Column } from '../output.ts';
 import { personView } from '../record-views.ts';
@@ -48,7 +49,7 @@ export function blocksOf({ circuits, sessions }: GuardList, now: number): Block[
 }
 
 const BLOCK_COLUMNS: readonly Column<Block>[] = [
-  { title: 'CHANNEL', text: (block) => (block.kind === 'circuit' ? block.platform : '') },
+  { title: 'CHANNEL', text: (block) => (block.kind === 'circuit' ? channelInWords(block.platform) : '') },
   { title: 'USER OR SESSION', text: who, narrow: 'wrap' },
   { title: 'REASON', text: ({ reason }) => reason },
   { title: 'COUNT', text: count, align: 'right' },

@@ -3,6 +3,7 @@ import { shortId } from '../../daemon/admin/records.ts';
 import type { GuardStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { type Administration, noteAudit } from '../../daemon/admin/who.ts';
+import { channelInWords } from '../channel-titles.ts';
 import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
@@ -13,7 +14,7 @@ export const command: CommandRecord = {
   description:
     'Give a channel and a user, or --session, or --all. Name a user by the id that the channel uses, as in `agentd guard list` and in the log, or by the `sub` of their token. The user is unblocked, and their messages are counted from 0 again. On a web channel, this affects everyone who uses that id. For a session, its turns are counted from 0, and the session continues. Takes effect at once, even while the daemon runs. Exit code 1 if the guard has no record of them.',
   args: {
-    '[channel]': { sentence: 'name of the channel', values: channelNames },
+    '[channel]': { sentence: 'name of the channel', values: channelNames, isChannel: true },
     '[user]': 'id of the user',
   },
   options: {
@@ -77,7 +78,7 @@ async function resetOf([platform, user]: readonly string[], options: OptionValue
     const users = (await usersNamed({ ...options, platform, user })) ?? [];
     return {
       named: { platform, user },
-      words: `user ${printable(user)} of ${printable(platform)}`,
+      words: `user ${printable(user)} of ${printable(channelInWords(platform))}`,
       audited: { about: platform, who },
       async run(guard) {
         const areReset = await Promise.all(users.map(({ user_id }) => guard.resetUser(platform, user_id)));

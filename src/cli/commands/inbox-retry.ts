@@ -20,7 +20,11 @@ export const command: CommandRecord = {
     '--failed': 'all messages that have failed, instead of one',
     '--since <time>':
       'with --failed, only messages that failed since then: `30m`, `2h`, `7d`, or an ISO 8601 time',
-    '--channel <name>': { sentence: 'with --failed, only messages of this channel', values: channelNames },
+    '--channel <name>': {
+      sentence: 'with --failed, only messages of this channel',
+      values: channelNames,
+      isChannel: true,
+    },
   },
   examples: {
     'agentd inbox retry 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Retries one message.',

@@ -2,7 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
-import { LINK_COLUMNS, linkView } from '../record-views.ts';
+import { LINK_LIST_COLUMNS, linkListView } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
 import { printStored, withStore } from '../with-store.ts';
@@ -11,7 +11,7 @@ export const command: CommandRecord = {
   description:
     'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. MADE WITH is how the link was made: with the person’s token, with a link code, or by an operator. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
   options: {
-    '--platform <name>': { sentence: 'only links of this channel', values: channelNames },
+    '--platform <name>': { sentence: 'only links of this channel', values: channelNames, isChannel: true },
     '--limit <n>': { sentence: 'maximum number of links, 1 to 100000', default: 1000 },
   },
   examples: {
@@ -30,11 +30,11 @@ export const command: CommandRecord = {
           const platform = typeof options.platform === 'string' ? { platform: options.platform } : {};
           const found = await store.links.list({ ...platform, limit: limit + 1 });
           const now = Date.now();
-          return found.map((link) => linkView(link, now, seal, settings));
+          return Promise.all(found.map((link) => linkListView(store, link, now, seal, settings)));
         },
         'links',
       );
     const expect = () => expectChannel(options, 'platform');
-    await printStored(out, LINK_COLUMNS, { none: 'No link found.', limit, expect, read });
+    await printStored(out, LINK_LIST_COLUMNS, { none: 'No link found.', limit, expect, read });
   },
 };

@@ -2,6 +2,7 @@ import { unlinkUser } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { channelInWords } from '../channel-titles.ts';
 import { invalidId, LINK_ARGUMENTS, linkableChannel } from '../channel-words.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
@@ -27,7 +28,7 @@ export const command: CommandRecord = {
       },
       'links',
     );
-    const whose = `${printable(user_id)} of ${channel.name}`;
+    const whose = `${printable(user_id)} of ${channelInWords(channel.name)}`;
     // Ids that the channel does not recognize are tried first: a second id of a user is one of them.
     if (!isRemoved && writings.length === 0) throw invalidId(channel, user);
     if (!isRemoved) throw failed(`there is no link of ${whose}`, 'List all links with `agentd link list`.');

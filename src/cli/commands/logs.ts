@@ -35,7 +35,7 @@ export const command: CommandRecord = {
     '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
     '--session <id>': 'only lines of this session',
     '--request <id>': 'only lines of this request',
-    '--channel <name>': { sentence: 'only lines of this channel', values: channelNames },
+    '--channel <name>': { sentence: 'only lines of this channel', values: channelNames, isChannel: true },
   },
   examples: {
     'agentd logs -f --level warn': 'Follows warnings and errors.',

@@ -7,7 +7,7 @@ export const command: CommandRecord = {
   ignoresDev: true,
   description: [
     'Prints the address, the active channels and the backends, then logs to standard error.',
-    'SIGTERM or SIGINT stops the daemon: running requests may finish within SHUTDOWN_GRACE_SECONDS, and new ones get 503. The exit code is 0, or 1 if a request was not answered in that time. A second signal ends the daemon at once with 1. SIGHUP reopens LOG_FILE, for log rotation. SIGUSR1 does nothing, so that no other program can open the inspector of Node.js.',
+    'SIGTERM or SIGINT stops the daemon: running requests may finish within SHUTDOWN_GRACE_SECONDS, and new ones get 503. The exit code is 0, or 1 if a request was not answered in that time. A second signal ends the daemon at once with 1. SIGHUP reopens LOG_FILE, for log rotation, and reads the configuration again, as agentd-reload(1) describes; the log has the result. SIGUSR1 does nothing, so that no other program can open the inspector of Node.js.',
     'With ADMIN_LISTEN set, a second listener, which starts first and stops last, answers these requests:',
     [
       '- `GET /live`: 200 while the process runs.',

@@ -8,7 +8,7 @@ import { printStored, withStore } from '../with-store.ts';
 export const command: CommandRecord = {
   description: 'Works whether the daemon is running or not.',
   options: {
-    '--platform <name>': { sentence: 'only sessions of this channel', values: channelNames },
+    '--platform <name>': { sentence: 'only sessions of this channel', values: channelNames, isChannel: true },
     '--user <id>': 'only sessions that this channel user opened',
     '--limit <n>': { sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
   },

@@ -25,7 +25,7 @@ export const command: CommandRecord = {
     'The command ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if a message failed, if no answer arrived, for example because the loop guard blocked all messages, or if the daemon answered incorrectly.',
   ].join('\n\n'),
   args: {
-    '<channel>': { sentence: 'name of the channel', values: simulatedChannels },
+    '<channel>': { sentence: 'name of the channel', values: simulatedChannels, isChannel: true },
     '[text]': 'text of the message; `-` reads it from standard input',
   },
   options: {

@@ -1,5 +1,6 @@
 import { type RunningDaemon, runningDaemons, sharesStore } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
+import { channelInWords } from '../channel-titles.ts';
 import { EXIT, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -18,7 +19,7 @@ import { withStore } from '../with-store.ts';
 type Adapter = [name: string, health: Health['adapters'][string]];
 
 const ADAPTER_COLUMNS: readonly Column<Adapter>[] = [
-  { title: 'CHANNEL', text: ([name]) => name },
+  { title: 'CHANNEL', text: ([name]) => channelInWords(name) },
   { title: 'STATE', text: ([, { status }]) => status },
   { title: 'DETAIL', text: ([, { detail }]) => detail && String(detail), narrow: 'wrap' },
 ];
@@ -32,11 +33,12 @@ const REPLICA_COLUMNS: readonly Column<ShownReplica>[] = [
   { title: 'RUNS', text: ({ runs }) => `${runs}` },
   { title: 'WAITING', text: ({ waiting }) => `${waiting}` },
   { title: 'SETTINGS', text: ({ settings }) => settings },
+  { title: 'AGENT', text: ({ agent_digest }) => agent_digest },
 ];
 
 export const command: CommandRecord = {
   description:
-    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, and a digest of the settings that they must agree on. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. With --live, the command asks only whether the process answers (`/live` of ADMIN_LISTEN), for the health check of a container: a daemon that is degraded or stopping is live. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
+    'Asks the daemon at HOST and PORT of the settings, or at --url. The daemon is `degraded` while one of its channels is, and the reason is shown. If daemons share the store, they are listed with their version, uptime, load, a digest of the settings that they must agree on, and a digest of instructions, tools and model. Replicas with different digests of the latter answer differently; while they restart or reload one after the other, that is expected. With ADMIN_LISTEN, `/ready` is asked, too: it knows whether the daemon is stopping, cannot write its store, or cannot reach its long-term memory. With --live, the command asks only whether the process answers (`/live` of ADMIN_LISTEN), for the health check of a container: a daemon that is degraded or stopping is live. Exit code 1 if the daemon is degraded or not ready, 69 if it cannot be reached or accepts no more requests.',
   options: {
     ...URL_OPTION,
     '--live': 'ask only whether the process answers, at ADMIN_LISTEN of the settings',
@@ -66,7 +68,7 @@ export const command: CommandRecord = {
       const table = adapters.length > 0 ? out.table(ADAPTER_COLUMNS, adapters) : 'No channel is active.\n';
       const others = replicas ? `\n${out.table(REPLICA_COLUMNS, replicas.map(shownReplica))}` : '';
       const why = reason === null ? '' : `: ${printable(reason)}`;
-      return `agentd at ${url.origin} is ${printable(health.status)}${why}\n\n${table}${others}`;
+      return `agentd at ${url.origin} is ${printable(health.status)}${why}\n${agentOf(answer)}\n${table}${others}`;
     });
     return isDegraded || reason !== null ? EXIT.no : EXIT.ok;
   },
@@ -84,6 +86,11 @@ async function checkLive(options: OptionValues, out: Output): Promise<number> {
   return EXIT.ok;
 }
 
+/** What the daemon answers with. Empty if the daemon does not say it. */
+function agentOf({ agent_digest }: Health): string {
+  return typeof agent_digest === 'string' ? `agent ${printable(agent_digest)}\n` : '';
+}
+
 /**
  * The daemons that share the store of these settings; null if only one daemon at a time can use the store, or if the
  * store cannot be reached.
@@ -94,7 +101,16 @@ async function replicasOf(options: OptionValues): Promise<RunningDaemon[] | null
   return withStore(options, runningDaemons).catch(() => null);
 }
 
-function shownReplica({ host, pid, version, uptime_ms, runs, waiting, settings }: RunningDaemon) {
+function shownReplica({
+  host,
+  pid,
+  version,
+  uptime_ms,
+  runs,
+  waiting,
+  settings,
+  agent_digest,
+}: RunningDaemon) {
   const uptime_seconds = Math.floor(uptime_ms / 1000);
-  return { host, pid, version, uptime_seconds, runs, waiting, settings };
+  return { host, pid, version, uptime_seconds, runs, waiting, settings, agent_digest };
 }

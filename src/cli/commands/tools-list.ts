@@ -1,12 +1,18 @@
 import { readConfiguration } from '../../daemon/admin/settings.ts';
-import { type ToolRegistry, toolTokens, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
+import {
+  type Tool,
+  type ToolRegistry,
+  toolTokens,
+  toolWarnings,
+  withRegistry,
+} from '../../daemon/admin/tools.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import type { Column } from '../output.ts';
 
 export const command: CommandRecord = {
   description: [
-    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call, about how many tokens of the model its definition takes, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
+    'Lists the tools as a daemon with these settings would have them: the built-in ones and those of the sources under `tools:` in the configuration file. For each tool it shows its source, its effect (`read` or `write`), whose credentials its calls use, whether the person must confirm a call (`when`: under conditions, which `agentd tools show` lists), about how many tokens of the model its definition takes, and its state: `ok`, or `withheld`, with the reason, if it is configured but not offered now.',
     'Every call of the model contains the definitions of all tools. The command prints how many tokens they have in all, and warns of more than 128 tools, more than 16,000 tokens in all, and more than 4,000 tokens in one.',
     'Modules are loaded and MCP servers are asked for their tools; no tool is called.',
     'With --json, an array of {name, source, effect, credentials, confirm, tokens, state, detail}; effect, credentials, confirm and tokens are null for a tool that is withheld.',
@@ -39,7 +45,7 @@ interface ListedTool {
   source: string;
   effect: string | null;
   credentials: string | null;
-  confirm: string | null;
+  confirm: Tool['confirm'] | null;
   /** About how many tokens of the model the definition takes. */
   tokens: number | null;
   state: 'ok' | 'withheld';
@@ -51,7 +57,11 @@ const COLUMNS: readonly Column<ListedTool>[] = [
   { title: 'SOURCE', json: 'source' },
   { title: 'EFFECT', json: 'effect' },
   { title: 'CREDENTIALS', json: 'credentials' },
-  { title: 'CONFIRM', json: 'confirm' },
+  {
+    title: 'CONFIRM',
+    json: 'confirm',
+    text: ({ confirm }) => (typeof confirm === 'object' ? confirm && 'when' : confirm),
+  },
   { title: 'TOKENS', json: 'tokens', align: 'right' },
   { title: 'STATE', json: 'state' },
   { title: 'DETAIL', json: 'detail', narrow: 'wrap' },

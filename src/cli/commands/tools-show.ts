@@ -16,6 +16,7 @@ export const command: CommandRecord = {
   description: [
     'Shows a tool as a daemon with these settings would have it: what the model reads (name, description and the schema of the arguments), the policy of its calls, and about how many tokens of the model its definition takes.',
     'The digest identifies the definition. For a tool of an MCP server it covers the title, description and schema as the server sent them, as in `agentd tools trust`; for any other tool, what the model reads.',
+    '`confirm` is `always`, `never`, or the conditions under which the person must confirm a call.',
     'Exit code 1 if there is no such tool, or if it is not offered now.',
     'With --json, {name, title, source, kind, origin, effect, credentials, confirm, summary, public, bind, idempotent, timeout_seconds, tokens, digest, description, parameters}.',
   ].join('\n\n'),
@@ -49,7 +50,7 @@ const DETAILS: readonly Column<DescribedTool>[] = [
   { title: 'origin', json: 'origin', value: ({ source }) => source.origin },
   { title: 'effect', json: 'effect' },
   { title: 'credentials', json: 'credentials' },
-  { title: 'confirm', json: 'confirm' },
+  { title: 'confirm', json: 'confirm', text: ({ confirm_words }) => confirm_words },
   { title: 'summary', json: 'summary' },
   { title: 'public', json: 'public', text: (tool) => [tool.public].flat().join(', ') },
   { title: 'bind', json: 'bind', text: ({ bind }) => bound(bind) },

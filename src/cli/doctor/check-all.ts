@@ -18,7 +18,7 @@ import {
 import { Secret } from '../../daemon/admin/texts.ts';
 import { checkClock, type Finding, findingsOf, ProbeClient } from './finding.ts';
 import { checkBusinessApi, checkModel, checkTools } from './services.ts';
-import { checkMemory, checkSealing, checkStore } from './store.ts';
+import { checkMemory, checkRenewal, checkSealing, checkStore } from './store.ts';
 
 /** All checks of a valid configuration, in the order in which they are shown. */
 export async function checkAll(
@@ -31,6 +31,7 @@ export async function checkAll(
     ...(await checkStateDirectory(settings.STATE_DIR)),
     ...(await checkStore(settings)),
     ...(await checkSealing(settings)),
+    ...(await checkRenewal(settings)),
   ];
   const client = new ProbeClient();
   const remote = await Promise.all([

@@ -79,6 +79,27 @@ function openFailure(error: unknown): Finding {
   return storeCheck.failed(message, advice);
 }
 
+const renewal = findingsOf('token renewal');
+
+/** Checks whether the issuer accepted this service as a client when a token was last renewed. */
+export async function checkRenewal(settings: Settings): Promise<Finding[]> {
+  if (settings.TOKEN_RENEWAL_URL === undefined) return [];
+  // If the store does not open, another check reports it.
+  const store = await openStore(settings).catch(() => null);
+  try {
+    const refusal = (await store?.linkRenewals.refused()) ?? null;
+    if (refusal === null) return [renewal.ok('no refusal by TOKEN_RENEWAL_URL is known')];
+    return [
+      renewal.failed(
+        `TOKEN_RENEWAL_URL refuses agentd as a client (${refusal.reason}): no token of a link is renewed`,
+        'Compare TOKEN_RENEWAL_CLIENT_ID and TOKEN_RENEWAL_CLIENT_SECRET with the settings of the client at the issuer, and check that it may exchange tokens.',
+      ),
+    ];
+  } finally {
+    await store?.close();
+  }
+}
+
 const memory = findingsOf('memory');
 
 /**

@@ -56,11 +56,11 @@ export async function evaluate(
         return all.map((what) => ({ file, line, name, problem: `there is no ${what}` }));
       });
       if (problems.length > 0) return { problems, results: [] };
-      const agent = await loadAgent(settings, log);
+      const { runtime: agent, instructions } = await loadAgent(settings, log);
       const judge = cases.some(({ rubric }) => rubric.length > 0) ? await judgeOf(configuration) : null;
       try {
         const parts = {
-          ...{ settings, texts, agent, registry, plugins },
+          ...{ settings, texts, agent, instructions, registry, plugins },
           // What goes wrong in a case is in its result.
           log: pino({ enabled: false }),
           channelNames: channels.map(({ plugin }) => plugin.name),

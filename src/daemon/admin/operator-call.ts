@@ -122,6 +122,8 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
       const action_id = randomSuffix();
       return { state: 'new', write: { action_id, key: action_id }, further: false };
     },
+    // The operator confirms each call.
+    wroteLately: async () => false,
     async start({ action_id }, call) {
       const close = (field: 'args' | 'summary', text: string) =>
         closeActionText(seal, action_id, field, text);

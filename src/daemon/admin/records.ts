@@ -1,8 +1,9 @@
 import { ERRORS, type ErrorCode } from '../errors.ts';
+import { openComment } from '../feedback/rate-answer.ts';
 import { decodeToken } from '../identity/decode-token.ts';
 import { personKey, type TokenValidator } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
-import { type LinkedChannel, userOfKey } from '../linking/link-ids.ts';
+import type { LinkedChannel } from '../linking/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/links.ts';
 import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
@@ -10,7 +11,8 @@ import { type ExpirySettings, type SessionState, sessionState } from '../session
 import { openTurnText, type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Action } from '../store/actions.ts';
-import type { Link } from '../store/links.ts';
+import type { Renewal } from '../store/link-renewals.ts';
+import { type Link, userOfKey } from '../store/links.ts';
 import type { Memory, MemoryStore } from '../store/memories.ts';
 import {
   countRecords,
@@ -29,7 +31,8 @@ import { memoryOwnerOf, type Who } from './who.ts';
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, Session, SessionState, StoredTurn };
 /** `sessionTag`: the name of a session that its sign-in does not change. */
-export { ERRORS, type ErrorCode, formatLogLine, sessionState, shortId, tagOf as sessionTag };
+/** The comment of a rating, as far as the key opens it. */
+export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, shortId, tagOf as sessionTag };
 
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */
 export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>) {
@@ -88,9 +91,10 @@ export function unlinkUser(
 
 /**
  * `live`: messages act as the person. `token_expired`: messages use the default credentials until the user links
- * again. `unreadable`: no encryption key decrypts the token. `malformed`: the stored value is not a token.
+ * again. `signed_out`: the same, because the person has signed out at the site. `unreadable`: no encryption key decrypts
+ * the token. `malformed`: the stored value is not a token.
  */
-export type LinkState = 'live' | 'token_expired' | 'unreadable' | 'malformed';
+export type LinkState = 'live' | 'token_expired' | 'signed_out' | 'unreadable' | 'malformed';
 
 /** Opens a stored link. Its token is decoded, not validated: the store contains only tokens that were valid. */
 export function openLink(
@@ -110,6 +114,26 @@ export function openLink(
   const isExpired = settings.JWT_VERIFY_EXP && ends + settings.JWT_CLOCK_SKEW_SECONDS * 1000 <= now;
   const state: LinkState = isExpired ? 'token_expired' : 'live';
   return { ...opened, state, holder: { claims, person: personKey(claims), token_expires_at: ends } };
+}
+
+/** What became of the renewal of a link, and whether its person has signed out at the site. */
+export interface LinkCondition {
+  renewal: Renewal | null;
+  isSignedOut: boolean;
+}
+
+export async function linkCondition(
+  { key, token: stored }: Link,
+  store: Pick<Store, 'linkRenewals' | 'signOutMarks'>,
+  seal: Pick<Seal, 'open'>,
+): Promise<LinkCondition> {
+  const token = seal.open(stored, key);
+  const claims = token === null ? null : decodeToken(token).claims;
+  const [renewal, isSignedOut] = await Promise.all([
+    store.linkRenewals.find(key),
+    claims !== null && store.signOutMarks.covers(claims),
+  ]);
+  return { renewal, isSignedOut };
 }
 
 /** Everything that is stored about one person. */

@@ -118,7 +118,7 @@ export async function replayTimes(
     import('../agent/load.ts'),
     import('../replay/replay.ts'),
   ]);
-  const runtime = await loadAgent(settings, log);
+  const { runtime } = await loadAgent(settings, log);
   const secrets = knownSecrets(configuration.effective.map(({ value }) => value));
   const runs = [];
   try {

@@ -14,14 +14,17 @@ import { lazy } from './lazy.ts';
  */
 export type { Action } from '../store/actions.ts';
 export type { AuditLine } from '../store/audit.ts';
+export type { Feedback } from '../store/feedback.ts';
 export type { GuardList, GuardStore } from '../store/guard.ts';
-export type { InboxMessage, InboxState, InboxStore } from '../store/inbox.ts';
+export type { InboxCount, InboxMessage, InboxState, InboxStore } from '../store/inbox.ts';
 export type { Link } from '../store/links.ts';
 export type { Memory } from '../store/memories.ts';
 export type { Outage } from '../store/outages.ts';
 export type { KeyCensus } from '../store/store.ts';
+export type { StreamCount } from '../store/streams.ts';
 export type { ToolDefinition, ToolDigest, ToolDigestStore } from '../store/tool-digests.ts';
 export type { TraceStore } from '../store/traces.ts';
+export { type MessageOutcome, messageOutcome } from '../trace/message-outcome.ts';
 export type { CollectedMessage, TraceLine, TraceRecord } from '../trace/trace-record.ts';
 export type { MemoryBackend, MemoryStore, Store };
 export { memoryBackend, StoreLocked, StoreMissing, StoreOfAnotherLayout, StoreUnavailable, sharesStore };

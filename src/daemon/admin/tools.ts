@@ -85,14 +85,16 @@ async function storedDigests({
 export type DescribedTool = Awaited<ReturnType<typeof describeTool>>;
 
 export async function describeTool(tool: Tool) {
-  const [{ digestDefinition }, { CALL_TIMEOUT_MS }] = await Promise.all([
+  const [{ digestDefinition }, { CALL_TIMEOUT_MS }, { confirmInWords }] = await Promise.all([
     import('../tools/definition-digest.ts'),
     import('../tools/perform-call.ts'),
+    import('../tools/confirmation/confirm-policy.ts'),
   ]);
   return {
     ...tool,
     tokens: toolTokens(tool),
     digest: tool.digest ?? digestDefinition(tool),
     timeout_ms: tool.timeout_ms ?? CALL_TIMEOUT_MS,
+    confirm_words: confirmInWords(tool.confirm),
   };
 }

@@ -35,7 +35,7 @@ const TOOLS_LISTED = 20;
  * other message with a list of its abilities.
  */
 export function createBuiltin(): AgentRuntime {
-  return {
+  const runtime: AgentRuntime = {
     apiVersion: 1,
     async *run(turn) {
       // The daemon says what was done, at the end of the reply.
@@ -47,6 +47,15 @@ export function createBuiltin(): AgentRuntime {
       yield* said.split(/(?<=\s)(?=\S)/);
     },
   };
+  builtins.add(runtime);
+  return runtime;
+}
+
+const builtins = new WeakSet<AgentRuntime>();
+
+/** Whether `createBuiltin` has made the runtime. */
+export function isBuiltin(runtime: AgentRuntime): boolean {
+  return builtins.has(runtime);
 }
 
 async function answer(turn: AgentTurn): Promise<string> {

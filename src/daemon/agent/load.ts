@@ -9,6 +9,7 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import type { Settings } from '../settings/settings.ts';
 import { misconfigured } from './agent.ts';
 import { createBuiltin } from './builtin.ts';
+import { loadInstructions } from './instructions.ts';
 import type { LlmSettings } from './llm/llm.ts';
 
 /** The version of the agent port that this daemon supports. */
@@ -23,20 +24,42 @@ export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MO
   return settings.AGENT_RUNTIME ?? (settings.AGENT_MODEL === undefined ? 'builtin' : 'llm');
 }
 
+type LoadSettings = LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>;
+
+export interface LoadedAgent {
+  runtime: AgentRuntime;
+  /** The text of the instructions; undefined if there are none. */
+  instructions: string | undefined;
+}
+
 /**
- * Loads the runtime that the settings name: `builtin`, `llm`, or the path of a module, relative to the working
- * directory. Rejects with a configuration error that says what to change.
+ * Reads the instructions and loads the runtime that the settings name. Rejects with a configuration error that says
+ * what to change.
+ * @param loaded the runtime, if it is loaded already
  */
 export async function loadAgent(
-  settings: LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>,
+  settings: LoadSettings,
   log: Log,
+  loaded?: AgentRuntime,
+): Promise<LoadedAgent> {
+  const reading = loadInstructions(settings.AGENT_INSTRUCTIONS);
+  const loading = loaded ?? loadRuntime(settings, log, reading);
+  const [runtime, instructions] = await Promise.all([loading, reading]);
+  return { runtime, instructions };
+}
+
+/** Loads `builtin`, `llm`, or a module by its path, relative to the working directory. */
+async function loadRuntime(
+  settings: LoadSettings,
+  log: Log,
+  instructions: Promise<string | undefined>,
 ): Promise<AgentRuntime> {
   const wanted = runtimeName(settings);
   if (wanted === 'builtin') return createBuiltin();
   if (wanted === 'llm') {
     // Loaded only if it is used: it is the largest part of the daemon.
     const { createLlm } = await import('./llm/llm.ts');
-    return createLlm(settings, log);
+    return createLlm(settings, log, instructions);
   }
   return loadModule(resolve(wanted));
 }

@@ -151,6 +151,7 @@ export function idleScope(
     say: (text, values = {}) => fillIn(text.default, values),
     translations: () => ({ languages: {}, default_locale: 'en' }),
     sendParts: refuse,
+    rate: refuse,
     links: { link: refuse, takeCode: refuse, unlink: refuse, unlinkPerson: refuse },
     tokens: { validate: refuse },
     problem,

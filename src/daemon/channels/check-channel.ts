@@ -15,6 +15,8 @@ const OPTIONAL_MEMBERS = [
   'typing',
   'codeUrl',
   'privateChat',
+  'privateSession',
+  'chatUrl',
   'health',
   'check',
   'checkRegistration',
@@ -25,8 +27,8 @@ const OPTIONAL_MEMBERS = [
  * parentheses) are not allowed.
  */
 const PATH = /^(?:\/(?::[A-Za-z_]\w*|[\w.~!$&'+,;=@%-]*))+$/;
-/** The route that the daemon itself answers (agentd-service(7), "GET /"). */
-const OWN_ROUTE = 'GET /';
+/** The routes that the daemon itself answers (agentd-service(7)). */
+const OWN_ROUTES = ['GET /', 'POST /feedback'];
 
 /** Checks that the result of `create` has the shape of a channel (src/channel/channel.ts). Runs none of its code. */
 export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {
@@ -34,14 +36,14 @@ export function channelProblems(plugin: ChannelPlugin, channel: unknown): Settin
 }
 
 /**
- * Checks that no two routes of the active channels have the same method and path, and that no route is `GET /`. Reports
- * every conflict.
+ * Checks that no two routes of the active channels have the same method and path, and that no route is one of the daemon's own.
+ * Reports every conflict.
  */
 export function routeProblems(
   active: readonly { plugin: ChannelPlugin; channel: Channel }[],
 ): SettingProblem[] {
   const problems: SettingProblem[] = [];
-  const takenBy = new Map([[OWN_ROUTE, 'the daemon itself']]);
+  const takenBy = new Map(OWN_ROUTES.map((route) => [route, 'the daemon itself']));
   for (const { plugin, channel } of active) {
     for (const { method, path } of channel.routes) {
       const key = `${method} ${path.replace(/:\w+/g, ':')}`;

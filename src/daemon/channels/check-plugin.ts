@@ -22,6 +22,13 @@ const SETTING_KINDS = ['string', 'integer', 'number', 'boolean', 'choice', 'list
 /** The form of a name, in words. */
 export const NAME_RULE = `at most ${NAME_MAX} lower-case letters, digits and single hyphens, beginning with a letter and not ending with a hyphen`;
 
+/** Longest title, characters. */
+const TITLE_MAX = 32;
+
+function isTitle(title: unknown): boolean {
+  return typeof title === 'string' && /^[^\p{C}]*\S[^\p{C}]*$/u.test(title) && title.length <= TITLE_MAX;
+}
+
 /** Whether a channel may have this name. Whether the name is taken is not checked here. */
 export function isChannelName(name: unknown): name is string {
   return typeof name === 'string' && NAME.test(name) && name.length <= NAME_MAX;
@@ -38,6 +45,7 @@ export const LINK_COMMANDS: readonly string[] = ['list', 'remove'];
 export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[] {
   const {
     name,
+    title,
     summary,
     settings,
     detect,
@@ -53,6 +61,7 @@ export function checkPlugin(plugin: Readonly<Record<string, unknown>>): Refusal[
   if (!isChannelName(name)) return [unfit('`name`', NAME_RULE, name)];
   return [
     ...unfitting([
+      [isAbsentOr(isTitle, title), '`title`', `a text of at most ${TITLE_MAX} characters, or absent`, title],
       [isText(summary), '`summary`', 'one sentence', summary],
       [isFunction(detect), '`detect`', 'a function', detect],
       [isFunction(create), '`create`', 'a function', create],

@@ -43,7 +43,7 @@ export class PlatformWatch {
       stop: async () => channel.stop?.(),
     };
     if (!channel.send) return { plugin, channel: watched };
-    const { receive, typing, codeUrl, privateChat } = channel;
+    const { receive, typing, codeUrl, privateChat, privateSession, chatUrl } = channel;
     const push: PushChannel = {
       ...watched,
       send: async (reply) => {
@@ -54,6 +54,8 @@ export class PlatformWatch {
       ...(typing ? { typing: async (reply_to) => typing.call(channel, reply_to) } : {}),
       ...(codeUrl ? { codeUrl: async (code) => codeUrl.call(channel, code) } : {}),
       ...(privateChat ? { privateChat: (user_id) => privateChat.call(channel, user_id) } : {}),
+      ...(privateSession ? { privateSession: (...of) => privateSession.call(channel, ...of) } : {}),
+      ...(chatUrl ? { chatUrl: () => chatUrl.call(channel) } : {}),
     };
     return { plugin, channel: push };
   }

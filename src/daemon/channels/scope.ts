@@ -15,6 +15,7 @@ import type {
 import { readMessage, readToken } from '../../channel/read-message.ts';
 import { ReplyParts } from '../../channel/reply-parts.ts';
 import { AgentdError } from '../errors.ts';
+import { rateSentAnswer } from '../feedback/rate-answer.ts';
 import { ReceivedRequest, validateOnce } from '../http/received-request.ts';
 import type { TokenVerdict } from '../identity/identity.ts';
 import { endCollecting } from '../inbox/end-collecting.ts';
@@ -132,7 +133,12 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
     press: (message, request) => press(plugin, services, inbox, message, request),
     edit: (edited) => edit(plugin, services, edited),
     notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
-    sendParts: (...reply) => replyParts.send(...reply),
+    sendParts: (id, parts, sendPart) =>
+      replyParts.send(id, parts, async (part, index) => {
+        const sent_id = await sendPart(part, index);
+        if (typeof sent_id === 'string') inbox.sentIds.note(id, sent_id);
+      }),
+    rate: (reaction) => rateSentAnswer(services, plugin.name, reaction),
     deliveryFailed: (reason, options) => new DeliveryFailed(reason, options),
   };
 }
@@ -157,6 +163,8 @@ function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScop
         // A message of the user replaced the link in the chat itself, so the user knows.
         if (replaced !== null && message_id === undefined)
           await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
+        // A question of the user may have waited for this.
+        if (outcome.linked) inbox.wake();
         return { answer: linkAnswerOf(outcome), person };
       }),
     async takeCode(message, request) {

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AgentRuntime } from '../../agent/index.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
+import { agentDigest } from '../agent/agent-digest.ts';
 import { LongTermMemory } from '../agent/long-term-memory.ts';
 import { openRecording, type RecordedRun } from '../agent/recording.ts';
 import { createServices } from '../create-services.ts';
@@ -15,6 +16,7 @@ import { arrivedChannel } from '../message/arrival.ts';
 import { converse } from '../message/converse.ts';
 import { runTurn } from '../message/run-turn.ts';
 import { runFromInbox } from '../message/steps.ts';
+import { UseCount } from '../message/waits/use-count.ts';
 import type { Log } from '../process/log.ts';
 import { argumentsOf } from '../replay/replay-tools.ts';
 import type { Session } from '../session/session.ts';
@@ -25,6 +27,7 @@ import { openScratchStore } from '../store/open.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
 import type { Texts } from '../texts/texts.ts';
 import { type AlarmClock, systemClock, timeOrderedId } from '../time/clock.ts';
+import { digestRecord } from '../tools/definition-digest.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { createToolAccess } from '../tools/tool-access.ts';
 import { NO_OBSERVER } from '../trace/observer.ts';
@@ -36,6 +39,8 @@ export interface EvalParts {
   settings: Settings;
   texts: Texts;
   agent: AgentRuntime;
+  /** The text of the instructions; undefined if there are none. */
+  instructions: string | undefined;
   registry: ToolRegistry;
   /** All channels, active or not. */
   plugins: readonly ChannelPlugin[];
@@ -97,7 +102,7 @@ function clockFrom(at: number | null): AlarmClock {
 /** Signs and checks the tokens of a case with a key of its own: a real key is not needed, and would not be used. */
 async function evalServices(
   one: EvalCase,
-  { settings: own, registry, ...parts }: EvalParts,
+  { settings: own, registry, instructions, ...parts }: EvalParts,
   clock: AlarmClock,
 ) {
   const secret = new Secret(randomBytes(32).toString('base64'));
@@ -117,6 +122,11 @@ async function evalServices(
     ...{ renewer: null, logoutTokens: null },
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
+    logoutTokens: null,
+    renewer: null,
+    agentDigest: () =>
+      agentDigest({ settings: own, instructions, tools: registry.tools().map(digestRecord) }),
+    use: new UseCount(),
     // The tools open the token of the session with the same key.
     tools: evalTools(
       { ...registry, access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }) },

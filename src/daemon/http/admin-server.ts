@@ -1,9 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Koa from 'koa';
-import type { Route } from '../../channel/index.ts';
+import type { ChannelHealth, Route } from '../../channel/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
+import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { ListenAddress } from '../settings/addresses.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
@@ -124,6 +125,9 @@ type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;
 /** Long-term memory, without which messages are still answered. */
 type WatchedMemory = Pick<LongTermMemory, 'isAvailable' | 'check'>;
 
+/** The renewal of the tokens of links, without which messages are still answered. */
+export type WatchedRenewer = Pick<LinkRenewer, 'refusal'>;
+
 /** The result of one check of `/ready`. */
 export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };
 
@@ -145,6 +149,7 @@ export class Readiness {
   #step = 'reading the configuration';
   #store: WatchedStore | null = null;
   #memory: WatchedMemory | null = null;
+  #renewer: WatchedRenewer | null = null;
   /** Time of the last tests, ms of the monotonic clock. */
   #checkedAt = Number.NEGATIVE_INFINITY;
 
@@ -161,6 +166,10 @@ export class Readiness {
     this.#memory = memory;
   }
 
+  useRenewer(renewer: WatchedRenewer): void {
+    this.#renewer = renewer;
+  }
+
   serving(): void {
     this.#phase = 'serving';
   }
@@ -173,6 +182,7 @@ export class Readiness {
     const checks: Record<string, Check> = { daemon: this.#daemon() };
     if (this.#store) checks.store = storeCheck(this.#store);
     if (this.#memory) checks.memory = memoryCheck(this.#memory);
+    if (this.#renewer) checks.renewal = renewalCheck(this.#renewer);
     this.#checkAgain();
     const failed = Object.values(checks).find(hasFailed);
     if (failed) return { status: 'failed', reason: failed.detail, checks };
@@ -212,6 +222,13 @@ function memoryCheck({ isAvailable }: WatchedMemory): Check {
     status: 'degraded',
     detail: 'Long-term memory cannot be reached; messages are answered without it.',
   };
+}
+
+/** Whether the issuer accepts this service as a client. */
+export function renewalCheck({ refusal }: WatchedRenewer): ChannelHealth {
+  if (refusal === null) return { status: 'ok' };
+  const detail = `TOKEN_RENEWAL_URL refuses this service as a client (${refusal.reason}); links last only as long as their tokens.`;
+  return { status: 'degraded', detail };
 }
 
 /**

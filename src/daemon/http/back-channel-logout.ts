@@ -3,16 +3,17 @@ import { AgentdError } from '../errors.ts';
 import type { LogoutVerdict } from '../identity/logout-token.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { SignOut } from '../store/sign-out-marks.ts';
+import type { AddOutcome, SignOut } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { countRequest } from './rate-limit.ts';
 
 export interface BackChannelLogoutParts {
-  settings: Pick<Settings, 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
+  /** Read at each request: they may change. */
+  readonly settings: Pick<Settings, 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
   store: Pick<Store, 'limits'>;
   logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> };
-  /** Stores the mark, and ends what it covers. `repeated`: it was stored before. */
-  signOut(signOut: SignOut): Promise<'added' | 'repeated'>;
+  /** Stores the mark, and ends what it covers. */
+  signOut(signOut: SignOut): Promise<AddOutcome>;
   log: Pick<Log, 'info'>;
 }
 
@@ -28,9 +29,9 @@ const RETRY_AFTER_SECONDS = 60;
  */
 export function backChannelLogout(parts: BackChannelLogoutParts): Route {
   const { store, logoutTokens, log } = parts;
-  const { RATE_LIMIT_ANONYMOUS_MAX: max, RATE_LIMIT_WINDOW_SECONDS: seconds } = parts.settings;
 
   async function count({ address }: ChannelRequest): Promise<Record<string, string>> {
+    const { RATE_LIMIT_ANONYMOUS_MAX: max, RATE_LIMIT_WINDOW_SECONDS: seconds } = parts.settings;
     const window = { policy: 'address', max, seconds } as const;
     const { headers, refusal } = await countRequest(store, `http:logout:${address}`, window);
     if (refusal !== null) throw refusal;

@@ -190,13 +190,13 @@ interface Inside {
  * as a request may take. Therefore, when all places are taken, the slowest sender loses its place to the next sender.
  */
 export class LargeBodies {
-  readonly #usual: number;
+  readonly #limit: () => number;
   readonly #clock: Clock;
   readonly #inside = new Set<Inside>();
 
-  /** @param usual BODY_LIMIT_BYTES */
-  constructor(usual: number, clock: Clock) {
-    this.#usual = usual;
+  /** @param limit the current BODY_LIMIT_BYTES */
+  constructor(limit: () => number, clock: Clock) {
+    this.#limit = limit;
     this.#clock = clock;
   }
 
@@ -209,9 +209,10 @@ export class LargeBodies {
     const { headers, socket } = request;
     const isChunked = headers['transfer-encoding'] !== undefined;
     const length = isChunked ? Number.POSITIVE_INFINITY : Number(headers['content-length'] ?? 0);
-    if (route.bodyLimit === undefined) return roomUpTo(this.#usual);
-    const bodyLimit = Math.min(Math.max(route.bodyLimit, this.#usual), WEBHOOK_MAX);
-    const usual = Math.min(this.#usual, bodyLimit);
+    const limit = this.#limit();
+    if (route.bodyLimit === undefined) return roomUpTo(limit);
+    const bodyLimit = Math.min(Math.max(route.bodyLimit, limit), WEBHOOK_MAX);
+    const usual = Math.min(limit, bodyLimit);
     if (bodyLimit === usual || length <= usual) return roomUpTo(usual);
     // Refused because of its announced length, before any of it is read, so it needs no room.
     if (!isChunked && length > bodyLimit) return roomUpTo(bodyLimit);
@@ -220,7 +221,7 @@ export class LargeBodies {
       this.#inside.add(inside);
       return { ...roomUpTo(bodyLimit), leave: () => this.#inside.delete(inside) };
     }
-    if (isChunked) return { limit: this.#usual, tooLong: noRoom, leave };
+    if (isChunked) return { limit, tooLong: noRoom, leave };
     throw noRoom();
   }
 

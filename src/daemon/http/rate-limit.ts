@@ -6,7 +6,11 @@ import type { Middleware } from './exchange.ts';
 import type { ReceivedRequest } from './received-request.ts';
 
 interface RateLimitParts {
-  settings: Pick<Settings, 'RATE_LIMIT_TOKEN_MAX' | 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
+  /** Read at each request: they may change. */
+  readonly settings: Pick<
+    Settings,
+    'RATE_LIMIT_TOKEN_MAX' | 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'
+  >;
   store: Pick<Store, 'limits'>;
 }
 
@@ -16,11 +20,13 @@ interface RateLimitParts {
  * state (draft-ietf-httpapi-ratelimit-headers-10). Throws `rate_limited` if the window is full; the refused request is
  * not counted.
  */
-export function rateLimit({ settings, store }: RateLimitParts): Middleware {
-  const seconds = settings.RATE_LIMIT_WINDOW_SECONDS;
+export function rateLimit(parts: RateLimitParts): Middleware {
+  const { store } = parts;
   return async (ctx, next) => {
     const { route, request } = ctx.state;
     if (route.limited) {
+      const { settings } = parts;
+      const seconds = settings.RATE_LIMIT_WINDOW_SECONDS;
       const { policy, key } = senderOf(request);
       const max = policy === 'person' ? settings.RATE_LIMIT_TOKEN_MAX : settings.RATE_LIMIT_ANONYMOUS_MAX;
       const { headers, refusal } = await countRequest(store, key, { policy, max, seconds });

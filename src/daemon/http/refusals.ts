@@ -59,6 +59,14 @@ export function keepRefusals(refusals: Refusals, clock: Clock): Middleware {
   };
 }
 
+interface RefusalParts {
+  store: Pick<Store, 'traces'>;
+  clock: Clock;
+  log: Log;
+  /** The digest of instructions, tools and model. */
+  agentDigest: () => string;
+}
+
 /**
  * Keeps a trace of each request that was refused before it had a session, so that it can be found by its request id.
  * The number and the rate of these traces are limited, and losses are logged. No request waits for its trace or fails
@@ -68,6 +76,7 @@ export class Refusals {
   readonly #store: Pick<Store, 'traces'>;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #agentDigest: () => string;
   readonly #monotonic: () => number;
   #pending = 0;
   /** Number of traces that may be written now. */
@@ -77,10 +86,11 @@ export class Refusals {
   #reported_at = Number.NEGATIVE_INFINITY;
 
   /** @param monotonic a time in ms that cannot be set back */
-  constructor(store: Pick<Store, 'traces'>, clock: Clock, log: Log, monotonic = () => performance.now()) {
+  constructor({ store, clock, log, agentDigest }: RefusalParts, monotonic = () => performance.now()) {
     this.#store = store;
     this.#clock = clock;
     this.#log = log;
+    this.#agentDigest = agentDigest;
     this.#monotonic = monotonic;
     this.#allowed_at = monotonic();
   }
@@ -102,6 +112,7 @@ export class Refusals {
         message_id: null,
         platform: channel,
         user_id: null,
+        agent_digest: this.#agentDigest(),
         started_at,
         finished_at: now,
         outcome: error.code,

@@ -13,16 +13,28 @@ export interface ActiveChannel {
 /** The state of a platform that cannot be reached; null if no outage is known. */
 export type OutageOf = (platform: string) => ChannelHealth | null;
 
+/** What `GET /` tells. */
+export interface HealthParts {
+  channels: readonly ActiveChannel[];
+  outageOf?: OutageOf;
+  /** The digest of instructions, tools and model. */
+  agentDigest: () => string;
+  /** The state of the renewal of tokens. Absent if they are not renewed. */
+  renewal?: () => ChannelHealth;
+}
+
 export interface MountedRoute extends Route {
   /** The channel that the route belongs to; null if it is the daemon's own. */
   channel: string | null;
 }
 
 /** All routes that the daemon answers. */
-export function routes(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): MountedRoute[] {
+export function routes(parts: HealthParts, log: Log): MountedRoute[] {
   return [
-    { method: 'GET', path: '/', channel: null, handle: health(channels, outageOf, log) },
-    ...channels.flatMap(({ plugin, channel }) => channel.routes.map((route) => mount(route, plugin.name))),
+    { method: 'GET', path: '/', channel: null, handle: health(parts, log) },
+    ...parts.channels.flatMap(({ plugin, channel }) =>
+      channel.routes.map((route) => mount(route, plugin.name)),
+    ),
   ];
 }
 
@@ -109,7 +121,10 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * `GET /`: the active platforms and their state (agentd-service(7), "GET /"). `status` says only that the process is
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
-export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, log: Log): Route['handle'] {
+export function health(
+  { channels, outageOf = () => null, renewal, agentDigest }: HealthParts,
+  log: Log,
+): Route['handle'] {
   return () => ({
     body: {
       status: 'ok',
@@ -121,6 +136,8 @@ export function health(channels: readonly ActiveChannel[], outageOf: OutageOf, l
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
+      agent_digest: agentDigest(),
+      ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
     },
   });
 }

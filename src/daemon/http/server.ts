@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import Koa from 'koa';
-import type { Route } from '../../channel/index.ts';
+import type { ChannelHealth, Route } from '../../channel/index.ts';
 import type { TokenValidator } from '../identity/identity.ts';
 import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import type { Log } from '../process/log.ts';
@@ -38,7 +38,8 @@ const LAST_REQUESTS = 2500;
 const FAREWELL = 1000;
 
 interface ServerParts {
-  settings: Settings;
+  /** The limits are read at each request: they may change. */
+  readonly settings: Settings;
   store: Pick<Store, 'limits' | 'traces' | 'expectRoom'>;
   tokens: TokenValidator;
   log: Log;
@@ -48,15 +49,19 @@ interface ServerParts {
   channels: readonly ActiveChannel[];
   /** Further routes that belong to no channel. */
   ownRoutes?: readonly Route[];
+  /** The digest of instructions, tools and model. */
+  agentDigest: () => string;
   /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
   outageOf?: OutageOf;
+  /** The state of the renewal of tokens. Absent if they are not renewed. */
+  renewal?: () => ChannelHealth;
   /** Maximum time for a request to arrive, ms; for tests. */
   requestTimeout?: number;
 }
 
 /** The HTTP side of the daemon: the middleware of every request, in order. */
 export function createServer(parts: ServerParts) {
-  const { settings, store, log, clock } = parts;
+  const { settings, store, log, clock, agentDigest } = parts;
   const ownRoutes = (parts.ownRoutes ?? []).map((route) => ({ ...route, channel: null }));
   const inFlight = new InFlight();
   const streams = new AbortController();
@@ -69,18 +74,16 @@ export function createServer(parts: ServerParts) {
   app.use(problems(log));
   app.use(securityHeaders());
   app.use(requireHost());
-  app.use(
-    findRoute(createRouter([...routes(parts.channels, parts.outageOf ?? (() => null), log), ...ownRoutes])),
-  );
+  app.use(findRoute(createRouter([...routes(parts, log), ...ownRoutes])));
   app.use(cors(settings.WEBCHAT_ALLOWED_ORIGINS, log));
   app.use(admit(inFlight));
-  app.use(keepRefusals(new Refusals(store, clock, log), clock));
-  const largeBodies = new LargeBodies(settings.BODY_LIMIT_BYTES, clock);
+  app.use(keepRefusals(new Refusals({ store, clock, log, agentDigest }), clock));
+  const largeBodies = new LargeBodies(() => parts.settings.BODY_LIMIT_BYTES, clock);
   app.use(receive({ largeBodies, sequencer: parts.sequencer }));
   app.use(routeHeaders());
   app.use(expectRoom(store));
   app.use(validateToken(parts.tokens));
-  app.use(rateLimit({ settings, store }));
+  app.use(rateLimit(parts));
   app.use(answer({ stopping: streams.signal, log }));
   // Only the error of a broken connection gets past `problems`.
   app.on('error', (error: unknown) => log.debug({ err: error }, 'connection error'));

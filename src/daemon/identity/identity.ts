@@ -94,10 +94,15 @@ export function personKey(claims: Pick<Claims, 'sub' | 'iss' | 'tenant_id'>): Pe
   return JSON.stringify([claims.iss ?? '', claims.tenant_id ?? '', claims.sub]) as PersonKey;
 }
 
+/** The claims in the key of a person. Absent claims are empty. */
+export function partsOf(person: PersonKey): { iss: string; tenant_id: string; sub: string } {
+  const [iss, tenant_id, sub] = JSON.parse(person) as [string, string, string];
+  return { iss, tenant_id, sub };
+}
+
 /** The `sub` of a person. */
 export function subOf(person: PersonKey): string {
-  const [, , sub] = JSON.parse(person) as [string, string, string];
-  return sub;
+  return partsOf(person).sub;
 }
 
 /** A token with its verdict. A token is validated only once. */

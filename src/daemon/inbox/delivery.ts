@@ -24,6 +24,8 @@ import type { Admittance, PlatformReach } from './platform-reach.ts';
 import { isVoidPress } from './press.ts';
 import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
+import type { SentIds } from './sent-ids.ts';
+import { hintAtSignIn } from './sign-in-hint.ts';
 import type { Typing } from './typing.ts';
 
 /** A channel that sends its replies later. */
@@ -38,6 +40,7 @@ interface DeliveryServices {
   reach: PlatformReach;
   typing: Typing;
   questions: QuestionsBeingSent;
+  sentIds: SentIds;
 }
 
 /**
@@ -57,6 +60,7 @@ export class Delivery {
   readonly #reach: PlatformReach;
   readonly #typing: Typing;
   readonly #questions: QuestionsBeingSent;
+  readonly #sentIds: SentIds;
   readonly #later: LaterChannel;
   readonly #claim: InboxClaim;
   /** The message as it was claimed; after its run, the message with the stored reply. */
@@ -66,7 +70,7 @@ export class Delivery {
 
   /** @param admitted for a message with a stored text, whether and how it may be sent; null for other messages. */
   constructor(
-    { services, reach, typing, questions }: DeliveryServices,
+    { services, reach, typing, questions, sentIds }: DeliveryServices,
     later: LaterChannel,
     claim: InboxClaim,
     admitted: Admittance | null,
@@ -75,6 +79,7 @@ export class Delivery {
     this.#reach = reach;
     this.#typing = typing;
     this.#questions = questions;
+    this.#sentIds = sentIds;
     this.#later = later;
     this.#claim = claim;
     this.#message = claim.message;
@@ -153,13 +158,14 @@ export class Delivery {
   }
 
   /** The message as its turn stored it. */
-  #withReply({ response, question }: CompleteReply): InboxMessage {
+  #withReply({ response, question, sign_in }: CompleteReply): InboxMessage {
     const text_stored_at = this.#services.clock.now();
     return {
       ...this.#message,
       state: 'replied',
       reply: response,
       question: question?.stored ?? null,
+      ...(sign_in?.hint ? { sign_in: sign_in.hint } : {}),
       sends: 1,
       text_stored_at,
       parts_sent: 0,
@@ -195,7 +201,9 @@ export class Delivery {
         await this.#end({ kind: 'given_back' });
         return;
       }
-      await this.#sendInTime({ ...reply, reply_to });
+      const completed = await this.#completed(reply, reply_to);
+      if (completed === null) return;
+      await this.#sendInTime({ ...completed, reply_to });
     } catch (error) {
       await this.#sendFailed(error, began);
       return;
@@ -203,7 +211,18 @@ export class Delivery {
     this.#observe('sent');
     await this.#noteReach(() => this.#reach.answered(this.#message.platform));
     if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
-    await this.#end({ kind: 'sent' });
+    await this.#end({ kind: 'sent', sent_ids: this.#sentIds.take(reply.id) });
+  }
+
+  /** The reply with what it still needs about sign-in. Null if the claim is lost. */
+  async #completed(reply: OutgoingReply, reply_to: JsonObject): Promise<OutgoingReply | null> {
+    const { sign_in } = this.#message;
+    if (sign_in === undefined) return reply;
+    const hinted = await hintAtSignIn(this.#services, this.#later, this.#message, sign_in, reply_to);
+    const completed = await this.#services.store.inbox.completeSignIn(this.#claim, hinted);
+    if (completed === null) return null;
+    this.#message = completed;
+    return outgoingReply(completed);
   }
 
   #arrival(
@@ -211,7 +230,7 @@ export class Delivery {
     outlet: PushOutlet,
     collected: readonly InboxMessage[],
   ): Arrival<Answering & Deduplicated & Guarded> {
-    const { id, request_id, session_id, message: queued, message_id, reply_to, received_at } = this.#message;
+    const { id, request_id, session_id, message: queued, message_id, reply_to, rerun } = this.#message;
     if (queued === null || session_id === null) throw new Error('a text without a message has no run');
     const { parent_span, edited = false, ...message } = queued;
     const text = textOfTurn([this.#message, ...collected]);
@@ -226,6 +245,7 @@ export class Delivery {
       request_id,
       message: { ...message, text, ...(message_id === null ? {} : { message_id }), reply_to },
       ...(further.length === 0 ? {} : { collected: further }),
+      ...(rerun === undefined ? {} : { rerun }),
       session_id,
       session_is_generated: false,
       channel: arrivedChannel(this.#later.plugin),
@@ -236,7 +256,8 @@ export class Delivery {
       edited: isEdited,
       outlet,
       stopped: null,
-      accepted_at: received_at,
+      // The person wrote it before the first run.
+      accepted_at: rerun?.received_at ?? this.#message.received_at,
       lost,
       patient: true,
       reader: null,

@@ -53,12 +53,13 @@ export async function enqueue(
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
   const parent_span = services.observer.parentOf(request?.headers.traceparent);
   const left = await takeLinkCodes({ services, worker }, plugin, messages, request_id);
+  const mayCollect = !left.includes(null);
   const entries = await Promise.all(
     left
       .filter((message) => message !== null)
       .map(async (message) => {
         const entry = entryOf(message, { request_id, parent_span }, services);
-        const collects = await collectsOf(entry, services);
+        const collects = mayCollect ? await collectsOf(entry, services) : null;
         return collects === null ? entry : { ...entry, collects };
       }),
   );
@@ -179,6 +180,7 @@ export async function screen(
     arrived.map(async (message, index) => ({
       message: stored[index] as ArrivedMessage,
       guarded: await guardedOf(message, services),
+      agent_digest: services.agentDigest(),
       notice: noticeTo(
         plugin,
         services,

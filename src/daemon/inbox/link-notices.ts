@@ -111,14 +111,14 @@ export function quoted(email: string): string {
 }
 
 /**
- * Tells a user of a platform that the link was ended or replaced elsewhere. Nothing is sent if the channel is not active,
+ * Tells a user of a platform that the link was ended or replaced elsewhere, or ended with the sign-in. Nothing is sent if the channel is not active,
  * or cannot write to a user first.
  */
 export async function noticeEnded(
   notices: Notices,
   { platform, user_id }: { platform: string; user_id: string },
   claims: Claims,
-  what: 'link_ended' | 'link_replaced',
+  what: 'link_ended' | 'link_replaced' | 'link_sign_in_over',
 ): Promise<void> {
   const reply_to = notices.worker.privateChat(platform, user_id);
   if (reply_to === null) return;

@@ -7,6 +7,7 @@ import { every } from '../time/clock.ts';
 import { Delivery, type LaterChannel } from './delivery.ts';
 import { type Admittance, PlatformReach } from './platform-reach.ts';
 import { QuestionsBeingSent } from './questions-being-sent.ts';
+import { SentIds } from './sent-ids.ts';
 import { Typing } from './typing.ts';
 
 /**
@@ -26,7 +27,8 @@ const BROKE_OFF_MS = 60_000;
  */
 interface Lane {
   readonly kind: AttemptKind;
-  readonly room: number;
+  /** How many attempts of this kind may run now. */
+  readonly room: () => number;
   active: number;
 }
 
@@ -47,6 +49,8 @@ interface Reachable {
  * running. So a message that kills the process affects no other message.
  */
 export class InboxWorker {
+  /** Where channels note the ids of the messages that they send. */
+  readonly sentIds = new SentIds();
   readonly #services: Services;
   readonly #typing: Typing;
   readonly #reach: PlatformReach;
@@ -68,7 +72,7 @@ export class InboxWorker {
     this.#typing = new Typing(services.clock, services.log);
     this.#reach = new PlatformReach(services);
     this.#questions = new QuestionsBeingSent(services.clock);
-    this.#lanes = [lane('run', services.settings.AGENT_CONCURRENCY), lane('send', SENDS_AT_ONCE)];
+    this.#lanes = [lane('run', () => services.settings.AGENT_CONCURRENCY), lane('send', () => SENDS_AT_ONCE)];
   }
 
   /** Starts to process the messages of this channel. Messages of inactive channels stay in the inbox. */
@@ -193,8 +197,8 @@ export class InboxWorker {
   }
 
   #roomOf(kind: AttemptKind): number {
-    const { room = 0, active = 0 } = this.#lanes.find((one) => one.kind === kind) ?? {};
-    return Math.max(0, room - active);
+    const lane = this.#lanes.find((one) => one.kind === kind);
+    return lane === undefined ? 0 : Math.max(0, lane.room() - lane.active);
   }
 
   /**
@@ -250,6 +254,7 @@ export class InboxWorker {
       reach: this.#reach,
       typing: this.#typing,
       questions: this.#questions,
+      sentIds: this.sentIds,
     };
     const delivery = new Delivery(services, later, claim, admitted);
     // The claim may have arrived after the worker was paused.
@@ -337,7 +342,7 @@ export class InboxWorker {
   }
 }
 
-function lane(kind: AttemptKind, room: number): Lane {
+function lane(kind: AttemptKind, room: () => number): Lane {
   return { kind, room, active: 0 };
 }
 

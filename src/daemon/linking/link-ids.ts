@@ -16,12 +16,6 @@ function linkKey(channel: string, user_id: string): string {
   return `${channel}:jwt:${user_id}`;
 }
 
-/** The channel and the user in a documented key. The name of a channel contains no colon. */
-export function userOfKey(key: string): { platform: string; user_id: string } {
-  const [platform = '', , ...rest] = key.split(':');
-  return { platform, user_id: rest.join(':') };
-}
-
 /**
  * The keys under which a user's link may be stored. The first key is used for new links. An id that the channel does
  * not recognize is used unchanged.

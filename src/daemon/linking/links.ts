@@ -12,10 +12,10 @@ import {
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
-import type { Link, LinkHow } from '../store/links.ts';
+import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
-import { aliasKey, type LinkedChannel, linkKeys, userOfKey, writingsOf } from './link-ids.ts';
+import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
 
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 export const LINK_TTL_MS = 2_592_000 * 1000;
@@ -43,6 +43,7 @@ export interface FoundLink {
   /** When the link ends. Its token may expire earlier (`effectiveExpiry`). */
   expires_at: number;
   expiry_notified: boolean;
+  how: LinkHow;
   /** The other id that its sender must have (link-ids.ts, `aliasKey`). Null if no message has contained one yet. */
   alias: string | null;
 }
@@ -151,11 +152,16 @@ export async function link(
 }
 
 /**
- * Signs a channel's user out: withdraws the user's pending actions, and removes the link, whichever person it belongs
+ * Signs a channel's user out: withdraws the user's pending actions, ends the question that waits for sign-in, and removes the link, whichever person it belongs
  * to. True if there was one.
  */
-export async function unlink(services: Lookup, channel: LinkedChannel, user_id: string): Promise<boolean> {
+export async function unlink(
+  services: Lookup & { store: Pick<Store, 'waitingQuestions'> },
+  channel: LinkedChannel,
+  user_id: string,
+): Promise<boolean> {
   await withdrawActions(services, channel, user_id);
+  await services.store.waitingQuestions.end(linkKeys(channel, user_id));
   return removeLink(services, channel, user_id);
 }
 
@@ -330,7 +336,7 @@ export async function standingUnder(
 
 /** The link with its token unsealed. Null, with a warning in the log, if no key opens the token. */
 function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): FoundLink | null {
-  const { key, expires_at, expiry_notified, alias } = link;
+  const { key, expires_at, expiry_notified, how, alias } = link;
   const token = seal.open(link.token, key);
   if (token === null) {
     log.warn({ channel: channel.name }, 'no encryption key can unseal the linked token');
@@ -344,6 +350,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
     person,
     expires_at,
     expiry_notified,
+    how,
     alias: alias?.person === person ? alias.alias : null,
   };
 }

@@ -11,7 +11,10 @@ import type { Services } from './services.ts';
 import type { Arrived, ArrivedChannel } from './turn.ts';
 
 /** A message as it arrives; `withTurn` adds the rest of the turn. */
-export type Arrival<Turn extends Arrived> = Omit<Turn, 'trace' | 'span' | 'started_at' | 'defer'>;
+export type Arrival<Turn extends Arrived> = Omit<
+  Turn,
+  'trace' | 'span' | 'started_at' | 'defer' | 'agent_digest'
+>;
 
 /** What the daemon knows about the request that brought a message. */
 export interface Origin {

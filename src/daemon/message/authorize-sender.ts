@@ -14,7 +14,8 @@ type Uses = Pick<Services, 'store' | 'channelNames'>;
  *
  * Runs before the guard, so that a refused message is counted neither in the session nor for its user. Also runs before
  * the message waits for the session's lock. Adds `authorized`, and the session with its current id. Throws
- * `session_forbidden` if the session belongs to someone else.
+ * `session_forbidden` if the session belongs to someone else. For the second run of a message, throws `SignInChanged` if
+ * its sender is no longer signed in as the person for whom it was queued (agentd-identity(7), "The question waits").
  */
 export const authorizeSender: Step<Arrived & Identified, Authorized> = {
   name: 'authorize-sender',
@@ -22,12 +23,21 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
     // From here on, messages continue in the order of arrival, so that the guard blocks the last messages of a burst
     // and not the first.
     await turn.ticket?.reached;
+    const { rerun, credential } = turn;
+    if (rerun !== undefined && personOf(credential) !== rerun.person) throw new SignInChanged();
     const named = await resolveSession(turn, services);
     refuseStranger({ ...turn, ...named }, services, line);
     if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
     return { authorized: true, ...named };
   },
 };
+
+/** The sender of a message is no longer signed in as the person for whom the message was to be run again. */
+export class SignInChanged extends AgentdError {
+  constructor() {
+    super('session_forbidden', 'The sign-in of the sender has changed.');
+  }
+}
 
 /**
  * Refuses a sender who may not use the session. On a platform, the platform decides who takes part in a session. A web

@@ -1,38 +1,45 @@
-import type { Credential } from '../identity/identity.ts';
+import type { Credential, TokenVerdict } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
+import type { RenewalOutcome } from '../renewal/link-renewer.ts';
 import { credentialOf } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
 
-type Uses = Pick<Services, 'store' | 'seal' | 'log' | 'tokens'>;
+type Uses = Pick<Services, 'store' | 'seal' | 'log' | 'tokens' | 'renewer'>;
 
 /**
  * Finds out who sent the message, by the link of the platform's user (agentd-identity(7), "The identity of a message").
  *
- * Checks the token of the sender's link. If the message has another id of the sender, binds that id to the link. Adds
+ * Checks the token of the sender's link, and lets it be renewed if that is due. If the message has another id of the sender, binds that id to the link. Adds
  * `credential`. Never ends the turn: if the token is not valid, default credentials are used.
  */
 export const identifyByLink: Step<Arrived, Identified> = {
   name: 'identify',
   async run(turn, services: Uses, line) {
-    const link = await findSendersLink(services, turn.channel, turn.message);
-    if (link === null) {
-      line.reason = 'no_link';
-      return { credential: { kind: 'none', reason: 'no_link' } };
-    }
+    const found = await findLinkAndRenew(turn, services);
     const about = { request_id: turn.request_id, channel: turn.channel.name };
-    if (link === 'other_sender') {
-      line.verdict = 'fallback';
-      line.reason = 'link_of_other_sender';
-      services.log.warn(
-        about,
-        'the link of this user id was made by another sender; using default credentials',
-      );
-      return { credential: { kind: 'none', reason: 'link_of_other_sender' } };
+    if (!('verdict' in found)) {
+      const reason = found.link === null ? 'no_link' : 'link_of_other_sender';
+      line.reason = reason;
+      if (found.renewal === 'ended') line.detail = { renewal: found.renewal };
+      if (reason === 'link_of_other_sender') {
+        line.verdict = 'fallback';
+        services.log.warn(
+          about,
+          'the link of this user id was made by another sender; using default credentials',
+        );
+      }
+      return { credential: { kind: 'none', reason } };
     }
-    const credential = credentialOf(await services.tokens.validate(link.token, turn.request_id), line);
-    line.detail = { link: 'found', ...line.detail, link_expires: isoTime(link.expires_at) };
+    const { link, verdict, renewal } = found;
+    const credential = credentialOf(verdict, line);
+    line.detail = {
+      link: 'found',
+      ...line.detail,
+      link_expires: isoTime(link.expires_at),
+      ...(renewal === 'kept' ? {} : { renewal }),
+    };
     if (credential.kind !== 'invalid') return { credential };
     const { reason } = credential;
     const isExpired = reason === 'Token Expired';
@@ -47,6 +54,27 @@ export const identifyByLink: Step<Arrived, Identified> = {
     return { credential: expired(turn, services, link) };
   },
 };
+
+interface Renewed<Link> {
+  link: Link;
+  renewal: RenewalOutcome;
+}
+
+type Found = Renewed<'other_sender' | null> | (Renewed<FoundLink> & { verdict: TokenVerdict });
+
+/** The sender's link, and the verdict about its token: about the new one if it was renewed. */
+async function findLinkAndRenew({ channel, message, request_id }: Arrived, services: Uses): Promise<Found> {
+  const find = async (renewal: RenewalOutcome): Promise<Found> => {
+    const link = await findSendersLink(services, channel, message);
+    if (link === null || link === 'other_sender') return { link, renewal };
+    return { link, renewal, verdict: await services.tokens.validate(link.token, request_id) };
+  };
+  const found = await find('kept');
+  if (services.renewer === null || !('verdict' in found) || !found.verdict.valid) return found;
+  if (found.link.how !== 'code') return found;
+  const renewal = await services.renewer.met(found.link);
+  return renewal === 'kept' ? found : find(renewal);
+}
 
 /**
  * The credential of a link whose token has expired. The agent mentions the expiry once. If the run fails, the agent

@@ -84,9 +84,15 @@ export function senderOf({ message, credential, address }: Arrived & Identified)
  * Identifies a message in the journal of actions: all runs of the message have the same key, and no other message has
  * it (agentd-agent(7), "Journal"). If the message has an idempotency key, the result is a hash of it, which all retries
  * of the sender share. Otherwise it is the id of the turn. All runs of a platform's message have the same turn id,
- * which is the id of its inbox entry. Any other message without an idempotency key runs only once.
+ * which is the id of its inbox entry; so does its second run, after its sender has signed in. Any other message without an idempotency key runs only once.
  */
-export function turnKey({ turn_id, key }: Pick<Arrived & Deduplicated, 'turn_id' | 'key'>): string {
+export function turnKey({
+  turn_id,
+  key,
+  rerun,
+}: Pick<Arrived & Deduplicated, 'turn_id' | 'key' | 'rerun'>): string {
   // Hashed, because idempotency keys and user ids may be long, and the turn key is not shown anywhere.
-  return key === null ? turn_id : createHash('sha256').update(key.key).digest('base64url');
+  return key === null
+    ? (rerun?.turn_id ?? turn_id)
+    : createHash('sha256').update(key.key).digest('base64url');
 }

@@ -1,5 +1,5 @@
 import type { Confirmation, Receipts } from '../../channel/index.ts';
-import type { StoredQuestion } from '../store/inbox.ts';
+import type { SignInHint, StoredQuestion } from '../store/inbox.ts';
 import type { TurnChanges } from '../store/turns.ts';
 import type { ToolProgress } from '../tools/perform-call.ts';
 
@@ -41,6 +41,13 @@ export interface CompleteReply {
   question: ReplyQuestion | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
+  /** Set if the reply tells its reader to sign in. */
+  sign_in?: {
+    /** The text of the message if it waits for that; null if it does not. */
+    waiting_text: string | null;
+    /** What the reply still needs; null if it needs nothing. */
+    hint: SignInHint | null;
+  };
   /** Whether the person stopped the answer. */
   stopped: boolean;
   /** Whether the reply is the answer to an earlier request with the same idempotency key. */
@@ -49,7 +56,7 @@ export interface CompleteReply {
 
 export type TurnEnd = { answered: true; reply: CompleteReply } | { answered: false; error: unknown };
 
-export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events'> {
+export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events' | 'waits'> {
   /** The run failed and will be repeated. The turn has not ended, so only its trace is stored. */
   runs_again?: boolean;
 }

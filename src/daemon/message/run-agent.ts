@@ -27,6 +27,7 @@ export const runAgent: Step<Runnable, Answered> = {
           reply: settlement.text,
           stopped: false,
           asked: null,
+          sign_in: null,
           receipts: null,
           history: null,
           usage: null,

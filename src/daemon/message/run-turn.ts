@@ -10,7 +10,7 @@ import type { CompleteReply } from './outlet.ts';
 import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { storedTurn } from './store-reply.ts';
+import { signInOf, storedTurn } from './store-reply.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
 import { endTrace, traceOf } from './turn-trace.ts';
 import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
@@ -20,14 +20,18 @@ type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered &
 /**
  * Answers a message with these steps. A failed turn is stored, too, if its principal was resolved, no claim was lost
  * and the message will not run again. Otherwise only its trace is stored. Never rejects.
+ * A reload takes effect between two turns: the whole turn uses the services as they are now.
+ * @param current the services that are in use now.
  * @param begun the trace of the message so far. Later lines are appended to this array.
  */
 export async function runTurn<Turn extends Answering>(
   steps: Steps<Turn>,
   arrival: Arrival<Turn>,
-  services: Services,
+  current: Services,
   begun: TraceLine[] = [],
 ): Promise<EndedTurn> {
+  const services = { ...current };
+  const endUse = services.use.begin();
   let isStored = false;
   let ended: Turn | null = null;
   const work = async (turn: Turn) => {
@@ -39,6 +43,8 @@ export async function runTurn<Turn extends Answering>(
       throw error;
     }
   };
+  const { name } = arrival.channel;
+  services.observer.turnBegan(name);
   try {
     const reply = await withTurn(arrival, services, work, { begun });
     if (ended) keepRecording(ended, null, services);
@@ -46,6 +52,9 @@ export async function runTurn<Turn extends Answering>(
   } catch (error) {
     if (ended) keepRecording(ended, error, services);
     return { answered: false, error, isStored };
+  } finally {
+    services.observer.turnEnded(name);
+    endUse();
   }
 }
 
@@ -65,8 +74,11 @@ async function answer<Turn extends Answering>(
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
-  const { turn_id, session_id, reply, question, receipts, stopped } = found;
-  return { turn_id, session_id, response: reply, question, receipts, stopped, replayed: false };
+  const { turn_id, session_id, reply, question, receipts, stopped, sign_in } = found;
+  return {
+    ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
+    ...signInOf(sign_in, found.message.text),
+  };
 }
 
 /** Replays the first answer. The message leads to no turn, so its trace is stored separately. */

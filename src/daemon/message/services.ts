@@ -1,8 +1,10 @@
 import type { AgentRuntime } from '../../agent/index.ts';
 import type { LongTermMemory } from '../agent/long-term-memory.ts';
 import type { TokenValidator } from '../identity/identity.ts';
+import type { LogoutVerdict } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
+import type { LinkRenewer } from '../renewal/link-renewer.ts';
 import type { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
@@ -15,8 +17,12 @@ import type { HistorySummaries } from './run/summaries.ts';
 import type { RequestSequencer } from './waits/request-sequencer.ts';
 import type { RunSlots } from './waits/run-slots.ts';
 import type { SessionLock } from './waits/session-lock.ts';
+import type { UseCount } from './waits/use-count.ts';
 
-/** The services that the steps of a message use; made once, in serve.ts. */
+/**
+ * The services that the steps of a message use; made once, in serve.ts. A reload replaces some of them, so a caller reads
+ * them when it uses them, or works on a copy.
+ */
 export interface Services {
   settings: Settings;
   clock: AlarmClock;
@@ -24,11 +30,19 @@ export interface Services {
   observer: Observer;
   store: Store;
   tokens: TokenValidator;
+  /** Null if logout tokens are not accepted (`acceptsLogout`). */
+  logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> } | null;
+  /** Null if the tokens of links are not renewed. */
+  renewer: Pick<LinkRenewer, 'met'> | null;
   seal: Seal;
   /** Every secret of the settings, for masks. */
   secrets: readonly Secret[];
   agent: AgentRuntime;
   tools: ToolRegistry;
+  /** The current digest of instructions, tools and model (agent-digest.ts). */
+  agentDigest: () => string;
+  /** The turns that use the replaceable services (`Replaceable`). */
+  use: UseCount;
   /** The texts that people read but that no agent wrote. */
   texts: Texts;
   /** Null if nothing is remembered. */
@@ -50,6 +64,12 @@ export interface Services {
   /** Aborts when the grace period of a stopping daemon has ended, which ends all runs. */
   stopping: AbortSignal;
 }
+
+/** The services that a reload replaces, all at the same time. */
+export type Replaceable = Pick<
+  Services,
+  'settings' | 'tokens' | 'logoutTokens' | 'secrets' | 'agent' | 'agentDigest' | 'tools' | 'texts' | 'use'
+>;
 
 /** The services that a run of the agent uses. */
 export type RunServices = Pick<

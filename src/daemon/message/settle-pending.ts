@@ -34,7 +34,7 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  *
  * An answer is a word of the person's language, or a button, which names the action. Any other message of the same
  * principal declines the action, except for an edited message: nobody knows which of its texts the person meant. Messages
- * that were collected are never an answer. An action is withdrawn if its person has signed out, or if somebody else has signed
+ * that were collected are never an answer, and the second run of a message is none. An action is withdrawn if its person has signed out, or if somebody else has signed
  * in.
  *
  * Adds `settlement`; if the action is confirmed, run-agent makes the call. Throws `confirmation_gone` if a web client
@@ -48,7 +48,7 @@ export const settlePending: Step<Turn, Settled> = {
       principal.person === null ? null : principal.claims.locale,
       message.locale,
     );
-    const isAnswer = !turn.edited && turn.collected === undefined;
+    const isAnswer = !turn.edited && turn.collected === undefined && turn.rerun === undefined;
     const says = isAnswer ? answerIn(message, texts) : 'other';
     const labelled = message.text === '' ? { ...message, text: labelOf(says, texts) } : message;
     const added = { message: labelled, texts };
@@ -144,7 +144,7 @@ function factsOf(turn: Turn, says: AnswerFacts['says']): Omit<AnswerFacts, 'name
   const { principal, credential, message, accepted_at } = turn;
   return {
     says,
-    is_edited: turn.edited ?? false,
+    is_edited: turn.edited === true || turn.rerun !== undefined,
     user_id: message.user_id,
     confirmer: confirmerOf(turn),
     person: principal.person,

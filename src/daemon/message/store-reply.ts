@@ -7,7 +7,7 @@ import { clientOfKey } from '../store/client-of-key.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
-import type { ReplyQuestion } from './outlet.ts';
+import type { CompleteReply, ReplyQuestion } from './outlet.ts';
 import type { RunRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -19,6 +19,7 @@ import type {
   Deduplicated,
   Locked,
   Resolved,
+  SignInNeeded,
   Stored,
 } from './turn.ts';
 import { answeredTrace } from './turn-trace.ts';
@@ -52,7 +53,10 @@ export const storeReply: Step<Turn, Stored> = {
     const { turn_id, session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
     const finished_at = services.clock.now();
     const question = asked === null ? null : questionOf(asked, finished_at);
-    const complete = { turn_id, session_id, response: reply, question, receipts, stopped, replayed: false };
+    const complete = {
+      ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
+      ...signInOf(turn.sign_in, turn.message.text),
+    };
     const answer = {
       turn_id,
       session_id,
@@ -84,6 +88,12 @@ export const storeReply: Step<Turn, Stored> = {
     return { record: turnOfSession.record, question };
   },
 };
+
+/** What the outlet needs if the reply tells its reader to sign in. */
+export function signInOf(sign_in: SignInNeeded | null, text: string): Pick<CompleteReply, 'sign_in'> {
+  if (sign_in === null) return {};
+  return { sign_in: { waiting_text: sign_in.waits ? text : null, hint: sign_in.hint } };
+}
 
 function questionOf({ action, summary, begins_at, buttons }: AskedQuestion, now: number): ReplyQuestion {
   const expires_at = new Date(now + ANSWER_MS).toISOString();

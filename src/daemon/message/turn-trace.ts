@@ -1,4 +1,5 @@
 import { type PersonKey, personOf } from '../identity/identity.ts';
+import type { Rerun } from '../store/inbox.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import type { Arrival } from './arrival.ts';
@@ -42,12 +43,18 @@ export function traceOf(
     platform: turn.message.platform,
     user_id: turn.message.user_id,
     ...(turn.collected === undefined ? {} : { collected: turn.collected }),
+    ...(turn.rerun === undefined ? {} : { rerun_of: rerunOf(turn.rerun) }),
     ...(person === null ? {} : { person }),
+    agent_digest: turn.agent_digest,
     started_at: turn.started_at,
     finished_at,
     outcome,
     lines: turn.trace.finished(),
   };
+}
+
+function rerunOf({ turn_id, message_id }: Rerun): NonNullable<TraceRecord['rerun_of']> {
+  return { turn_id, message_id };
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Credential, PersonKey, Principal, ValidatedToken } from '../identi
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, NewPendingAction } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
+import type { Rerun, SignInHint } from '../store/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
@@ -40,10 +41,14 @@ export interface Arrived {
   edited?: boolean;
   /** The further messages that this turn answers, in order. Absent if it answers one message. */
   collected?: readonly CollectedMessage[];
+  /** Set if this is the second run of a message, after its sender has signed in. */
+  rerun?: Rerun;
   /** The token of the request with the result of its validation; null if the request had none. */
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
   ticket: Ticket | null;
+  /** The digest of instructions, tools and model that answer the message. */
+  agent_digest: string;
   /** The parent of the message's span, from `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;
   trace: Trace;
@@ -205,8 +210,18 @@ export interface Answered {
   history: RunHistory | null;
   /** The question at the end of the reply; null if there is none. */
   asked: AskedQuestion | null;
+  /** Set if a tool said that sign-in is needed, on a platform. */
+  sign_in: SignInNeeded | null;
   /** What the writes of the message did; null if there are none. */
   receipts: Receipts | null;
+}
+
+/** A reply that tells the person to sign in. */
+export interface SignInNeeded {
+  /** Whether the message is to be run again when its sender has signed in. */
+  waits: boolean;
+  /** In a group, what the reply still needs. */
+  hint: SignInHint | null;
 }
 
 /** A call that waits for confirmation, and the question about it. */

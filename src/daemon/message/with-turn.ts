@@ -25,6 +25,7 @@ export async function withTurn<Turn extends Arrived, Result>(
     ...arrival,
     trace: new Trace(services.clock, begun, span),
     span,
+    agent_digest: services.agentDigest(),
     started_at: services.clock.now(),
     defer: (release: (failed: boolean) => Promise<void>) => void deferred.push(release),
   } as Arrived as Turn;

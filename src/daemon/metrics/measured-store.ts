@@ -11,10 +11,14 @@ import type { Gauges, Metrics } from './metrics.ts';
  */
 const INBOX_MS = 2000;
 
-type Counted = Pick<StreamServices, 'runs' | 'streaming' | 'broadcaster' | 'store' | 'memory' | 'clock'>;
+type Counted = Pick<
+  StreamServices,
+  'agentDigest' | 'runs' | 'streaming' | 'broadcaster' | 'store' | 'memory' | 'clock'
+>;
 
 /** The gauges of a daemon with these services. */
-export function gaugesOf({ runs, streaming, broadcaster, store, memory, clock }: Counted): Gauges {
+export function gaugesOf(services: Counted): Gauges {
+  const { runs, streaming, broadcaster, store, memory, clock } = services;
   const counts = async () => {
     const limit = new TimeLimit(clock, INBOX_MS);
     try {
@@ -28,6 +32,7 @@ export function gaugesOf({ runs, streaming, broadcaster, store, memory, clock }:
   return {
     runs: () => ({ running: runs.running, waiting: runs.waiting }),
     streams: () => ({ running: streaming.size, read: broadcaster.size }),
+    agentDigest: () => services.agentDigest(),
     memoryIsAvailable: () => memory?.isAvailable ?? null,
     lastBackupAt: () => store.maintenance?.lastBackupAt() ?? null,
     inbox: async () =>

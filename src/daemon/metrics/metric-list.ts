@@ -42,6 +42,10 @@ const RECORDS = {
     ['channel', 'outcome'],
     'Messages, each counted once when it ends: `answered`, `failed`, `blocked` by the loop guard, `refused`, `replayed` (answered before), `stopped` by the person.',
   ),
+  agentd_messages_running: gauge(
+    ['channel'],
+    'Messages that this process is answering now, also those that wait for their session or for a run.',
+  ),
   agentd_turn_duration_seconds: histogram(
     ['channel'],
     LONG,
@@ -55,6 +59,10 @@ const RECORDS = {
   agentd_token_checks_total: counter(
     ['outcome'],
     'User tokens that were validated: `valid`, or the reason why a token is not valid.',
+  ),
+  agentd_token_renewals_total: counter(
+    ['outcome'],
+    'Requests to TOKEN_RENEWAL_URL for a new token of a link: `issued`, `ended` (the person is no longer signed in), `stopped` (the token cannot be renewed), `refused` (this service is not accepted as a client), or `failed`.',
   ),
   agentd_token_keys_total: counter(
     ['key'],
@@ -102,6 +110,14 @@ const RECORDS = {
     ['channel', 'outcome'],
     'Attempts to send a text to a platform: `sent`, `retried` (it will be sent again), `failed` for good.',
   ),
+  agentd_feedback_total: counter(
+    ['channel', 'rating'],
+    'Ratings of answers, `1` or `-1`. A rating that replaces another one counts, too, if it differs.',
+  ),
+  agentd_unbacked_claims_total: counter(
+    [],
+    'Replies that say that something was changed, although no tool has changed anything. The daemon adds that nothing was changed.',
+  ),
   agentd_streams: gauge(
     ['state'],
     'Event streams of this process: `running` (its message is being answered), `read` (somebody reads it).',
@@ -122,6 +138,10 @@ const RECORDS = {
   agentd_last_backup_timestamp_seconds: gauge(
     [],
     'Time of the last `agentd backup` of the embedded store, seconds since 1970; 0 if there was none. Absent with other stores.',
+  ),
+  agentd_agent_info: gauge(
+    ['digest'],
+    'Always 1; the label is the digest of instructions, tools and model. Replicas with different digests answer differently.',
   ),
   agentd_build_info: gauge(
     ['version', 'commit', 'node'],

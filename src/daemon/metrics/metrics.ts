@@ -1,6 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { AgentdError, ERRORS, type ErrorCode, StoreUnavailable } from '../errors.ts';
+import { AgentdError, StoreUnavailable } from '../errors.ts';
 import type { InboxState } from '../store/inbox.ts';
+import { MESSAGE_OUTCOMES, messageOutcome } from '../trace/message-outcome.ts';
 import type { DeliveryOutcome, EndedRequest, Observer } from '../trace/observer.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 
@@ -13,6 +14,8 @@ export interface Gauges {
   runs(): Readonly<Record<'running' | 'waiting', number>>;
   streams(): Readonly<Record<'running' | 'read', number>>;
   inbox(): Promise<readonly InboxGauge[]>;
+  /** The digest of instructions, tools and model. */
+  agentDigest(): string;
   /** Null if nothing is remembered. */
   memoryIsAvailable(): boolean | null;
   /** ms since the epoch, 0 if there was no backup; null if the store cannot be backed up. */
@@ -31,7 +34,7 @@ interface InboxGauge {
 const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 /** Lines of a trace that are not steps of the message path, but events within a step. */
-const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
+const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'claim', 'trace'];
 
 /**
  * Gauges of prom-client whose names end in `_total`. Only counters may have these names, so `promtool check metrics`
@@ -39,7 +42,6 @@ const WITHIN_A_STEP = ['tool', 'credentials', 'downstream', 'model', 'trace'];
  */
 const SUMS = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`);
 
-const MESSAGE_OUTCOMES = ['answered', 'failed', 'blocked', 'refused', 'replayed', 'stopped'];
 const DELIVERY_OUTCOMES: readonly DeliveryOutcome[] = ['sent', 'retried', 'failed'];
 const INBOX_STATES: readonly Exclude<InboxState, 'done'>[] = ['waiting', 'running', 'replied', 'failed'];
 
@@ -62,6 +64,7 @@ export class Metrics implements Observer {
       1,
     );
     this.#count('agentd_store_errors_total', {}, 0);
+    this.#count('agentd_unbacked_claims_total', {}, 0);
   }
 
   /**
@@ -71,6 +74,8 @@ export class Metrics implements Observer {
    */
   addChannel(channel: string, hasInbox: boolean): void {
     for (const outcome of MESSAGE_OUTCOMES) this.#count('agentd_messages_total', { channel, outcome }, 0);
+    this.#gauge('agentd_messages_running').set({ channel }, 0);
+    for (const rating of ['1', '-1']) this.#count('agentd_feedback_total', { channel, rating }, 0);
     if (!hasInbox) return;
     for (const outcome of DELIVERY_OUTCOMES) this.#count('agentd_deliveries_total', { channel, outcome }, 0);
     this.#withInbox.push(channel);
@@ -106,7 +111,7 @@ export class Metrics implements Observer {
     const channel = trace.platform;
     for (const line of trace.lines) this.#countLine(channel, line);
     if (runs_again) return;
-    const outcome = outcomeOf(trace);
+    const outcome = messageOutcome(trace);
     const messages = 1 + (trace.collected ?? []).length;
     for (let message = 0; message < messages; message++)
       this.#count('agentd_messages_total', { channel, outcome });
@@ -116,6 +121,14 @@ export class Metrics implements Observer {
         { channel },
         (trace.finished_at - trace.started_at) / 1000,
       );
+  }
+
+  turnBegan(channel: string): void {
+    this.#gauge('agentd_messages_running').inc({ channel });
+  }
+
+  turnEnded(channel: string): void {
+    this.#gauge('agentd_messages_running').dec({ channel });
   }
 
   messageBlocked(channel: string, reason: string): void {
@@ -131,6 +144,10 @@ export class Metrics implements Observer {
     this.#count('agentd_deliveries_total', { channel, outcome });
   }
 
+  answerRated(channel: string, rating: 1 | -1): void {
+    this.#count('agentd_feedback_total', { channel, rating: String(rating) });
+  }
+
   requestEnded({ route, method, status, code, seconds }: EndedRequest): void {
     const labels = { route: route ?? 'none', method: HTTP_METHODS.includes(method) ? method : 'other' };
     this.#count('agentd_http_requests_total', { ...labels, status: String(status) });
@@ -141,6 +158,10 @@ export class Metrics implements Observer {
   tokenChecked(outcome: string, key?: number): void {
     this.#count('agentd_token_checks_total', { outcome });
     if (key !== undefined) this.#count('agentd_token_keys_total', { key: String(key) });
+  }
+
+  tokenRenewed(outcome: string): void {
+    this.#count('agentd_token_renewals_total', { outcome });
   }
 
   downstreamEnded(source: string, status: number | string, seconds: number): void {
@@ -165,6 +186,9 @@ export class Metrics implements Observer {
         return;
       case 'model':
         this.#countModelCall(outcome, detail ?? {});
+        return;
+      case 'claim':
+        this.#count('agentd_unbacked_claims_total', {});
         return;
       case 'guard':
         if (verdict === 'refused' && reason !== undefined)
@@ -202,6 +226,9 @@ export class Metrics implements Observer {
       ['agentd_streams', this.#read.streams()],
     ] as const)
       for (const [state, value] of Object.entries(values)) this.#gauge(name).set({ state }, value);
+    const agent = this.#gauge('agentd_agent_info');
+    agent.reset();
+    agent.set({ digest: this.#read.agentDigest() }, 1);
     const isAvailable = this.#read.memoryIsAvailable();
     if (isAvailable !== null) this.#gauge('agentd_memory_available').set(isAvailable ? 1 : 0);
     const backed_up_at = this.#read.lastBackupAt();
@@ -249,18 +276,6 @@ export class Metrics implements Observer {
       this.#gauges.set(name, gauge);
     }
   }
-}
-
-/** How a message ended: one of MESSAGE_OUTCOMES. */
-function outcomeOf({ outcome, lines }: TraceRecord): string {
-  if (outcome === 'answered') {
-    const isStopped = lines.some(({ step, reason }) => step === 'run-agent' && reason === 'stopped');
-    return isStopped ? 'stopped' : 'answered';
-  }
-  if (outcome === 'replayed') return 'replayed';
-  if (outcome === 'loop_guard_blocked') return 'blocked';
-  const status = outcome in ERRORS ? ERRORS[outcome as ErrorCode].status : 500;
-  return status < 500 ? 'refused' : 'failed';
 }
 
 function oldestOf(inbox: readonly InboxGauge[]): Map<string, number> {

@@ -12,8 +12,8 @@ interface LogOptions {
   level: string;
   /** The log is also written to this file, one JSON object per line. */
   file?: string | undefined;
-  /** Whether stderr gets lines for people instead of JSON. */
-  pretty: boolean;
+  /** What stderr gets: `TEXT` is for people. `AUTO` is text on a terminal, and JSON otherwise. */
+  format: 'AUTO' | 'JSON' | 'TEXT';
   /** Whether each line on stderr begins with the prefix that gives it a priority in the journal of systemd. */
   prefixed?: boolean;
 }
@@ -27,14 +27,17 @@ export type ProcessLog = Log & {
 };
 
 /**
- * The log: JSON lines on standard error (on a terminal, lines for people) and, if set, in a file. Writes are
+ * The log: JSON lines on standard error (or text for people) and, if set, in a file. Writes are
  * synchronous, so that only lines that wait for a slow reader can be lost at `kill -9`. As the last step, anything
  * shaped like a JWT is masked, since no list of fields can name every place where a token may appear.
  */
 export function createLog(options: LogOptions): ProcessLog {
+  const isTerminal = process.stderr.isTTY === true;
+  const isText = options.format === 'TEXT' || (options.format === 'AUTO' && isTerminal);
+  const colour = isTerminal && !process.env.NO_COLOR;
   const form = (line: string) => {
-    if (options.pretty) return formatLogLine(line, { colour: true });
-    return options.prefixed ? withPriority(line) : line;
+    const priority = options.prefixed ? priorityPrefix(line) : '';
+    return `${priority}${isText ? formatLogLine(line, { colour }) : line}`;
   };
   const output = new LogOutput(standardError(), (dropped) => form(droppedLine(dropped)));
   const tell = (line: string) => output.write(form(line));
@@ -55,9 +58,35 @@ export function createLog(options: LogOptions): ProcessLog {
     },
     { write },
   );
+  followLevel(log);
   return Object.assign(log, {
     reopen: () => file?.reopen() ?? false,
     beginLastLines: () => output.beginLastLines(),
+  });
+}
+
+/**
+ * Makes a change of the level reach the children of the log, each of which has a level of its own: a child that is made
+ * for a request is short-lived and keeps its level; the others, such as those of channels, get the new one.
+ */
+function followLevel(log: Log): void {
+  const children = new Set<WeakRef<Log>>();
+  type MakeChild = (bindings: pino.Bindings, options?: pino.ChildLoggerOptions) => Log;
+  const makeChild = log.child as unknown as MakeChild;
+  // Children inherit this function.
+  const child = function (this: Log, ...[bindings, options]: Parameters<MakeChild>): Log {
+    const made = makeChild.call(this, bindings, options);
+    if (!('request_id' in bindings)) children.add(new WeakRef(made));
+    return made;
+  };
+  log.child = child as unknown as Log['child'];
+  log.on('level-change', (level, _value, _before, _beforeValue, of) => {
+    if (of !== log) return;
+    for (const child of children) {
+      const made = child.deref();
+      if (made) made.level = level;
+      else children.delete(child);
+    }
   });
 }
 
@@ -108,8 +137,8 @@ export function isJournalStream(named: string | undefined): boolean {
   return named === `${dev}:${ino}`;
 }
 
-/** A log line with the prefix from which the journal takes its priority (sd-daemon(3)). */
-export function withPriority(line: string): string {
+/** The prefix of a log line from which the journal takes its priority (sd-daemon(3)). @param line in JSON */
+export function priorityPrefix(line: string): string {
   const level = /^\{"level":"([a-z]+)"/.exec(line)?.[1] ?? 'info';
-  return `<${PRIORITIES[level] ?? PRIORITIES.info}>${line}`;
+  return `<${PRIORITIES[level] ?? PRIORITIES.info}>`;
 }

@@ -1,4 +1,5 @@
 import { StoreUnavailable } from '../errors.ts';
+import { commentRecord } from '../feedback/rate-answer.ts';
 import { keyIdOf, SEALED, type Seal } from '../identity/seal.ts';
 import { codeRecord } from '../linking/link-ids.ts';
 import { tokenRecord } from '../message/create-stream.ts';
@@ -122,7 +123,7 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
  * The record that a stored token belongs to. A token that is sealed for one record cannot be opened for any other
  * record.
  */
-function sealedRecord(token: StoredToken): string {
+export function sealedRecord(token: StoredToken): string {
   switch (token.kind) {
     case 'link':
       return token.key;
@@ -134,5 +135,7 @@ function sealedRecord(token: StoredToken): string {
       return codeRecord(token.code_id);
     case 'action':
       return actionTextRecord(token.action_id, token.field);
+    case 'feedback':
+      return commentRecord(token.turn_id);
   }
 }

@@ -140,6 +140,40 @@ const EXCHANGE = {
   additionalProperties: false,
 };
 
+const VALUES = { type: 'array', items: { type: ['string', 'number', 'boolean'] }, minItems: 1 };
+const CONDITIONS = {
+  over: { type: 'number' },
+  under: { type: 'number' },
+  in: VALUES,
+  not_in: VALUES,
+  present: { const: true },
+};
+const CONFIRM = {
+  description: 'Whether the person must confirm a call: each one, none, or if one of the conditions holds.',
+  anyOf: [
+    { enum: ['always', 'never'] },
+    {
+      type: 'object',
+      properties: {
+        when: {
+          type: 'array',
+          minItems: 1,
+          items: {
+            anyOf: Object.entries(CONDITIONS).map(([name, condition]) => ({
+              type: 'object',
+              properties: { argument: TEXT, [name]: condition },
+              required: ['argument', name],
+              additionalProperties: false,
+            })),
+          },
+        },
+      },
+      required: ['when'],
+      additionalProperties: false,
+    },
+  ],
+};
+
 const TOOL = {
   effect: { enum: ['read', 'write'], description: 'Whether a call changes anything.' },
   as: {
@@ -148,7 +182,7 @@ const TOOL = {
     description: 'The name of the tool, instead of the generated one.',
   },
   credentials: CREDENTIALS,
-  confirm: { enum: ['always', 'never'], description: 'Whether the person must confirm each call.' },
+  confirm: CONFIRM,
   summary: {
     ...TEXT,
     description: 'The action in the question for confirmation, with {parameter} filled in.',

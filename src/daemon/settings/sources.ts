@@ -123,10 +123,19 @@ export async function readSources({
  * Node.js reads an `--env-file` anywhere on the command line, and puts it into the environment before the program
  * begins. So a value that is the same in the environment and in the file counts as a value of the file.
  */
-function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<string, unknown> {
+function environment(env: NodeJS.ProcessEnv, named: Layer | null): ReadonlyMap<string, string | undefined> {
   return new Map(
     Object.entries(env).filter(([name, value]) => named === null || named.values.get(name) !== value),
   );
+}
+
+/**
+ * The environment without the values that Node.js has put into it from the file of `--env-file`. A daemon that reads its
+ * settings again gets them from the file, which may have changed.
+ */
+export async function withoutEnvFile({ env, cwd, envFile }: Place): Promise<NodeJS.ProcessEnv> {
+  if (envFile === undefined) return { ...env };
+  return Object.fromEntries(environment(env, (await readEnvFile(cwd, envFile)).layer));
 }
 
 /**

@@ -1,10 +1,12 @@
 import type { PersonKey } from '../identity/identity.ts';
+import { byPersonOf } from './by-person.ts';
 import { keepsSession } from './claim-state.ts';
 import type { KeyClaim, SessionClaim } from './claims.ts';
 import { holdsKey, noteStarted } from './idempotency.ts';
 import type { IndexEntry, Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { findSession } from './session-document.ts';
+import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
 
 /**
  * The journal of actions, and the actions that wait to be confirmed. There is one record for each action, from the
@@ -67,13 +69,21 @@ export interface ActionStore {
    * have expired.
    */
   ofTurn(turn_key: string): Promise<Action[]>;
+  /** The newest writes that were sent or are about to be sent in a session, newest first; at most `SENT_MAX`. */
+  sentIn(session_tag: string): Promise<Action[]>;
+  /**
+   * Whether a tool wrote in a session within the last `within_ms`, or may have written. Also true if there were too many
+   * writes to know.
+   */
+  wroteSince(session_tag: string, tool: string, within_ms: number): Promise<boolean>;
   /** Writes that were sent or are about to be sent, newest first. */
   list(filter: ActionFilter): Promise<Action[]>;
 }
 
 export type WithdrawnActions =
   | { action_id: string }
-  | { session_tag: string }
+  /** `of`: only the actions of this person. */
+  | { session_tag: string; of?: PersonKey | null }
   /** `keep`: the actions of this person are not withdrawn. */
   | { platform: string; user_id: string; keep?: PersonKey };
 
@@ -206,10 +216,15 @@ export const ACTION: Kind<StoredAction> = {
     const places: IndexEntry[] = [[`pending in ${session_tag}`, serial]];
     if (asked_by !== null && action.asked_at === null) places.push([`asked by ${asked_by}`, serial]);
     if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
+    const person = byPersonOf(action.person);
+    if (person !== null) places.push([pendingFor(person), serial]);
     return places;
   },
   isWide: (index) => index.startsWith('turn '),
 };
+
+/** Maximum number of writes that `ActionStore.sentIn` returns. */
+export const SENT_MAX = 200;
 
 /** Maximum number of actions of one turn or one session that a step reads. */
 const READ_MAX = 1000;
@@ -233,6 +248,7 @@ export function actionStore(
         if (stored?.action.session_tag !== claim.session_tag || !isOpen(tx, stored.action)) return 'gone';
         const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
         change(tx, stored, { state: to, turn_key, ...times });
+        if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
         return 'settled';
       }),
     withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
@@ -242,6 +258,8 @@ export function actionStore(
         const known = tx.get(ACTION, action.action_id)?.action;
         if (known) return { outcome: 'known', action: asItIsNow(known, tx.now) };
         if (held?.key) noteStarted(tx, held.key.key);
+        const expires_at = tx.now + actionsRetentionMs;
+        noteWrite(tx, action.action_id, action.session_tag, expires_at);
         tx.put(ACTION, action.action_id, {
           action: {
             ...action,
@@ -257,7 +275,7 @@ export function actionStore(
           asked_by: null,
           answer_ms: 0,
           serial: tx.serial(),
-          expires_at: tx.now + actionsRetentionMs,
+          expires_at,
         });
         return { outcome: 'started' };
       }),
@@ -282,12 +300,29 @@ export function actionStore(
           change(tx, stored, { ...outcome, finished_at: tx.now });
       }),
     ofTurn: (turn_key) => kernel.step((tx) => actionsOfTurn(tx, turn_key)),
+    sentIn: (session_tag) => kernel.step((tx) => sentIn(tx, session_tag)),
+    wroteSince: (session_tag, tool, within_ms) =>
+      kernel.step((tx) => {
+        const sent = sentIn(tx, session_tag);
+        const late = sent.filter(({ started_at, finished_at }) => {
+          return (finished_at ?? started_at ?? 0) > tx.now - within_ms;
+        });
+        return (
+          late.length >= SENT_MAX || late.some((action) => action.tool === tool && action.state !== 'failed')
+        );
+      }),
     list: async (filter) =>
       (await listed(kernel, ACTION, ({ action }) => isListed(action, filter)))
         .sort((a, b) => b.serial - a.serial)
         .slice(0, filter.limit)
         .map(({ action }) => action),
   };
+}
+
+/** Deletes an action. */
+export function dropAction(tx: Tx, action_id: string): void {
+  tx.delete(SESSION_WRITE, action_id);
+  tx.delete(ACTION, action_id);
 }
 
 /** Stores an action that the committed turn asks the person to confirm. */
@@ -349,6 +384,10 @@ export function pendingActionsIn(tx: Tx, session_tag: string): Action[] {
   return found.length > 0 && findSession(tx, session_tag) !== null ? found : [];
 }
 
+function sentIn(tx: Tx, session_tag: string): Action[] {
+  return newestWrites(tx, session_tag, SENT_MAX).flatMap((id) => tx.get(ACTION, id)?.action ?? []);
+}
+
 /** `ActionStore.ofTurn`. */
 export function actionsOfTurn(tx: Tx, turn_key: string): Action[] {
   return tx.first(ACTION, `turn ${turn_key}`, READ_MAX).map(({ doc }) => doc.action);
@@ -366,6 +405,15 @@ function pendingOf(platform: string, user_id: string): string {
   return `pending of ${JSON.stringify([platform, user_id])}`;
 }
 
+function pendingFor(person: string): string {
+  return `pending for ${person}`;
+}
+
+/** The pending actions of a person in every tenant. @param person `byPerson` */
+export function pendingActionsFor(tx: Tx, person: string): Action[] {
+  return waiting(tx, pendingFor(person)).map(({ action }) => action);
+}
+
 /** The actions of an index of pending ones that have not expired. */
 function waiting(tx: Tx, index: string): StoredAction[] {
   return tx
@@ -379,7 +427,10 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
     const stored = tx.get(ACTION, of.action_id);
     return stored !== null && isPending(stored.action, tx.now) ? [stored] : [];
   }
-  if ('session_tag' in of) return pendingIn(tx, of.session_tag);
+  if ('session_tag' in of)
+    return pendingIn(tx, of.session_tag).filter(
+      ({ action: { person } }) => of.of === undefined || person === of.of,
+    );
   return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
     ({ action: { person } }) => person === null || person !== of.keep,
   );

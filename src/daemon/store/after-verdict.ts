@@ -17,12 +17,16 @@ export interface AfterVerdict {
  * message again, everything except the trace is returned again, because the inbox may have been full before. The inbox
  * uses the `message_id` to recognize messages that it has already stored.
  */
-export function afterVerdict({ message, notice }: Arrival, verdict: GuardVerdict, now: number): AfterVerdict {
+export function afterVerdict(
+  { message, notice, agent_digest }: Arrival,
+  verdict: GuardVerdict,
+  now: number,
+): AfterVerdict {
   if (verdict.allowed) return { message, trace: null };
   const isNotified = verdict.reason === 'turn_limit' && verdict.first;
   return {
     message: isNotified ? turnLimitNotice(message, notice, verdict) : null,
-    trace: verdict.repeated ? null : blockedTrace(message, verdict, now),
+    trace: verdict.repeated ? null : blockedTrace(message, verdict, now, agent_digest),
   };
 }
 
@@ -40,6 +44,7 @@ function blockedTrace(
   { id, request_id, session_id, message_id, platform, message }: Arrival['message'],
   verdict: GuardVerdict,
   now: number,
+  agent_digest: string | undefined,
 ): TraceRecord {
   return {
     turn_id: id,
@@ -48,6 +53,7 @@ function blockedTrace(
     message_id,
     platform,
     user_id: message.user_id,
+    ...(agent_digest === undefined ? {} : { agent_digest }),
     started_at: now,
     finished_at: now,
     outcome: 'loop_guard_blocked',

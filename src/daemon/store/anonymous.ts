@@ -1,3 +1,4 @@
+import { FEEDBACK } from './feedback.ts';
 import { ANONYMOUS_ANSWER_MS, KEY } from './idempotency.ts';
 import type { Kind, Tx } from './kernels/kernel.ts';
 import { namesOf, SESSION } from './session-document.ts';
@@ -33,6 +34,12 @@ export const ANONYMOUS_KINDS: readonly AnonymousKind[] = [
     item_bytes: 0,
     idleSince: ({ expires_at }) => expires_at - ANONYMOUS_ANSWER_MS,
     evict: (tx, key) => tx.delete(KEY, key),
+  }),
+  anonymousKind({
+    kind: FEEDBACK,
+    item_bytes: 0,
+    idleSince: ({ feedback }) => feedback.rated_at,
+    evict: (tx, key) => tx.delete(FEEDBACK, key),
   }),
   anonymousKind({
     kind: STREAM,

@@ -1,5 +1,5 @@
 import type { ClaimState } from './claim-state.ts';
-import type { AttemptKind, InboxMessage } from './inbox.ts';
+import type { AttemptKind, InboxMessage, NewInboxMessage } from './inbox.ts';
 import type { IndexEntry, Kind, Tx } from './kernels/kernel.ts';
 
 /** A message of the inbox, its place in the order of storing, and the claim of the attempt that is under way. */
@@ -98,6 +98,24 @@ export function heads(
     if (id === undefined || doc.head === null) throw new Error('a queue without messages is in an index');
     return { id, ...doc.head };
   });
+}
+
+/** Stores a new message. */
+export function storeMessage(tx: Tx, message: NewInboxMessage): void {
+  const stored = { message: received(message, tx.now), serial: tx.serial(), wait_ms: 0 };
+  putMessage(tx, { ...stored, claim: null, expires_at: null });
+}
+
+function received(message: NewInboxMessage, now: number): InboxMessage {
+  return {
+    ...message,
+    state: message.reply === null ? 'waiting' : 'replied',
+    received_at: now,
+    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
+    ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
+    question: message.question ?? null,
+    ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
+  };
 }
 
 /** Stores a message, and keeps its queue and the further messages of its turn in step. */

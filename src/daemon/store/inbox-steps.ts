@@ -4,6 +4,7 @@ import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
 import { collectTurn } from './collect-turn.ts';
 import { dueAt } from './due-at.ts';
+import { noteSentAnswer } from './feedback.ts';
 import { checkMessage } from './guard.ts';
 import type {
   AttemptKind,
@@ -22,6 +23,7 @@ import {
   MESSAGE,
   putMessage,
   type StoredMessage,
+  storeMessage,
   type WaitingHead,
 } from './inbox-document.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
@@ -31,6 +33,7 @@ import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
 import type { TurnChanges } from './turns.ts';
+import { endQuestionOf, moveQuestion } from './waiting-questions.ts';
 
 export interface InboxBounds {
   inboxMax: number;
@@ -116,6 +119,18 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         const stored = heldMessage(tx, claim);
         if (stored !== null) settleStored(tx, stored, outcome, bounds);
         return stored !== null;
+      }),
+    completeSignIn: (claim, hinted) =>
+      kernel.step((tx) => {
+        const stored = heldMessage(tx, claim);
+        if (stored === null) return null;
+        const { sign_in: _completed, question, ...message } = stored.message;
+        const { reply, begins_at, private_run } = hinted;
+        const asked = question && { ...question, begins_at: begins_at ?? question.begins_at };
+        const completed = { ...message, reply, question: asked };
+        putMessage(tx, { ...stored, message: completed });
+        moveQuestion(tx, message.id, private_run);
+        return completed;
       }),
     partsSent: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message.parts_sent ?? 0),
     notePartsSent: (id, parts) =>
@@ -223,6 +238,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         if (stored === null) return false;
         const first = turnOf(tx, stored);
         dropUnasked(tx, first.message.id);
+        endQuestionOf(tx, first.message.id);
         dropMessage(tx, first);
         return true;
       }),
@@ -250,8 +266,18 @@ export function settleStored(
 ): void {
   const message = { ...stored.message, ...settled(stored.message, outcome, tx.now) };
   putMessage(tx, { ...changed(tx, stored, message), claim: null });
-  if (message.state === 'done') noteAsked(tx, message.id);
+  if (message.state === 'done') {
+    noteAsked(tx, message.id);
+    if (message.follow_up !== undefined) storeMessage(tx, message.follow_up);
+  }
+  const { id: turn_id, platform, session_id } = message;
+  if (outcome.kind === 'sent' && message.state === 'done' && session_id !== null)
+    noteSentAnswer(tx, { platform, turn_id, session_id }, outcome.sent_ids ?? []);
   if (message.state !== 'failed') return;
+  if (message.is_hint) {
+    dropMessage(tx, stored);
+    return;
+  }
   dropUnasked(tx, message.id);
   const surplus = tx.count(MESSAGE, 'failed') - failedMax;
   if (surplus > 0) for (const { doc } of tx.first(MESSAGE, 'failed', surplus)) dropMessage(tx, doc);
@@ -261,7 +287,7 @@ export function settleStored(
 export function storeReply(
   tx: Tx,
   stored: StoredMessage,
-  { text: reply, question = null }: NonNullable<TurnChanges['reply']>,
+  { text: reply, question = null, sign_in }: NonNullable<TurnChanges['reply']>,
 ): void {
   putMessage(tx, {
     ...stored,
@@ -269,6 +295,7 @@ export function storeReply(
       ...stored.message,
       ...{ reply, question, state: 'replied', sends: 1, text_stored_at: tx.now, parts_sent: 0 },
       ...{ failure: null, interrupted: 0 },
+      ...(sign_in === undefined ? {} : { sign_in }),
     },
   });
 }
@@ -345,23 +372,10 @@ function enqueue(
   if (fresh.length > 0 && tx.count(MESSAGE, 'open') + fresh.length > inboxMax) return null;
   for (const message of fresh) {
     if (message.collects === undefined) endCollecting(tx, message.queue);
-    const stored = { message: received(message, tx.now), serial: tx.serial(), wait_ms: 0 };
-    putMessage(tx, { ...stored, claim: null, expires_at: null });
+    storeMessage(tx, message);
     noteSeen(tx, message.platform, message.message_id, { id: message.id, user_id: message.user_id });
   }
   return isNew.map((is) => (is ? 'kept' : 'repeated'));
-}
-
-function received(message: NewInboxMessage, now: number): InboxMessage {
-  return {
-    ...message,
-    state: message.reply === null ? 'waiting' : 'replied',
-    received_at: now,
-    ...{ attempts: 0, passing: 0, first_run_at: null, sends: 0 },
-    ...{ text_stored_at: message.reply === null ? null : now, parts_sent: 0, interrupted: 0 },
-    question: message.question ?? null,
-    ...{ next_attempt_at: now, notice: null, failure: null, notice_failure: null, ended_at: null },
-  };
 }
 
 /** The message after an attempt at it has begun. */

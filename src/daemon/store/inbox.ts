@@ -1,5 +1,6 @@
 import type { IncomingMessage, JsonObject } from '../../channel/index.ts';
 import type { GuardedMessage, GuardLimits, GuardVerdict } from '../guard/verdict.ts';
+import type { PersonKey } from '../identity/identity.ts';
 import type { Claim } from './claims.ts';
 import type { Outage } from './outages.ts';
 
@@ -68,6 +69,12 @@ export interface InboxStore {
   endCollecting(platform: string, user_id: string): Promise<void>;
   /** Ends the claim and records the outcome of the attempt (see `settled`). */
   settle(claim: InboxClaim, outcome: AttemptOutcome): Promise<boolean>;
+  /**
+   * Completes a reply that tells its reader to sign in. If the question waits, its second run moves to the private chat,
+   * or ends if there is none. Durable when it resolves.
+   * @returns the message. Null if the claim is lost.
+   */
+  completeSignIn(claim: InboxClaim, hinted: SignInHinted): Promise<InboxMessage | null>;
   /** How many parts of a message's text the platform has confirmed; 0 for an unknown id. */
   partsSent(id: string): Promise<number>;
   /**
@@ -131,8 +138,11 @@ export type AttemptOutcome =
    * allowed number of runs.
    */
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
-  /** The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. */
-  | { kind: 'sent' }
+  /**
+   * The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. `sent_ids`: the
+   * platform's ids of an answer (`FeedbackStore.findSent`), at most 50.
+   */
+  | { kind: 'sent'; sent_ids?: readonly string[] }
   | FinalFailure;
 
 /** `begun: false`: earlier attempts decided the outcome, so this attempt was not carried out and is not counted. */
@@ -187,6 +197,24 @@ export interface NewInboxMessage {
    * then it also ends the collecting of the messages before it.
    */
   collects?: Collects;
+  /** Set if this is the second run of a message, after its sender has signed in. */
+  rerun?: Rerun;
+  /** A text that is stored when the reply of this message has been sent. */
+  follow_up?: NewInboxMessage;
+  /** A text that is deleted if it cannot be sent. It never enters the failed list. */
+  is_hint?: true;
+}
+
+/** The second run of a message (agentd-identity(7), "The question waits"). */
+export interface Rerun {
+  /** The first run's turn. The loop guard and the journal of actions take both runs for one turn. */
+  turn_id: string;
+  /** The platform's id of the message. */
+  message_id: string | null;
+  /** When the message was received. */
+  received_at: number;
+  /** Whom the run acts for. It does not run for anybody else. */
+  person?: PersonKey;
 }
 
 /** How long a run waits for further messages of its session (COLLECT_MS, COLLECT_MAX_MS). */
@@ -195,6 +223,39 @@ export interface Collects {
   wait_ms: number;
   /** After the first message, ms: the run begins then at the latest. */
   max_ms: number;
+}
+
+/**
+ * How a reply in a group tells its reader to sign in. The daemon first writes to the reader privately, and then adds a
+ * sentence to the reply that depends on whether the platform took that message.
+ */
+export interface SignInHint {
+  /** Where the sentence belongs in the reply. */
+  at: number;
+  /** The private message. */
+  private_text: string;
+  /** The sentence if the platform took the private message. */
+  written: string;
+  /** The sentence if it did not. `{url}` in `write_at` is the address of a private chat with the bot. */
+  write: string;
+  write_at: string;
+  /** For the group, when the question was answered privately. */
+  answered: string;
+}
+
+/** What became of the private message of a `SignInHint`. */
+export interface SignInHinted {
+  /** The reply with its sentence. */
+  reply: string;
+  /** Where the question begins in it; null if there is none. */
+  begins_at: number | null;
+  /** How the second run differs from the message: it belongs to the private chat. Null: there can be no second run. */
+  private_run:
+    | (Pick<NewInboxMessage, 'queue' | 'reply_to' | 'follow_up'> & {
+        session_id: string;
+        channel_id: string;
+      })
+    | null;
 }
 
 /** Maximum number of messages in one turn. */
@@ -237,6 +298,8 @@ export interface Arrival {
    * `{time}`.
    */
   notice: NewInboxMessage;
+  /** As in `TraceRecord`, for the trace of a blocked message. */
+  agent_digest?: string;
 }
 
 /** The result of `screen`. Lists are indexed like the arrivals. */
@@ -271,6 +334,8 @@ export interface InboxMessage extends NewInboxMessage {
   /** The number of consecutive attempts during which the process died. */
   interrupted: number;
   next_attempt_at: number;
+  /** What the reply still needs before it is sent. Absent if it needs nothing. */
+  sign_in?: SignInHint;
   /** The question at the end of the reply; null if there is none. */
   question: StoredQuestion | null;
   /** The text that is sent to the person after the run failed for good. Null if there is an agent's reply. */

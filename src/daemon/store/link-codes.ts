@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { withdrawActions } from './actions.ts';
+import { byPersonOf } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
 import { isSignedOut } from './sign-out-marks.ts';
@@ -169,6 +170,10 @@ interface StoredCode extends LinkCode {
 export const LINK_CODE: Kind<StoredCode> = {
   name: 'link_code',
   expires: ({ expires_at }) => expires_at + KEPT_MS,
+  indexes: (code) => {
+    const index = isOpen(code) ? byPersonOf(code.person) : null;
+    return index === null ? [] : [[index, 0]];
+  },
 };
 
 /** For each hash, the id of its code. */
@@ -332,6 +337,11 @@ function bind(tx: Tx, { code_id, seen, link, alias, standing }: CodeBinding): Co
 function findCode(tx: Tx, code_id: string): StoredCode | null {
   const code = tx.get(LINK_CODE, code_id);
   return code !== null && isOpen(code) && code.expires_at <= tx.now ? { ...code, state: 'expired' } : code;
+}
+
+/** Ends a code at the sign-out of its person. */
+export function endCode(tx: Tx, code_id: string): void {
+  endOpen(tx, findCode(tx, code_id));
 }
 
 function endOpen(tx: Tx, code: StoredCode | null): boolean {

@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { PersonKey, TokenOrigin } from '../identity/identity.ts';
+import { byPersonOf } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { LINK_RENEWAL } from './link-renewal-document.ts';
 import { listed } from './listed.ts';
 import { isSignedOut } from './sign-out-marks.ts';
+import { answerQuestion, endQuestion } from './waiting-questions.ts';
 
 /**
  * Link records (agentd-identity(7), "Links"): which token belongs to a channel's user. The keys have the documented
@@ -109,6 +112,12 @@ type BesideLink = Pick<StoredLink, 'alias' | 'person' | 'how' | 'name' | 'made_a
 export const LINK: Kind<StoredLink> = {
   name: 'link',
   expires: ({ expires_at }) => expires_at,
+  // Of a link that another program has written, the person is not known.
+  indexes: ({ person }) => {
+    const index = byPersonOf(person);
+    return index === null ? [] : [[index, 0]];
+  },
+  isWide: () => true,
   shared: {
     keys: { glob: '*:jwt:*', exactly: /^[^:{]+:jwt:/ },
     text: ({ token }) => token,
@@ -128,6 +137,12 @@ const NOTHING_BESIDE = {
   ...{ alias: null, person: '', notified: null },
   ...{ how: 'token', name: null, made_at: null },
 };
+
+/** The channel and the user in a documented key. The name of a channel contains no colon. */
+export function userOfKey(key: string): { platform: string; user_id: string } {
+  const [platform = '', , ...rest] = key.split(':');
+  return { platform, user_id: rest.join(':') };
+}
 
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
@@ -217,10 +232,12 @@ export function putLink(
   const found = tx.get(LINK, key);
   const expires_at = tx.now + ttl_ms;
   const kept = found?.alias?.person === person ? found.alias : null;
+  tx.delete(LINK_RENEWAL, key);
   tx.put(LINK, key, {
     ...{ key, token, person, expires_at, expiry_notified: false },
     ...{ alias: alias ?? kept, how, name, made_at: tx.now },
   });
+  answerQuestion(tx, { key, person, by_operator: how === 'operator' }, found?.person ?? null);
   if (found !== null && found.person !== person) forgetKeys(tx, found.person, (other) => other === key);
   const listed = tx.get(LINKS_OF_PERSON, person);
   const others = (listed?.keys ?? []).filter((other) => other !== key);
@@ -238,6 +255,8 @@ export function removeLink(
   { key, alias, person }: Pick<StoredLink, 'key' | 'alias' | 'person'>,
 ): void {
   tx.delete(LINK, key);
+  endQuestion(tx, key);
+  tx.delete(LINK_RENEWAL, key);
   if (alias !== null && tx.get(ALIAS, alias.alias)?.key === key) tx.delete(ALIAS, alias.alias);
   forgetKeys(tx, person, (other) => other === key);
 }

@@ -127,3 +127,12 @@ export async function lockFile(path: string): Promise<(() => void) | null> {
   const sqlite = await import('./kernels/sqlite/lock.ts');
   return sqlite.lockFile(path);
 }
+
+/**
+ * Whether a daemon uses the embedded store that the settings name.
+ * @throws StoreUnavailable
+ */
+export async function isServed({ STATE_DIR }: Pick<Settings, 'STATE_DIR'>): Promise<boolean> {
+  const sqlite = await import('./kernels/sqlite/lock.ts');
+  return sqlite.isLocked(join(STATE_DIR, 'agentd.db'));
+}

@@ -5,6 +5,7 @@ import { clientTag } from '../session/ids.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';
+import type { Feedback, SentAnswer } from './feedback.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { LinkCode } from './link-codes.ts';
@@ -12,6 +13,7 @@ import type { Link } from './links.ts';
 import type { PersonSelector, PersonSession } from './persons.ts';
 import type { Recording } from './recordings.ts';
 import type { StreamRecord } from './streams.ts';
+import type { WaitingQuestion } from './waiting-questions.ts';
 
 /** The user id of a shared session after the person who opened it was erased. */
 const ERASED_USER = 'erased';
@@ -121,17 +123,31 @@ export class PersonMatch {
   inbox(
     found: Pick<
       InboxMessage,
-      'id' | 'turn_id' | 'platform' | 'session_id' | 'user_id' | 'message' | 'message_id' | 'reply_to'
+      | 'id'
+      | 'turn_id'
+      | 'rerun'
+      | 'platform'
+      | 'session_id'
+      | 'user_id'
+      | 'message'
+      | 'message_id'
+      | 'reply_to'
     >,
   ) {
-    const { id, turn_id = id, platform, session_id, user_id, message, message_id, reply_to } = found;
+    const { id, turn_id = id, rerun, platform, session_id, user_id, message, message_id, reply_to } = found;
     const isTheirs =
       this.#turns.has(turn_id) ||
+      this.#isPerson(rerun?.person ?? null) ||
       this.#isSession(session_id) ||
       this.#isUser(platform, user_id) ||
       (message === null && this.#isNotice(platform, message_id, reply_to));
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
+  }
+
+  /** Whether a waiting question was asked by the person or user. */
+  waitingQuestion({ link_key, message }: Pick<WaitingQuestion, 'link_key' | 'message'>): boolean {
+    return this.#link_keys.has(link_key) || this.inbox({ ...message, id: message.rerun.turn_id });
   }
 
   /**
@@ -251,6 +267,20 @@ export class PersonMatch {
   limit(key: string): boolean {
     if (key.startsWith(ADDRESS)) return this.#clients.has(clientTag(key.slice(ADDRESS.length)));
     return this.#person !== null && key === `http:person:${this.#person}`;
+  }
+
+  /** A rating belongs to the person or user whose turn it is about. */
+  feedback({ turn_id, platform, user_id, person }: Feedback, session_tag: string): boolean {
+    return (
+      this.#turns.has(turn_id) ||
+      this.#isSession(session_tag) ||
+      this.#isPerson(person) ||
+      this.#isUser(platform, user_id)
+    );
+  }
+
+  sentAnswer({ turn_id, session_id }: SentAnswer): boolean {
+    return this.#turns.has(turn_id) || this.#isSession(session_id);
   }
 
   /** A code belongs to its person, and to the user who has claimed it. */

@@ -2,10 +2,11 @@ import { hitsOf } from '../guard/hits.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import { randomSuffix } from '../time/clock.ts';
-import { ACTION, type Action, type StoredAction } from './actions.ts';
+import { ACTION, type Action, dropAction, type StoredAction } from './actions.ts';
 import { BUDGET } from './budgets.ts';
 import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
 import { CLAIM_MS } from './claims.ts';
+import { FEEDBACK, SENT_ANSWER } from './feedback.ts';
 import { GUARD_TURNS, GUARD_USER } from './guard.ts';
 import { KEY, type StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
@@ -29,6 +30,7 @@ import { SEEN } from './seen.ts';
 import { dropSession, putSession, SESSION, type StoredSession } from './session-document.ts';
 import { dropStream, STREAM, type StoredStream } from './streams.ts';
 import { ERASED, erasedKey, type KeptTrace, type TraceRings } from './traces.ts';
+import { WAITING_QUESTION } from './waiting-questions.ts';
 
 /**
  * Everything that is stored about a person or a platform's user (agentd-person(1)), except for long-term memories,
@@ -96,7 +98,9 @@ const OTHER_RECORDS = [
   'limits',
   'budgets',
   'link_codes',
+  'feedback',
   'recordings',
+  'waiting_questions',
 ] as const;
 export type OtherRecord = (typeof OTHER_RECORDS)[number];
 
@@ -165,9 +169,12 @@ interface FoundOthers {
   codeHashes: Entry<unknown>[];
   codesOfPerson: Entry<unknown>[];
   wrongCodes: Entry<unknown>[];
+  feedback: Entry<unknown>[];
+  sentAnswers: Entry<unknown>[];
   claims: Entry<unknown>[];
   linksOfPersons: Entry<unknown>[];
   recordings: Entry<{ turn_id: string }>[];
+  waitingQuestions: Entry<unknown>[];
 }
 
 async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSession[]> {
@@ -181,14 +188,8 @@ async function findSessions(kernel: Kernel, match: PersonMatch): Promise<FoundSe
 
 /** Finds the records in the order in which they lead to each other. */
 async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch): Promise<FoundOthers> {
-  const find = async <T>(
-    kind: Kind<T, unknown>,
-    isTheirs: (doc: T, key: string) => boolean,
-  ): Promise<Entry<T>[]> => {
-    const found: Entry<T>[] = [];
-    for await (const entry of kernel.scan(kind)) if (isTheirs(entry.doc, entry.key)) found.push(entry);
-    return found;
-  };
+  const find = <T>(kind: Kind<T, unknown>, isTheirs: (doc: T, key: string) => boolean) =>
+    findEntries(kernel, kind, isTheirs);
   const countTraces = async (ring: Ring<KeptTrace>) =>
     (await kernel.found(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max })).length;
   return {
@@ -211,6 +212,8 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     codes: await find(LINK_CODE, (code) => match.code(code)),
     codeHashes: await find(CODE_HASH, ({ code_id }) => match.hasCode(code_id)),
     codesOfPerson: await find(CODES_OF_PERSON, (_, key) => match.person(key as PersonKey)),
+    feedback: await findFeedback(kernel, match),
+    sentAnswers: await find(SENT_ANSWER, (sent) => match.sentAnswer(sent)),
     wrongCodes: await find(WRONG_CODES, (_, key) => match.codeSender(key)),
     claims: await find(CLAIM_OF_SENDER, (_, key) => match.codeSender(key)),
     linksOfPersons: await find(
@@ -219,7 +222,22 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
         match.person(key as PersonKey) || keys.some((link) => match.link({ key: link, alias: null })),
     ),
     recordings: await find(RECORDING, (recording) => match.recording(recording)),
+    waitingQuestions: await find(WAITING_QUESTION, (question) => match.waitingQuestion(question)),
   };
+}
+
+async function findEntries<T>(
+  kernel: Kernel,
+  kind: Kind<T, unknown>,
+  isTheirs: (doc: T, key: string) => boolean,
+): Promise<Entry<T>[]> {
+  const found: Entry<T>[] = [];
+  for await (const entry of kernel.scan(kind)) if (isTheirs(entry.doc, entry.key)) found.push(entry);
+  return found;
+}
+
+function findFeedback(kernel: Kernel, match: PersonMatch): Promise<Entry<unknown>[]> {
+  return findEntries(kernel, FEEDBACK, ({ feedback, session_tag }) => match.feedback(feedback, session_tag));
 }
 
 function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found: FoundOthers): PersonRecords {
@@ -246,7 +264,9 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       limits: found.limits.length,
       budgets: found.budgets.length,
       link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
+      feedback: found.feedback.length + found.sentAnswers.length,
       recordings: found.recordings.length,
+      waiting_questions: found.waitingQuestions.length,
     },
   };
 }
@@ -289,7 +309,10 @@ async function erase(
     await drop(GUARD_USER, found.users);
     await drop(SEEN, found.seen);
     await forget('person' in of ? of.person : `${of.platform}:${of.user_id}`);
-    await drop(ACTION, found.actions);
+    await drop(FEEDBACK, found.feedback);
+    await drop(SENT_ANSWER, found.sentAnswers);
+    for (const { key } of found.actions) await kernel.step((tx) => dropAction(tx, key));
+    await drop(WAITING_QUESTION, found.waitingQuestions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));
     await drop(KEY, found.answers);
@@ -305,6 +328,8 @@ async function erase(
     const erased: FoundSession[] = [];
     for (const session of sessions)
       if (await eraseSession(kernel, match, session, owner)) erased.push(session);
+    // Turns could be rated as long as their session was there.
+    await drop(FEEDBACK, await findFeedback(kernel, match));
     return recordsOf(match, erased, found);
   } finally {
     clearInterval(renewing);

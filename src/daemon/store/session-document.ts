@@ -1,4 +1,5 @@
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { byPersonOf } from './by-person.ts';
 import type { ClaimState } from './claim-state.ts';
 import type { Kind, Tx } from './kernels/kernel.ts';
 import type { Summary } from './summaries.ts';
@@ -16,6 +17,12 @@ export const SESSION: Kind<StoredSession, StoredTurn> = {
   hasList: true,
   expires: ({ session }) => session.expires_at,
   client: ({ session: { owner, client = null } }) => (owner === null ? client : null),
+  // By the person whose token it stores.
+  indexes: ({ session: { credential_owner } }) => {
+    const index = byPersonOf(credential_owner?.person ?? null);
+    return index === null ? [] : [[index, 0]];
+  },
+  isWide: () => true,
 };
 
 /** The tag of a session, by an id that is not its tag. */

@@ -15,10 +15,15 @@ export interface SignOutMarkStore {
    * Stores the mark of a logout token, together with its `jti`; atomic, and on disk when it resolves. `repeated`: a logout token with this
    * `jti` was stored before, and nothing changes.
    */
-  add(signOut: SignOut): Promise<'added' | 'repeated'>;
+  add(signOut: SignOut): Promise<AddOutcome>;
+  /** Records that everything that the mark covers was ended. */
+  finish(signOut: Pick<SignOut, 'iss' | 'jti'>): Promise<void>;
   /** Whether a mark covers a token with these claims (`isSignedOut`). */
   covers(token: TokenOrigin): Promise<boolean>;
 }
+
+/** `unfinished`: repeated, but it is not known whether everything that the mark covers was ended. */
+export type AddOutcome = 'added' | 'unfinished' | 'repeated';
 
 /** The content of a valid logout token (OpenID Connect Back-Channel Logout 1.0, §2.4). */
 export interface SignOut {
@@ -69,7 +74,7 @@ export const SIGN_OUT_SID: Kind<{ iat: number; expires_at: number | null }> = {
 };
 
 /** The logout tokens that were stored, by the hash of `iss` and `jti`. */
-export const LOGOUT_TOKEN: Kind<{ expires_at: number }> = {
+export const LOGOUT_TOKEN: Kind<{ expires_at: number; isFinished: boolean }> = {
   name: 'logout_token',
   expires: ({ expires_at }) => expires_at,
 };
@@ -77,6 +82,12 @@ export const LOGOUT_TOKEN: Kind<{ expires_at: number }> = {
 export function signOutMarkStore(kernel: Kernel): SignOutMarkStore {
   return {
     add: (signOut) => kernel.step((tx) => add(tx, signOut), { journal: true }),
+    finish: ({ iss, jti }) =>
+      kernel.step((tx) => {
+        const known = hashOf(iss, jti);
+        const found = tx.get(LOGOUT_TOKEN, known);
+        if (found !== null) tx.put(LOGOUT_TOKEN, known, { ...found, isFinished: true });
+      }),
     covers: (token) => kernel.step((tx) => isSignedOut(tx, token)),
   };
 }
@@ -98,16 +109,16 @@ export function isSignedOut(tx: Tx, { iss = '', sub, tenant_id = '', sid, iat }:
   );
 }
 
-function add(tx: Tx, { iss, jti, iat, sub, tenant_id, sid, expires_at }: SignOut): 'added' | 'repeated' {
+function add(tx: Tx, { iss, jti, iat, sub, tenant_id, sid, expires_at }: SignOut): AddOutcome {
   const known = hashOf(iss, jti);
-  const isRepeated = tx.get(LOGOUT_TOKEN, known) !== null;
+  const repeated = tx.get(LOGOUT_TOKEN, known);
   const person = sub === null ? null : hashOf(iss, sub);
   const marks = person === null ? [] : (tx.get(SIGN_OUT_MARKS, person)?.marks ?? []);
   const session = sid === null ? null : hashOf(iss, sid);
   const earlier = session === null ? null : tx.get(SIGN_OUT_SID, session);
-  if (isRepeated) return 'repeated';
+  if (repeated !== null) return repeated.isFinished ? 'repeated' : 'unfinished';
   const until = Math.min(Math.max(expires_at, tx.now + JTI_MIN_MS), tx.now + JTI_MAX_MS);
-  tx.put(LOGOUT_TOKEN, known, { expires_at: until });
+  tx.put(LOGOUT_TOKEN, known, { expires_at: until, isFinished: false });
   if (person !== null) {
     const tenant = tenant_id === null ? null : hashOf(tenant_id);
     const mark: Mark = { tenant, sid: sid === null ? null : hashOf(sid), iat };

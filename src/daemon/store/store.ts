@@ -3,6 +3,7 @@ import { type AuditStore, auditStore, LINES } from './audit.ts';
 import { ACTIONS_RETENTION_MS, FAILED_MAX, INBOX_MAX, REFUSED_MAX, TRACES_MAX } from './bounds.ts';
 import { type BudgetStore, budgetStore } from './budgets.ts';
 import type { SessionClaim } from './claims.ts';
+import { type FeedbackStore, feedbackStore } from './feedback.ts';
 import { type GuardStore, guardStore } from './guard.ts';
 import { type IdempotencyStore, idempotencyStore } from './idempotency.ts';
 import type { InboxStore } from './inbox.ts';
@@ -10,13 +11,16 @@ import { inboxStore } from './inbox-steps.ts';
 import type { Kernel, Ring } from './kernels/kernel.ts';
 import { type LimitStore, limitStore } from './limits.ts';
 import { type LinkCodeStore, linkCodeStore } from './link-codes.ts';
+import { type LinkRenewalStore, linkRenewalStore } from './link-renewals.ts';
 import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
 import { type OutageStore, outageStore } from './outages.ts';
 import { type ForgetMemories, type PersonStore, personStore, type Scrub } from './persons.ts';
 import { RECORDINGS_MAX_BYTES, type RecordingStore, recordingStore } from './recordings.ts';
+import { type ReloadStore, reloadStore } from './reloads.ts';
 import type { ReplicaStore } from './replicas.ts';
 import { type SessionStore, sessionStore } from './sessions.ts';
+import { type SignOutEndStore, signOutEndStore } from './sign-out-ends.ts';
 import { type SignOutMarkStore, signOutMarkStore } from './sign-out-marks.ts';
 import { type StoredToken, tokenSteps } from './stored-tokens.ts';
 import { type StreamHints, type StreamStore, streamStore } from './streams.ts';
@@ -24,6 +28,7 @@ import { type SummaryStore, summaryStore } from './summaries.ts';
 import { type ToolDigestStore, toolDigestStore } from './tool-digests.ts';
 import { type TraceStore, traceRings, traceStore } from './traces.ts';
 import { type BegunTurn, type CommitOutcome, type TurnChanges, turnSteps } from './turns.ts';
+import { type WaitingQuestionStore, waitingQuestionStore } from './waiting-questions.ts';
 
 /**
  * The store: one port per concern, in the terms of the domain. A backend implements all ports, and passes
@@ -41,18 +46,23 @@ export interface Store {
   readonly limits: LimitStore;
   readonly budgets: BudgetStore;
   readonly summaries: SummaryStore;
+  readonly feedback: FeedbackStore;
   readonly guard: GuardStore;
   readonly idempotency: IdempotencyStore;
   readonly inbox: InboxStore;
   readonly linkCodes: LinkCodeStore;
+  readonly waitingQuestions: WaitingQuestionStore;
   readonly links: LinkStore;
+  readonly linkRenewals: LinkRenewalStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
   readonly outages: OutageStore;
   /** Null: the backend cannot find what it stores about a person. */
   readonly persons: PersonStore | null;
   readonly signOutMarks: SignOutMarkStore;
+  readonly signOutEnds: SignOutEndStore;
   readonly recordings: RecordingStore;
+  readonly reloads: ReloadStore;
   readonly streams: StreamStore;
   readonly toolDigests: ToolDigestStore;
   /**
@@ -90,16 +100,16 @@ export interface Store {
   check(): Promise<void>;
   /**
    * The number of live tokens (of links, codes, sessions and streams) and of actions that begin with this prefix as they are
-   * stored. For an action, only the arguments are compared.
+   * stored. For an action, only the arguments are compared. Comments are not counted.
    */
   countTokens(prefix: string): Promise<number>;
   /**
-   * How many live tokens and texts of actions each key has sealed, by the mark at their beginning (seal.ts). Unsealed
+   * How many live tokens, texts of actions and comments each key has sealed, by the mark at their beginning (seal.ts). Unsealed
    * tokens and texts are counted under ''. Reads every token and text.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**
-   * The live tokens of links, codes, sessions and streams, and the texts of actions, that do not begin with this prefix, in
+   * The live tokens of links, codes, sessions and streams, the texts of actions, and comments, that do not begin with this prefix, in
    * batches of limited size.
    */
   storedTokens(unlike: string): AsyncIterable<readonly StoredToken[]>;
@@ -194,15 +204,20 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     limits: limitStore(kernel),
     budgets: budgetStore(kernel),
     summaries: summaryStore(kernel),
+    feedback: feedbackStore(kernel, bounds),
     guard: guardStore(kernel),
     idempotency: idempotencyStore(kernel),
     inbox: inboxStore(kernel, bounds, rings),
     linkCodes: linkCodeStore(kernel),
+    waitingQuestions: waitingQuestionStore(kernel),
     links: linkStore(kernel),
+    linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),
     signOutMarks: signOutMarkStore(kernel),
+    signOutEnds: signOutEndStore(kernel),
     recordings: recordingStore(kernel, bounds),
+    reloads: reloadStore(kernel),
     streams: streamStore(kernel, hints),
     toolDigests: toolDigestStore(kernel),
     ...turnSteps(kernel, bounds, rings),

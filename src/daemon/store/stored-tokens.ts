@@ -1,14 +1,16 @@
 import { markOf } from '../identity/seal.ts';
 import { tagOf } from '../session/session.ts';
 import { ACTION } from './actions.ts';
+import { FEEDBACK } from './feedback.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { LINK_CODE } from './link-codes.ts';
+import { carryRenewal } from './link-renewal-document.ts';
 import { LINK } from './links.ts';
 import { putSession, SESSION } from './session-document.ts';
 import type { Store } from './store.ts';
 import { STREAM } from './streams.ts';
 
-/** A stored token, or a text of an action, sealed or not, and the record that contains it. */
+/** A stored token, a text of an action, or a comment, sealed or not, and the record that contains it. */
 export type StoredToken = { token: string } & (
   | { kind: 'link'; key: string }
   /** The tag of the session, and the channel user who brought the token. */
@@ -16,6 +18,7 @@ export type StoredToken = { token: string } & (
   | { kind: 'stream'; stream_id: string }
   | { kind: 'code'; code_id: string; field: 'token' | 'confirmed_token' }
   | { kind: 'action'; action_id: string; field: 'args' | 'summary' | 'answer' }
+  | { kind: 'feedback'; turn_id: string }
 );
 
 type TokenSteps = Pick<Store, 'countTokens' | 'countSeals' | 'storedTokens' | 'replaceToken'>;
@@ -28,7 +31,7 @@ export function tokenSteps(kernel: Kernel): TokenSteps {
     async countTokens(prefix) {
       let count = 0;
       for await (const token of allTokens(kernel)) {
-        const isCounted = token.kind !== 'action' || token.field === 'args';
+        const isCounted = token.kind === 'action' ? token.field === 'args' : token.kind !== 'feedback';
         if (isCounted && token.token.startsWith(prefix)) count++;
       }
       return count;
@@ -79,6 +82,10 @@ async function* allTokens(kernel: Kernel): AsyncGenerator<StoredToken> {
       if (token !== null) yield { kind: 'action', action_id: action.action_id, field, token };
     }
   }
+  for await (const { doc } of kernel.scan(FEEDBACK)) {
+    const { turn_id, comment } = doc.feedback;
+    if (comment !== null) yield { kind: 'feedback', turn_id, token: comment };
+  }
 }
 
 /** False if the record was deleted, or contains a different token now. */
@@ -88,6 +95,7 @@ function replaceToken(tx: Tx, found: StoredToken, value: string): boolean {
       const link = tx.get(LINK, found.key);
       if (link?.token !== found.token) return false;
       tx.put(LINK, found.key, { ...link, token: value });
+      carryRenewal(tx, found.key, found.token, value);
       return true;
     }
     case 'session': {
@@ -109,6 +117,12 @@ function replaceToken(tx: Tx, found: StoredToken, value: string): boolean {
       const code = tx.get(LINK_CODE, found.code_id);
       if (code?.[found.field] !== found.token) return false;
       tx.put(LINK_CODE, found.code_id, { ...code, [found.field]: value });
+      return true;
+    }
+    case 'feedback': {
+      const stored = tx.get(FEEDBACK, found.turn_id);
+      if (stored?.feedback.comment !== found.token) return false;
+      tx.put(FEEDBACK, found.turn_id, { ...stored, feedback: { ...stored.feedback, comment: value } });
       return true;
     }
     case 'action': {

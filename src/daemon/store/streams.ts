@@ -68,6 +68,8 @@ export interface StreamStore {
   requestStop(stream_id: string): Promise<void>;
   /** Abandons a run: the next `reap` ends the stream. No effect if the run has ended or the claim is lost. */
   release(claim: StreamClaim): Promise<void>;
+  /** How many streams of each channel wait to be opened, and how many are running. */
+  counts(): Promise<StreamCount[]>;
   /**
    * Ends each running stream that has no valid claim. @param last the event that ends it. @returns the number of
    * streams.
@@ -77,6 +79,13 @@ export interface StreamStore {
 
 /** @param added the new events, if the store has them in memory; otherwise they must be read. */
 export type StreamListener = (change: 'events' | 'stop', added?: readonly StreamEvent[]) => void;
+
+/** The streams of one channel in one state. */
+export interface StreamCount {
+  platform: string;
+  state: 'waiting' | 'running';
+  streams: number;
+}
 
 export interface NewStream {
   stream_id: string;
@@ -179,6 +188,18 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         putStream(tx, { record, claim: null, expires_at: tx.now + stream.ttl_ms });
         return record;
       }),
+    async counts() {
+      const counts = new Map<string, StreamCount>();
+      for await (const { doc } of kernel.scan(STREAM)) {
+        const { state, start } = doc.record;
+        if (state === 'ended') continue;
+        const { platform } = start.message;
+        const count = counts.get(`${state} ${platform}`) ?? { platform, state, streams: 0 };
+        count.streams++;
+        counts.set(`${state} ${platform}`, count);
+      }
+      return [...counts.values()];
+    },
     find: (stream_id) => kernel.step((tx) => tx.get(STREAM, stream_id)?.record ?? null),
     findByKey: (key) => kernel.step((tx) => findByKey(tx, key)?.record ?? null),
     claim: (stream_id, claimant, first = []) =>

@@ -24,6 +24,8 @@ export interface TraceStore {
    * newest 200.
    */
   find(id: string): Promise<TraceRecord[]>;
+  /** The newest traces, at most `limit` of messages and `limit` of refused requests, in the order of storing. */
+  recent(limit: number): Promise<TraceRecord[]>;
   /** The traces of this channel user's messages, oldest first. If there are more than 200, only the newest 200. */
   findOf(user: TraceUser): Promise<TraceRecord[]>;
 }
@@ -61,14 +63,25 @@ export function traceRings(bounds: {
     name,
     max,
     retention_ms: bounds.traceRetentionMs,
-    ids: ({ trace: { turn_id, request_id, session_id, message_id, platform, user_id, collected = [] } }) => {
+    ids: ({
+      trace: { turn_id, request_id, session_id, message_id, platform, user_id, collected = [], rerun_of },
+    }) => {
       const further = collected.flatMap((message) => [
         message.id,
         message.request_id,
         ...messageIds(platform, message.message_id),
       ]);
+      const first = rerun_of ? [rerun_of.turn_id, ...messageIds(platform, rerun_of.message_id)] : [];
       const user = user_id === null ? null : userId(user_id);
-      const ids = [turn_id, request_id, session_id, ...messageIds(platform, message_id), user, ...further];
+      const ids = [
+        turn_id,
+        request_id,
+        session_id,
+        ...messageIds(platform, message_id),
+        user,
+        ...further,
+        ...first,
+      ];
       return [...new Set(ids.filter((id) => id !== null))];
     },
     client: ({ client = null }) => client,
@@ -102,6 +115,15 @@ export function traceStore(kernel: Kernel, rings: TraceRings): TraceStore {
     keep: (trace) => kernel.step((tx) => keepUnlessErased(tx, rings.answered, trace)),
     keepRefused: (trace, client = null) =>
       kernel.step((tx) => keepUnlessErased(tx, rings.refused, trace, client)),
+    async recent(limit) {
+      const found = await Promise.all(
+        [rings.answered, rings.refused].map((ring) => kernel.found(ring, { limit })),
+      );
+      return found
+        .flat()
+        .sort((a, b) => a.kept_at - b.kept_at)
+        .map(({ trace }) => trace);
+    },
     find: (id) => newest(id),
     findOf: ({ platform, user_id }) =>
       newest(userId(user_id), ({ trace }) => platform === undefined || trace.platform === platform),

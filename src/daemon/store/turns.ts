@@ -12,7 +12,7 @@ import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from './claim-st
 import type { KeyClaim, SessionClaim, StreamClaim } from './claims.ts';
 import { GUARD_TURNS } from './guard.ts';
 import { holdsKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
-import type { FinalFailure, InboxClaim, StoredQuestion } from './inbox.ts';
+import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from './inbox.ts';
 import { heldMessage, type InboxBounds, settleStored, storeReply } from './inbox-steps.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { findSession, putSession, SESSION, turns } from './session-document.ts';
@@ -20,6 +20,7 @@ import { createSession, expectTag } from './sessions.ts';
 import type { Store } from './store.ts';
 import { appendEvents, heldStream } from './streams.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
+import { keepQuestion, type NewWaitingQuestion } from './waiting-questions.ts';
 
 /**
  * The data that a turn begins with: the claim of its session, and the data that its steps need. All of this data is as
@@ -62,7 +63,7 @@ export interface TurnChanges {
   /**
    * The reply of a message of the inbox: the message becomes `replied`, and the first attempt to send the reply begins.
    */
-  reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null };
+  reply?: { claim: InboxClaim; text: string; question?: StoredQuestion | null; sign_in?: SignInHint };
   /**
    * The outcome of a message of the inbox if this was its last run. The commit records it like `InboxStore.settle`, and
    * ends the claim of the message.
@@ -72,6 +73,8 @@ export interface TurnChanges {
   answer?: { claim: KeyClaim; answer: StoredAnswer; ttl_ms: number };
   /** The action that the reply asks the person to confirm. Not stored if the session has ended. */
   pending?: NewPendingAction;
+  /** The message waits until its sender signs in. Not stored if the session has ended. */
+  waits?: NewWaitingQuestion;
   /** The next events of a stream, as `StreamStore.append` adds them. */
   events?: { claim: StreamClaim; events: readonly StreamEvent[] };
   /** The commit also ends the claim of the session, because the turn ends with it. */
@@ -119,7 +122,7 @@ function commitTurn(
   bounds: TurnBounds,
   rings: TraceRings,
 ): CommitOutcome {
-  const { session, turn, trace, reply, failed, answer, pending, events } = changes;
+  const { session, turn, trace, reply, failed, answer, pending, waits, events } = changes;
   if (!holdsSession(tx, claim)) return 'lost';
   const replied = reply && heldMessage(tx, reply.claim);
   const attempted = failed && heldMessage(tx, failed.claim);
@@ -136,6 +139,7 @@ function commitTurn(
   if (failed && attempted) settleStored(tx, attempted, failed.outcome, bounds);
   if (answer) storeAnswer(tx, answer.claim, answer.answer, answer.ttl_ms);
   if (pending && isStored) addPending(tx, pending, bounds.actionsRetentionMs);
+  if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
   if (events) appendEvents(tx, events.claim.stream_id, events.events);
   if (changes.ends_claim) tx.delete(SESSION_CLAIM, claim.session_tag);
   return isStored ? 'committed' : 'session_ended';

@@ -63,6 +63,44 @@ export const TEXTS = {
     'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',
   ),
+  sign_in_at: prose(
+    'The end of a reply on a platform if the person must sign in first. {url} is SIGN_IN_URL.',
+    'To continue, please sign in: {url}',
+    'url',
+  ),
+  sign_in_first: prose(
+    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. The way to sign in on that platform may follow.',
+    'To continue, please sign in first.',
+  ),
+  sign_in_waits: prose(
+    'Follows `sign_in_at` or `sign_in_first` if the question waits for the sign-in (SIGN_IN_WAIT_SECONDS).',
+    'I will then answer your question.',
+  ),
+  sign_in_in_group: prose(
+    'The private message to a person whose question in a group needs sign-in. How to sign in follows.',
+    'You asked me something in a group that I can only answer after you have signed in.',
+  ),
+  sign_in_written: prose(
+    'Follows `sign_in_first` in a group if the platform took the private message.',
+    'I have written to you privately.',
+  ),
+  sign_in_write: prose(
+    'Follows `sign_in_first` in a group if the bot cannot write to the person first.',
+    'Please write to me privately.',
+  ),
+  sign_in_write_at: prose(
+    'As `sign_in_write`, if the channel knows the address of a private chat with the bot, which is {url}.',
+    'Please write to me privately: {url}',
+    'url',
+  ),
+  answered_privately: prose(
+    'Sent to a group when a question from it was answered privately, after sign-in.',
+    'I have answered the question privately.',
+  ),
+  sign_in_then_ask: prose(
+    'Follows `sign_in_at` or `sign_in_first` if the question does not wait for the sign-in.',
+    'Then ask me again.',
+  ),
   confirm_gone: plain(
     'The answer to a button of an action that is no longer pending.',
     'This question is no longer open. Please ask again.',
@@ -91,6 +129,10 @@ export const TEXTS = {
     'A line at the end of a reply: nobody knows whether an action was carried out.',
     '{action} – unknown: it is not known whether this happened',
     'action',
+  ),
+  nothing_changed: prose(
+    'The end of a reply in which the agent says that it has changed something, although no tool has changed anything in this conversation.',
+    'This message changed nothing.',
   ),
   open_page: prose(
     'The end of a reply if an MCP server needs the person to open a page. {service} is the `name` of its entry, {host} the host of the page, and {url} its address.',
@@ -143,6 +185,11 @@ export const TEXTS = {
   link_ended: prose(
     'Says that the link of a chat was ended from elsewhere, for example on the website. {email} is shown in quotes, as text.',
     'This chat is no longer connected with {email}: the connection was ended elsewhere.',
+    'email',
+  ),
+  link_sign_in_over: prose(
+    'Says that the link of a chat has ended, because the person is no longer signed in on the website. {email} is shown in quotes, as text.',
+    'You are no longer signed in as {email}, so this chat is not connected any more. To go on, sign in on the website and connect this chat again.',
     'email',
   ),
   link_replaced: prose(

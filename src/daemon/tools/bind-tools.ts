@@ -5,6 +5,7 @@ import type { Note, TracePart } from '../trace/trace.ts';
 import { showPages } from './answer.ts';
 import { unbindParameters } from './bind-parameters.ts';
 import { type CallOutcome, invalidArguments, type Refusal, refusal } from './call-outcome.ts';
+import { holds } from './confirmation/confirm-policy.ts';
 import {
   endAttempt,
   namesOf,
@@ -32,7 +33,7 @@ export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
       title: tool.title,
       description: tool.description,
       effect: tool.effect,
-      confirm: tool.confirm,
+      confirm: typeof tool.confirm === 'string' ? tool.confirm : 'when',
       parameters: tool.parameters,
       call: async (given: unknown) => {
         const answer = await reported(tool, run, (within) => callOnce(tool, given, counter, within));
@@ -140,7 +141,7 @@ async function callOnce(
   if (known?.state === 'unknown' && !tool.idempotent) return refusal('outcome_unknown', UNKNOWN);
 
   const isFurther = known?.state === 'new' && known.further;
-  if (known?.state !== 'unknown' && (tool.confirm === 'always' || isFurther)) return ask(call, run);
+  if (known?.state !== 'unknown' && (isFurther || (await mustAsk(call, counter, run)))) return ask(call, run);
 
   if (!run.journal || !known) return sendAttempt(prepared, null, run);
   const write = { ...known.write, again: known.state === 'unknown' };
@@ -154,9 +155,30 @@ async function callOnce(
   return sendAttempt(prepared, write, run);
 }
 
+/**
+ * Whether the person must confirm a call. If that depends on its arguments, each further write within a short time needs
+ * a confirmation, so that nobody splits an amount into several calls.
+ */
+async function mustAsk(
+  { tool, args }: CompleteCall,
+  counter: CallCounter,
+  { journal }: ToolRun,
+): Promise<boolean> {
+  const { confirm, name } = tool;
+  if (typeof confirm === 'string') return confirm === 'always';
+  if (holds(confirm, args) || (await journal?.wroteLately(name))) return true;
+  // Several calls may be made at the same time. Only the first of them may go on.
+  return counter.letThrough(name) === 'further';
+}
+
 /** Whether the daemon may have to ask about a call of the tool, or to report it, at the end of a reply. */
 export function mayNeedReport(tool: Tool): boolean {
-  return tool.confirm === 'always' || isJournaled(tool);
+  return tool.confirm !== 'never' || isJournaled(tool);
+}
+
+/** Whether a run is offered a tool whose calls the journal records. */
+export function offersWrites(tools: readonly Tool[], run: ToolRun): boolean {
+  return tools.some((tool) => isJournaled(tool) && isOffered(tool, run));
 }
 
 /**
@@ -303,10 +325,18 @@ class CallCounter {
   #calls = 0;
   readonly #equal = new Map<string, number>();
   readonly #givenUp = new Set<string>();
+  readonly #letThrough = new Set<string>();
 
   /** The arguments of this tool took too long to check. No more are checked in this run. */
   giveUp(tool: string): void {
     this.#givenUp.add(tool);
+  }
+
+  /** Counts the calls of a tool that go on without a confirmation, which depends on their arguments. */
+  letThrough(tool: string): 'first' | 'further' {
+    if (this.#letThrough.has(tool)) return 'further';
+    this.#letThrough.add(tool);
+    return 'first';
   }
 
   /** Counts a call, whose arguments have a limited size. @returns null if the call may be made. */

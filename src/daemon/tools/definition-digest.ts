@@ -8,6 +8,28 @@ export function digestDefinition({
   description,
   parameters,
 }: Pick<Tool, 'name' | 'description' | 'parameters'>): string {
-  const text = JSON.stringify([name, description, canonicalJson(parameters)]);
-  return createHash('sha256').update(text).digest('hex');
+  return hashed([name, description, canonicalJson(parameters)]);
+}
+
+const records = new WeakMap<Tool, string>();
+
+/**
+ * A hash of the whole record of an admitted tool: what the model reads, the policy of its calls, and where they go.
+ * Secrets are not in it.
+ */
+export function digestRecord(tool: Tool): string {
+  const known = records.get(tool);
+  if (known !== undefined) return known;
+  const { name, title, description, parameters, source, effect, credentials, confirm, summary } = tool;
+  const { bind, hide, idempotent, timeout_ms, digest: definition } = tool;
+  const digest = hashed([
+    canonicalJson({ name, title, description, parameters, effect, credentials, confirm, summary }),
+    canonicalJson({ public: tool.public, bind, hide, idempotent, timeout_ms, definition, source }),
+  ]);
+  records.set(tool, digest);
+  return digest;
+}
+
+function hashed(parts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

@@ -4,6 +4,7 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import type { Settings } from '../settings/settings.ts';
 import { createGetUser } from './built-in/get-user.ts';
 import { createMemoryTools, createMyActions } from './built-in/own-tools.ts';
+import { readConfirmPolicy } from './confirmation/confirm-policy.ts';
 import { builtInSource, describeSource } from './describe-source.ts';
 import type { McpSourceParts } from './mcp/mcp-source.ts';
 import { withSafeNames } from './schema/safe-names.ts';
@@ -66,10 +67,13 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
       last = { lists, tools: [...tools.values()] };
       return last.tools;
     },
-    /** Starts all sources. Rejects with all of their configuration errors. */
-    async start(): Promise<void> {
+    /**
+     * Starts sources. Rejects with all of their configuration errors.
+     * @param fresh those that are not running yet; default: all
+     */
+    async start(fresh = sources): Promise<void> {
       const problems: SettingProblem[] = [];
-      for (const started of await Promise.allSettled(sources.map((source) => source.start()))) {
+      for (const started of await Promise.allSettled(fresh.map((source) => source.start()))) {
         if (started.status === 'fulfilled') continue;
         if (!(started.reason instanceof ConfigurationError)) throw started.reason;
         problems.push(...started.reason.problems);
@@ -107,8 +111,8 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   if (tool.source !== source) throw new Error('it names a source that is not its own');
   if (!NAME.test(name)) throw new Error('its name is not 1 to 64 letters, digits, `_` or `-`');
   if (effect !== 'read' && effect !== 'write') throw new Error('its effect is neither `read` nor `write`');
-  if (confirm !== 'always' && confirm !== 'never')
-    throw new Error('its `confirm` is neither `always` nor `never`');
+  const policy = readConfirmPolicy(confirm);
+  if (!('policy' in policy)) throw new Error('its `confirm` is no policy');
   const shown = tool.public;
   const { offered, unusable, timeout_ms, digest } = tool;
   return Object.freeze({
@@ -119,7 +123,8 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     source,
     effect,
     credentials,
-    confirm,
+    // A copy, so that nobody can change the conditions.
+    confirm: structuredClone(policy.policy),
     summary,
     public: shown === 'all' ? shown : Object.freeze([...shown]),
     bind: Object.freeze({ ...bind }),

@@ -1,3 +1,4 @@
+import type { ConfirmPolicy } from './confirmation/confirm-policy.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
 import type { CredentialPolicy, Effect, Tool } from './tool.ts';
 
@@ -87,7 +88,7 @@ export interface ToolEntry {
   readonly as?: string;
   readonly effect?: Effect;
   readonly credentials?: CredentialPolicy;
-  readonly confirm?: 'always' | 'never';
+  readonly confirm?: ConfirmPolicy;
   readonly summary?: string;
   readonly public?: readonly string[] | 'all';
   readonly bind?: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@ import type { UntrustedObject } from '../identity/decode-token.ts';
 import type { Claims } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
+import type { ConfirmPolicy } from './confirmation/confirm-policy.ts';
 import type { ToolRequest } from './downstream/client.ts';
 import type { CredentialForm } from './downstream/credential-form.ts';
 import type { ExchangeSettings } from './downstream/token-exchange.ts';
@@ -47,7 +48,7 @@ export interface Tool {
   readonly effect: Effect;
   readonly credentials: CredentialPolicy;
   /** Whether the person must confirm a call before it is made. */
-  readonly confirm: 'always' | 'never';
+  readonly confirm: ConfirmPolicy;
   /** The action in the question for confirmation; `{parameter}` is filled in. If null, `title` or `name` is used. */
   readonly summary: string | null;
   /**

@@ -12,6 +12,9 @@ export interface Observer {
    * Called when the processing of a message starts. @returns the span of the message; null if no spans are collected.
    */
   messageBegan(message: BegunMessage): MessageSpan | null;
+  /** Called when a run of a message begins, before it waits for anything. `turnEnded` follows in every case. */
+  turnBegan(platform: string): void;
+  turnEnded(platform: string): void;
   /**
    * Called when a message has ended, or when one of its runs has failed and will be repeated.
    * @param runs_again whether the run failed and will be repeated, so that the message has not ended yet.
@@ -23,6 +26,8 @@ export interface Observer {
   messageEnded(platform: string, outcome: 'failed' | 'replayed'): void;
   /** Called when an attempt to send a stored text has ended, or when a text has failed without another attempt. */
   deliveryEnded(platform: string, outcome: DeliveryOutcome): void;
+  /** Called when an answer got a rating that it did not have before. */
+  answerRated(platform: string, rating: 1 | -1): void;
   requestEnded(request: EndedRequest): void;
   /**
    * Called when a user token was checked.
@@ -30,6 +35,8 @@ export interface Observer {
    * @param key the position of the key that a valid token is signed with, if there are several keys.
    */
   tokenChecked(outcome: string, key?: number): void;
+  /** Called when the issuer was asked to renew the token of a link. */
+  tokenRenewed(outcome: string): void;
   /**
    * Called when a request to an API has ended; log-ins are requests, too.
    * @param status the status of the answer, or the reason why there is no answer.
@@ -55,12 +62,16 @@ const ignore = () => {};
 export const NO_OBSERVER: Observer = {
   parentOf: () => null,
   messageBegan: () => null,
+  turnBegan: ignore,
+  turnEnded: ignore,
   turnTraced: ignore,
   messageBlocked: ignore,
   messageEnded: ignore,
   deliveryEnded: ignore,
+  answerRated: ignore,
   requestEnded: ignore,
   tokenChecked: ignore,
+  tokenRenewed: ignore,
   downstreamEnded: ignore,
 };
 
@@ -71,12 +82,16 @@ export function observers(all: readonly Observer[]): Observer {
   return {
     parentOf: (traceparent) => firstOf(all, (one) => one.parentOf(traceparent)),
     messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
+    turnBegan: (...of) => all.forEach((one) => void one.turnBegan(...of)),
+    turnEnded: (...of) => all.forEach((one) => void one.turnEnded(...of)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
     messageBlocked: (...of) => all.forEach((one) => void one.messageBlocked(...of)),
     messageEnded: (...of) => all.forEach((one) => void one.messageEnded(...of)),
     deliveryEnded: (...of) => all.forEach((one) => void one.deliveryEnded(...of)),
+    answerRated: (...of) => all.forEach((one) => void one.answerRated(...of)),
     requestEnded: (...of) => all.forEach((one) => void one.requestEnded(...of)),
     tokenChecked: (...of) => all.forEach((one) => void one.tokenChecked(...of)),
+    tokenRenewed: (...of) => all.forEach((one) => void one.tokenRenewed(...of)),
     downstreamEnded: (...of) => all.forEach((one) => void one.downstreamEnded(...of)),
   };
 }

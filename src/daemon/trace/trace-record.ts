@@ -29,11 +29,15 @@ export interface TraceRecord {
   user_id: string | null;
   /** The further messages of the turn, in order. Absent if the turn answers one message. */
   collected?: readonly CollectedMessage[];
+  /** The first run of the message, if this is the second one (agentd-identity(7), "The question waits"). */
+  rerun_of?: { turn_id: string; message_id: string | null };
   /**
    * The key of the person whose valid token came with the message, so that the trace can be erased with the person's
    * data. Absent if no valid token came.
    */
   person?: string;
+  /** The digest of instructions, tools and model that the daemon had. Absent in traces of older versions. */
+  agent_digest?: string;
   started_at: number;
   finished_at: number;
   /** `answered`, `replayed`, `summarized`, or the error code that ended the message. */

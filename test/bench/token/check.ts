@@ -50,7 +50,7 @@ async function ourCheck(): Promise<Check> {
     JWT_CLOCK_SKEW_SECONDS: 0,
     JWT_DEBUG: false,
   } as const;
-  const log = createLog({ level: 'info', pretty: false });
+  const log = createLog({ level: 'info', format: 'JSON' });
   const validator = createValidator(settings, await importKeys(settings), systemClock, log);
   return async (token) => (await validator.validate(token)).valid;
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadAgent } from '../../../src/daemon/agent/load.ts';
+import { loadAgent as loadWithInstructions } from '../../../src/daemon/agent/load.ts';
 import { agentTurn, replyOf } from '../../support/agent-turn.ts';
 import { llmSettings } from '../../support/llm-settings.ts';
 import { collectLog } from '../../support/log-lines.ts';
@@ -23,6 +23,8 @@ async function moduleWith(name: string, source: string): Promise<string> {
   return path;
 }
 
+const loadAgent = async (...of: Parameters<typeof loadWithInstructions>) =>
+  (await loadWithInstructions(...of)).runtime;
 const load = (AGENT_RUNTIME: string) => loadAgent({ ...unset, AGENT_RUNTIME }, log);
 
 test('the builtin runtime is the default', async () => {

@@ -19,7 +19,7 @@ async function doorsOf(texts = new Texts(), store = openAt(`${stateDirectory()}/
 const pushScope = async (...given: Parameters<typeof doorsOf>) =>
   createPushScope(TELEX, {}, await doorsOf(...given));
 
-const PUSH = ['deliveryFailed', 'edit', 'enqueue', 'notify', 'press', 'sendParts'];
+const PUSH = ['deliveryFailed', 'edit', 'enqueue', 'notify', 'press', 'rate', 'sendParts'];
 
 // A web client only claims its user and its session. The daemon trusts both on a channel whose platform signs them.
 it.each([

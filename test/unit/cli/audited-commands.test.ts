@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { CommandRecord } from '../../../src/cli/command.ts';
 import { command as audit } from '../../../src/cli/commands/audit.ts';
+import { command as showFeedback } from '../../../src/cli/commands/feedback-show.ts';
 import { command as resetGuard } from '../../../src/cli/commands/guard-reset.ts';
 import { command as discard } from '../../../src/cli/commands/inbox-discard.ts';
 import { command as retry } from '../../../src/cli/commands/inbox-retry.ts';
@@ -14,8 +15,8 @@ import { systemUser } from '../../../src/daemon/admin/who.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import { openSqliteStore, type SqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 
-import { ada, anInboxMessage, aSession } from '../../contract/fixtures.ts';
-import { saveSession } from '../../contract/store-writes.ts';
+import { ada, anInboxMessage, aSession, aTurn } from '../../contract/fixtures.ts';
+import { keepTurn, saveSession } from '../../contract/store-writes.ts';
 import { capturedOutput, exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
@@ -89,6 +90,29 @@ it('the audit log records the removal of a link, with an HMAC of the user', asyn
   expect(line).toMatchObject({ command: 'link remove', about: 'phonechat', user: systemUser() });
   expect(JSON.stringify(line)).not.toContain('5550100123');
   expect(others).toEqual([]);
+});
+
+it('the audit log records who read a comment, with an HMAC of the person who wrote it', async () => {
+  const session = aSession(Date.now(), { owner: ada });
+  const turn = aTurn({ person: ada, finished_at: Date.now() });
+  await saveSession(store, session);
+  await keepTurn(store, session, turn);
+  const rating = {
+    session_id: session.session_id,
+    turn_id: turn.turn_id,
+    rating: -1,
+    comment: 'Wrong',
+  } as const;
+  await store.feedback.rate(rating, { kind: 'client', person: ada, namespaces: ['web'] });
+  const { turn_id } = turn;
+  expect(JSON.parse(await run(showFeedback, [turn_id]))).toMatchObject({
+    ...{ message_id: turn_id, rating: -1, comment: 'Wrong', text: 'question', reply: 'answer' },
+  });
+  const person = expect.stringMatching(/^[\w-]{22}$/);
+  expect(await linesOf()).toMatchObject([{ command: 'feedback show', about: turn_id, person }]);
+  const { out } = capturedOutput({});
+  const missing = { args: ['nothing'], options: {}, out };
+  await expect(showFeedback.run(missing)).rejects.toThrow("nobody has rated a message 'nothing'");
 });
 
 it('a restore is recorded in the audit log of the restored store', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readPage } from '../../../man/build/page.ts';
 import { COMMANDS } from '../../../src/cli/command.ts';
-import { HELP_TOPICS } from '../../../src/cli/help.ts';
+import { HELP_TOPICS, INTENTS } from '../../../src/cli/help.ts';
 import { runProgram } from '../../../src/cli/program.ts';
 import { filesBelow, read } from '../../rules/source-files.ts';
 import { capture } from './captured-output.ts';
@@ -24,7 +24,16 @@ describe('agentd help', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe((await run('--help')).stdout);
     for (const { name, summary } of HELP_TOPICS)
-      expect(stdout).toMatch(new RegExp(`^ {2}help ${name} +${summary.replaceAll('?', '\\?')}$`, 'm'));
+      expect(stdout).toMatch(new RegExp(`^ {2}help ${name} +${summary.split(' ', 3).join(' ')}`, 'm'));
+  });
+
+  it('lists each command under one intent, within 80 columns', async () => {
+    const { stdout } = await run('help');
+    const words = new Set([...COMMANDS.map(({ name }) => name.split(' ')[0]), 'help']);
+    const listed = Object.values(INTENTS).flat();
+    expect(new Set(listed).size).toBe(listed.length);
+    expect([...words].filter((word) => !listed.includes(word as string))).toEqual([]);
+    expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   });
 
   it.each(['operate', 'channels', 'identity', 'support'])('shows the topic %s', async (name) => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CliError } from '../../../src/cli/cli-error.ts';
 import { explainError, reportError } from '../../../src/cli/report-error.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
+import { ConfigurationError } from '../../../src/daemon/settings/problem.ts';
 import {
   StoreDamaged,
   StoreLocked,
@@ -126,5 +127,25 @@ describe('report-error', () => {
       exitCode: 1,
       message: 'unexpected error: just words',
     });
+  });
+});
+
+describe('the advice for a wrong configuration', () => {
+  const problem = {
+    setting: 'JWT_ALGORITHM',
+    value: null,
+    source: null,
+    problem: 'is not set',
+    right: 'HS256',
+  };
+
+  it('names the ways to begin if nothing is set', () => {
+    const { advice } = explainError(new ConfigurationError([problem]));
+    expect(advice).toMatch(/`agentd serve --dev`.*`agentd init`/);
+  });
+
+  it('says where the values come from if something is set', () => {
+    const wrong = { ...problem, setting: 'PORT', value: 'x', source: 'environment' };
+    expect(explainError(new ConfigurationError([problem, wrong])).advice).toMatch(/^Fix these settings/);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -94,6 +94,24 @@ describe('the commands that show tools', () => {
     write({ getOrder: 'Reads another order.' });
     const changed = JSON.parse((await run(show, ['shop_getOrder'], { json: true })).stdout);
     expect(changed.digest).not.toBe(shown.digest);
+  });
+
+  it('show under which conditions a tool asks', async () => {
+    write({ getOrder: 'Reads one order.' });
+    const file = join(directory, 'agentd.yaml');
+    const conditions = 'confirm: { when: [{ argument: id, in: ["7"] }] }';
+    writeFileSync(file, readFileSync(file, 'utf8').replace('bind: {}', conditions));
+    expect((await run(show, ['shop_getOrder'])).stdout).toMatch(
+      /confirm\s+when id in 7; or written in the last 10 minutes\n/,
+    );
+    expect((await run(list)).stdout).toMatch(/shop_getOrder +shop +read +none +when /);
+    const shown = JSON.parse((await run(show, ['shop_getOrder'], { json: true })).stdout);
+    expect(shown.confirm).toEqual({ when: [{ argument: 'id', in: ['7'] }] });
+    const listed = JSON.parse((await run(list, [], { json: true })).stdout) as {
+      name: string;
+      confirm: unknown;
+    }[];
+    expect(listed.find(({ name }) => name === 'shop_getOrder')?.confirm).toEqual(shown.confirm);
   });
 
   it('refuse a name that no tool has', async () => {

@@ -28,7 +28,9 @@ async function logout() {
     },
     signOut: async (signOut) => {
       marked.push(signOut);
-      return store.signOutMarks.add(signOut);
+      const outcome = await store.signOutMarks.add(signOut);
+      await store.signOutMarks.finish(signOut);
+      return outcome;
     },
   });
   const { url } = await serve({ routes: [route] });

@@ -59,7 +59,7 @@ test('only a route with a bodyLimit accepts a body over BODY_LIMIT_BYTES, and on
 });
 
 test('BODY_LIMIT_BYTES over 4 MiB does not raise the limit of a webhook, which its bodyLimit marks', () => {
-  const [MiB, bodies] = [1024 * 1024, new LargeBodies(16 * 1024 * 1024, { now: () => 0 })];
+  const [MiB, bodies] = [1024 * 1024, new LargeBodies(() => 16 * 1024 * 1024, { now: () => 0 })];
   const limitOf = (length: number, route: object) =>
     bodies.enter({ headers: { 'content-length': String(length) }, socket: { bytesRead: 0 } } as never, {
       ...echo,
@@ -126,7 +126,7 @@ describe('the sender that loses its slot to another sender', () => {
   let bodies: LargeBodies;
   beforeEach(() => {
     time = 0;
-    bodies = new LargeBodies(2048, { now: () => time });
+    bodies = new LargeBodies(() => 2048, { now: () => time });
   });
 
   class Sender {

@@ -16,9 +16,13 @@ function fixture() {
     },
     find: async () => [],
     findOf: async () => [],
+    recent: async () => [],
   };
   const logger = pino({ base: null }, { write: (line: string) => void log.push(JSON.parse(line)) });
-  const refusals = new Refusals({ traces }, { now: () => 1 }, logger, () => time.now);
+  const refusals = new Refusals(
+    { store: { traces }, clock: { now: () => 1 }, log: logger, agentDigest: () => 'digest' },
+    () => time.now,
+  );
   const refuse = (request_id: string) =>
     refusals.keep({
       request_id,

@@ -59,6 +59,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
   const server = createServer({
     sequencer: new RequestSequencer(),
     observer: NO_OBSERVER,
+    agentDigest: () => 'digest',
     settings: { ...SETTINGS, ...options.settings } as unknown as Settings,
     store: {
       limits: options.limits ?? countingLimits(hits),
@@ -67,6 +68,7 @@ export async function serve(options: ServeOptions = {}): Promise<Served> {
         keepRefused: options.keepTrace ?? (async (trace) => void traces.push(trace)),
         find: async () => [],
         findOf: async () => [],
+        recent: async () => [],
       },
       expectRoom: options.expectRoom ?? (() => undefined),
     },

@@ -34,6 +34,7 @@ describe('GET /', () => {
       status: 'ok',
       platforms: ['web'],
       adapters: { web: { status: 'ok' } },
+      agent_digest: 'digest',
     });
   });
 

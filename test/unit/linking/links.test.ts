@@ -26,8 +26,10 @@ const HOUR = 3_600_000;
 const MONTH = 2_592_000 * 1000;
 const KEY = Buffer.alloc(32, 1).toString('base64');
 
+type TestLinks = LinkServices & { store: Store };
+
 let store: Store;
-let services: LinkServices;
+let services: TestLinks;
 let lines: LogLine[];
 let ahead: number;
 
@@ -350,7 +352,7 @@ describe('a link whose token is sealed again with another key at the same time',
       },
     };
   }
-  async function linked(): Promise<LinkServices> {
+  async function linked(): Promise<TestLinks> {
     await link({ ...services, seal: old }, TELEX, 'u1', await token({ sub: 'ada' }));
     const port = resealing(store.links);
     return { ...services, seal: both, store: { ...store, links: port } };

@@ -14,6 +14,7 @@ function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NO
     broadcaster: { size: 0 },
     store: { inbox: { counts }, maintenance: null },
     memory: null,
+    agentDigest: () => 'digest',
     clock,
   } as unknown as Parameters<typeof gaugesOf>[0]);
 }

@@ -11,6 +11,7 @@ import { systemClock } from '../../../src/daemon/time/clock.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 
 const IDLE = {
+  agentDigest: () => 'digest',
   runs: () => ({ running: 0, waiting: 0 }),
   streams: () => ({ running: 0, read: 0 }),
   memoryIsAvailable: () => null,
@@ -145,6 +146,7 @@ describe('metrics', () => {
     );
     metrics.messageBlocked('teamchat', 'rate_limit');
     metrics.deliveryEnded('teamchat', 'retried');
+    metrics.answerRated('teamchat', -1);
     expect(await sample('agentd_credentials_total{used="user",reason="valid_token"}')).toBe(1);
     expect(await sample('agentd_credentials_total{used="default",reason="no_token"}')).toBe(1);
     expect(await sample('agentd_credentials_total{used="default",reason="policy"}')).toBe(1);
@@ -159,6 +161,7 @@ describe('metrics', () => {
     expect(await sample('agentd_guard_blocks_total{channel="teamchat",reason="rate_limit"}')).toBe(1);
     expect(await sample('agentd_messages_total{channel="teamchat",outcome="blocked"}')).toBe(1);
     expect(await sample('agentd_deliveries_total{channel="teamchat",outcome="retried"}')).toBe(1);
+    expect(await sample('agentd_feedback_total{channel="teamchat",rating="-1"}')).toBe(1);
   });
 
   it('name a route by its pattern, and any unknown method as `other`', async () => {
@@ -181,10 +184,12 @@ describe('metrics', () => {
 
   it('read the gauges at each request, and drop states that have no messages', async () => {
     let inbox = [{ platform: 'teamchat', state: 'waiting', messages: 2, oldest_seconds: 7 }];
+    let digest = 'before';
     metrics.readFrom({
       runs: () => ({ running: 3, waiting: 1 }),
       streams: () => ({ running: 2, read: 4 }),
       inbox: async () => inbox,
+      agentDigest: () => digest,
       memoryIsAvailable: () => false,
       lastBackupAt: () => 1_500,
     });
@@ -194,8 +199,12 @@ describe('metrics', () => {
     expect(await sample('agentd_streams{state="read"}')).toBe(4);
     expect(await sample('agentd_inbox_messages{channel="teamchat",state="waiting"}')).toBe(2);
     expect(await sample('agentd_inbox_oldest_seconds{channel="teamchat"}')).toBe(7);
+    expect(await sample('agentd_agent_info{digest="before"}')).toBe(1);
     inbox = [];
+    digest = 'after';
     expect(await metrics.text()).not.toContain('channel="teamchat"');
+    expect(await metrics.text()).not.toContain('digest="before"');
+    expect(await sample('agentd_agent_info{digest="after"}')).toBe(1);
   });
 
   it('begin the series of a channel with 0, so that the first failure is an increase', async () => {
@@ -240,11 +249,11 @@ describe('metrics', () => {
   });
 });
 
-/** Ports that are not measured: they are for administration, or only probes and hourly jobs call them. */
-const UNMEASURED = ['persons', 'replicas', 'maintenance'];
+/** Ports that are not measured: they are for administration, or only probes and regular jobs call them. */
+const UNMEASURED = ['persons', 'reloads', 'replicas', 'maintenance'];
 
 describe('a measured store', () => {
-  it('measures every port of the store except persons, replicas and maintenance', () => {
+  it('measures every port of the store except persons, reloads, replicas and maintenance', () => {
     const store = openMemoryStore(new MemoryState(), { clock: systemClock });
     const ports = Object.entries(store)
       .filter(([, value]) => typeof value === 'object' && value !== null)

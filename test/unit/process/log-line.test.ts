@@ -1,6 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
-import { isJournalStream, withPriority } from '../../../src/daemon/process/log.ts';
+import { isJournalStream, priorityPrefix } from '../../../src/daemon/process/log.ts';
 import { formatLogLine } from '../../../src/daemon/process/log-line.ts';
 
 const EVIL = 'a\u001b[2Jb\u009b31mc\u0007d\u202ee';
@@ -52,6 +53,22 @@ describe('the journal of systemd', () => {
     ['debug', 7],
   ])('gets each line with level %s with the priority %d', (level, priority) => {
     const line = `${JSON.stringify({ level, msg: '"level":"error"' })}\n`;
-    expect(withPriority(line)).toBe(`<${priority}>${line}`);
+    expect(priorityPrefix(line)).toBe(`<${priority}>`);
   });
 });
+
+it.each([
+  ['AUTO', /^\{"level":"warn",.*"person":"ada","msg":"late"\}\n$/],
+  ['JSON', /^\{"level":"warn",.*"msg":"late"\}\n$/],
+  ['TEXT', /^\d\d:\d\d:\d\d\.\d{3} WARN {2}late person=ada\n$/],
+])(
+  'with LOG_FORMAT=%s, standard error that is no terminal gets lines of that form, without colors',
+  (format, form) => {
+    const log = new URL('../../../src/daemon/process/log.ts', import.meta.url);
+    const script = `import { createLog } from '${log}'; createLog({ level: 'info', format: '${format}' }).warn({ person: 'ada' }, 'late');`;
+    const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(form);
+  },
+);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { guardUser } from '../../../src/daemon/guard/user.ts';
 import { RedisConnection } from '../../../src/daemon/store/kernels/redis/connection.ts';
 import { openRedisStore } from '../../../src/daemon/store/kernels/redis/store.ts';
+import type { RenewalClaim } from '../../../src/daemon/store/link-renewals.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { STORE_PORTS } from '../../../src/daemon/store/store-ports.ts';
 import type { StoredToken } from '../../../src/daemon/store/stored-tokens.ts';
@@ -15,8 +16,10 @@ import {
   aStream,
   aTrace,
   aTurn,
+  aWaitingQuestion,
   GUARD_LIMITS,
 } from '../../contract/fixtures.ts';
+import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { aResident, fillAsPerson, fillAsUser } from '../../support/person-world.ts';
 import { hasRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 
@@ -31,14 +34,24 @@ const CLAIMS = [
   ...['sessions.claim', 'sessions.renew', 'sessions.release', 'beginTurn'],
   ...['idempotency.claim', 'idempotency.renew', 'idempotency.release'],
   ...['inbox.claim', 'inbox.take', 'inbox.renew', 'inbox.reap'],
-  ...['streams.renew', 'streams.release', 'summaries.begin'],
+  ...['streams.renew', 'streams.release', 'summaries.begin', 'linkRenewals.take'],
 ];
 /** On disk, whatever REDIS_DURABILITY is. */
 const JOURNAL = ['actions.start', 'actions.restart', 'actions.settle', 'signOutMarks.add'];
 const READS = [
   ...['sessions.find', 'sessions.history', 'sessions.turns', 'sessions.list'],
   ...['actions.pendingIn', 'actions.find', 'actions.ofTurn', 'actions.list', 'audit.list'],
-  ...['traces.find', 'traces.findOf', 'toolDigests.find', 'toolDigests.list', 'summaries.find', 'guard.list'],
+  ...['actions.sentIn', 'actions.wroteSince'],
+  ...[
+    'traces.find',
+    'traces.findOf',
+    'traces.recent',
+    'streams.counts',
+    'toolDigests.find',
+    'toolDigests.list',
+    'summaries.find',
+    'guard.list',
+  ],
   ...['idempotency.look', 'inbox.partsSent', 'inbox.nextDueAt', 'inbox.holdsInterrupted', 'inbox.list'],
   ...[
     'inbox.counts',
@@ -50,9 +63,13 @@ const READS = [
     'links.ofPerson',
     'links.list',
   ],
+  ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
   ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
+  'waitingQuestions.ofTurn',
   ...['persons.show', 'replicas.list'],
-  'signOutMarks.covers',
+  ...['signOutMarks.covers', 'signOutEnds.tokensOf', 'linkRenewals.refused', 'linkRenewals.find'],
+  // It writes only what the next call would find again.
+  'linkRenewals.due',
   ...['streams.find', 'streams.findByKey', 'streams.read', 'streams.subscribe'],
 ];
 
@@ -120,12 +137,16 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('idempotency.renew', () => idempotency.renew(key.claim));
     await call('commitTurn', () =>
       store.commitTurn(claim, {
-        turn: { record: aTurn(), ttl_ms: HOUR },
+        turn: { record: aTurn({ turn_id: 'rated', finished_at: Date.now() }), ttl_ms: HOUR },
         trace: aTrace(session),
         answer: { claim: key.claim, answer: { session_id: 's', response: 'x' }, ttl_ms: HOUR },
         pending: aPendingAction(session, { action_id: 'pending' }),
       }),
     );
+    await call('feedback.rate', () => {
+      const rater = { kind: 'client', person: null, namespaces: ['web'] } as const;
+      return store.feedback.rate({ session_id: 's', turn_id: 'rated', rating: 1, comment: null }, rater);
+    });
     await call('actions.settle', () => actions.settle(claim, 'pending', 'started', 't'));
     await store.commitTurn(claim, {
       turn: { record: aTurn(), ttl_ms: HOUR },
@@ -164,6 +185,14 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('links.bindAlias', () => links.bindAlias(link.key, 'token', { alias: 'chat:x', person: ada }));
     await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
     await call('links.remove', () => links.remove(link.key));
+    const asked = aSession(Date.now(), { session_id: 'asked', platform: 'chat' });
+    await saveSession(store, asked);
+    await commitUnderClaim(store, 'asked', {
+      trace: aTrace(asked),
+      turn: { record: aTurn(), ttl_ms: HOUR },
+      waits: aWaitingQuestion(asked),
+    });
+    await call('waitingQuestions.end', () => store.waitingQuestions.end(['chat:jwt:u1']));
 
     await codes();
 
@@ -236,6 +265,35 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('linkCodes.bind', () => linkCodes.bind(binding));
     const signOut = { iss: 'i', jti: 'j', iat: 1, sub: 'ada', tenant_id: null, sid: null, expires_at: 1 };
     await call('signOutMarks.add', () => store.signOutMarks.add(signOut));
+    await call('signOutMarks.finish', () => store.signOutMarks.finish(signOut));
+    const { linkRenewals: renewals } = store;
+    const meet = () => renewals.meet(link.key, 'newer', { issued_at: 1, expires_at: Date.now() + HOUR });
+    await call('linkRenewals.meet', meet);
+    const taken = await call('linkRenewals.take', () => renewals.take(link.key, HOUR));
+    if (taken === null) throw new Error('not taken');
+    await call('linkRenewals.fail', () => renewals.fail(taken, 'r', 0));
+    const sealed = { token: 'newest', sent: { sub: 'nobody' }, origin: { sub: 'nobody' } };
+    const renewed = { ...sealed, life: { issued_at: 1, expires_at: Date.now() + HOUR } };
+    const again = (await renewals.take(link.key, HOUR)) as RenewalClaim;
+    await call('linkRenewals.renew', () => renewals.renew(again, renewed));
+    const stopped = (await renewals.take(link.key, HOUR)) as RenewalClaim;
+    await call('linkRenewals.stop', () => renewals.stop(stopped, 'r'));
+    await store.links.put({ ...link, token: 'newer' }, 'newest');
+    await meet();
+    const last = (await renewals.take(link.key, HOUR)) as RenewalClaim;
+    await call('linkRenewals.endLink', () => renewals.endLink(last));
+    await call('linkRenewals.noteRefused', () => renewals.noteRefused('r', 1));
+    await store.links.put({ ...link, token: 'newer' }, null);
+    await meet();
+    const ended = { key: 'chat:jwt:u', token: 'newer', kind: 'link' } as const;
+    await call('signOutEnds.end', () => store.signOutEnds.end(ended));
+    const session = aSession(Date.now(), { session_id: 'signs out' });
+    await saveSession(store, session);
+    const pending = aPendingAction(session, { person: ada });
+    await commitUnderClaim(store, session.session_id, { trace: aTrace(session), pending });
+    await call('signOutEnds.withdraw', () =>
+      store.signOutEnds.withdraw({ iss: '', sub: 'ada', tenant_id: null }),
+    );
   }
 
   async function messages(): Promise<void> {
@@ -271,6 +329,9 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       notice: anInboxMessage({ ...reply, message_id: null }),
     }));
     await call('inbox.screen', () => inbox.screen([arrival as never], GUARD_LIMITS));
+    await call('inbox.completeSignIn', () =>
+      inbox.completeSignIn(third, { reply: 'text', begins_at: null, private_run: null }),
+    );
     const collects = { wait_ms: 0, max_ms: 0 };
     const own = { collects, platform: 'telex' };
     await inbox.enqueue(['q10', 'q11'].map((session_id) => anInboxMessage({ ...own, session_id })));

@@ -48,6 +48,7 @@ function scene({
       events.push(['known', args]);
       return orThrow(known);
     },
+    wroteLately: async () => false,
     async start({ action_id }, { again }) {
       events.push(['start', action_id, again]);
       return orThrow(started);

@@ -11,7 +11,7 @@ import {
   type Trouble,
 } from './memory.ts';
 import { outcomeIn, type Question, type QuestionState, questionIn } from './question.ts';
-import { Failure } from './service.ts';
+import { Failure, type Service } from './service.ts';
 import { nameOf, personOf, type TokenSource } from './token.ts';
 
 /** Failures that end without the visitor's help when the service can be reached again. */
@@ -35,6 +35,7 @@ export interface State {
 
 export interface ConversationParts {
   delivery: Delivery;
+  service: Pick<Service, 'rate'>;
   tokens: TokenSource;
   memory: Memory;
   texts: Texts;
@@ -196,6 +197,20 @@ export class Conversation {
     // The message has no text: it contains only the answer.
     const metadata = { ...this.#parts.metadata(), confirm: { id, approve } };
     await this.#deliver({ ...this.#pendingFor(''), metadata });
+  }
+
+  /** Rates the answer of an entry. @returns false if the service did not take the rating */
+  async rate(entry_id: number, rating: 1 | -1): Promise<boolean> {
+    const entry = this.#transcript.find(entry_id) as AnswerEntry;
+    const { tokens, service } = this.#parts;
+    const { message_id } = entry;
+    const token = await tokens.current();
+    const { session_id } = this.#kept;
+    const isTaken = await service.rate({ session_id, message_id, rating }, token);
+    if (isTaken) entry.rating = rating;
+    this.#keep();
+    this.#changed();
+    return isTaken;
   }
 
   /** Retries the message that has no answer yet. */
@@ -416,8 +431,9 @@ export class Conversation {
     };
   }
 
-  #finish({ response, session_id, stopped }: StreamEnd): void {
+  #finish({ response, session_id, stopped, message_id }: StreamEnd): void {
     const entry = this.#transcript.answer();
+    entry.message_id = message_id;
     // An empty reply never replaces text that was shown.
     if (response !== '') entry.text = withoutQuestion(response, entry.asks);
     this.#settleQuestions(entry);

@@ -15,6 +15,10 @@ export type Entry =
       asks?: Question | undefined;
       /** Whose credentials its calls carried: the name of the person, or null for default credentials. */
       acted_as?: string | null | undefined;
+      /** The service's id of the answer. Absent if it cannot be rated. */
+      message_id?: string | undefined;
+      /** What the visitor thinks of the answer. */
+      rating?: 1 | -1 | undefined;
     }
   | { id: number; from: 'widget'; text: string; at?: number };
 

@@ -1,4 +1,9 @@
-import type { Confirmation, ConfirmationAnswer } from '../../../../src/channel/event-stream.ts';
+import {
+  type Confirmation,
+  type ConfirmationAnswer,
+  messageIdIn,
+  type StreamEnd,
+} from '../../../../src/channel/event-stream.ts';
 import { jsonObject } from '../../../../src/channel/json-object.ts';
 
 /** Path for messages that are answered in the response. The daemon replaces it with WEBCHAT_WEBHOOK_PATH. */
@@ -9,6 +14,14 @@ const MESSAGE_PATH = '/webchat/message';
  */
 const ANSWER_WITHIN_MS = 120_000;
 const START_WITHIN_MS = 15_000;
+
+const JSON_TYPE = { 'Content-Type': 'application/json' };
+
+export interface AnswerRating {
+  session_id: string | null;
+  message_id: string | undefined;
+  rating: 1 | -1;
+}
 
 /** The content of a message. If the message is repeated, the content is the same, so that the service recognizes it. */
 export interface Outgoing {
@@ -21,9 +34,7 @@ export interface Outgoing {
   metadata: Readonly<Record<string, string | ConfirmationAnswer>>;
 }
 
-export interface Answer {
-  response: string;
-  session_id: string;
+export interface Answer extends Omit<StreamEnd, 'stopped'> {
   /** The question at the end of the response. */
   confirmation?: Confirmation | undefined;
   /** What was done. */
@@ -59,17 +70,9 @@ export class Service {
    * `DELETE /sse/stream/…`: stops the run. The text that has arrived is the answer. False if the service could not be
    * reached or refused the request.
    */
-  async stop(stream_id: string): Promise<boolean> {
-    try {
-      const response = await fetch(this.streamAddress(stream_id, 0), {
-        method: 'DELETE',
-        credentials: 'include',
-      });
-      return response.ok;
-    } catch {
-      // The service is unreachable. The caller leaves the stream, and the run ends by itself.
-      return false;
-    }
+  stop(stream_id: string): Promise<boolean> {
+    // If this fails, the caller leaves the stream, and the run ends by itself.
+    return isDone(this.streamAddress(stream_id, 0), { method: 'DELETE', credentials: 'include' });
   }
 
   /**
@@ -80,22 +83,27 @@ export class Service {
     const body = await this.#post(MESSAGE_PATH, ANSWER_WITHIN_MS, 'omit', message, token, signal);
     if (typeof body.response !== 'string' || typeof body.session_id !== 'string') throw new Failure('other');
     const { confirmation, actions } = (body.metadata ?? {}) as Pick<Answer, 'confirmation' | 'actions'>;
-    return { response: body.response, session_id: body.session_id, confirmation, actions };
+    const { response, session_id } = body;
+    return { response, session_id, ...messageIdIn(body.metadata), confirmation, actions };
+  }
+
+  /** `POST /feedback`: rates an answer. False if the service could not be reached or refused the rating. */
+  rate(rating: AnswerRating, token: string | null): Promise<boolean> {
+    return isDone(`${this.#base}/feedback`, {
+      method: 'POST',
+      credentials: 'omit',
+      headers: JSON_TYPE,
+      body: JSON.stringify({ ...rating, jwt_token: token }),
+    });
   }
 
   /** Probes the service by requesting its script. The query differs each time, so that no cache answers. */
-  async isReachable(): Promise<boolean> {
-    try {
-      const response = await fetch(`${this.#base}/webchat/widget.js?${Date.now()}`, {
-        method: 'HEAD',
-        cache: 'no-store',
-        credentials: 'omit',
-        signal: AbortSignal.timeout(START_WITHIN_MS),
-      });
-      return response.ok;
-    } catch {
-      return false;
-    }
+  isReachable(): Promise<boolean> {
+    return isDone(`${this.#base}/webchat/widget.js?${Date.now()}`, {
+      method: 'HEAD',
+      cache: 'no-store',
+      credentials: 'omit',
+    });
   }
 
   async #post(
@@ -110,7 +118,7 @@ export class Service {
       method: 'POST',
       credentials,
       signal: AbortSignal.any([signal, AbortSignal.timeout(within_ms)]),
-      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': key },
+      headers: { ...JSON_TYPE, 'Idempotency-Key': key },
       // Null means "signed out". Without the field, an earlier token would remain in use.
       body: JSON.stringify({ ...message, jwt_token: token }),
     }).catch((error: unknown) => {
@@ -123,6 +131,16 @@ export class Service {
     if (response.status > 501 && body.code === undefined) throw unreachable();
     const retryAfter = Number(response.headers.get('Retry-After')) || 0;
     throw failureOf(body, { status: response.status, retryAfter });
+  }
+}
+
+/** Sends a request. False if the service could not be reached in time, or refused the request. */
+async function isDone(address: string, options: RequestInit): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(START_WITHIN_MS);
+    return (await fetch(address, { ...options, signal })).ok;
+  } catch {
+    return false;
   }
 }
 

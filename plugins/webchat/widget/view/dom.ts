@@ -35,6 +35,7 @@ const ICONS = {
   copy: 'M9 9h10v10H9zM5 15V5h10',
   down: 'M12 5v13M6.5 12.5 12 18l5.5-5.5',
   clock: 'M12 4.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15M12 8v4.2l2.8 1.8',
+  thumb: 'M7 11v8H4v-8zl3.5-6q3 0 2 5H19l-1.5 9H7',
   lock: 'M6.5 11h11v8.5h-11zM9 11V8a3 3 0 0 1 6 0v3',
   warning: 'M12 4.5 21 19.5H3zM12 10v4.5M12 16.8v.2',
 } as const;

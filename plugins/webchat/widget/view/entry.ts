@@ -1,7 +1,7 @@
 import { type Piece, TAGS } from '../markdown/inline.ts';
 import { parseMarkdown, withoutTricks } from '../markdown/parse.ts';
 import type { AgentState, Entry, Tool } from '../talk/memory.ts';
-import { fill, type Texts, wordsForTool } from '../texts.ts';
+import { fill, type Texts, wordsForFailure, wordsForTool } from '../texts.ts';
 import { Card } from './card.ts';
 import { button, h, icon, iconButton, set } from './dom.ts';
 
@@ -16,6 +16,8 @@ export interface EntryActions {
   signIn: (() => void) | null;
   /** Whether an answer says whose credentials it used. */
   showsCredentials: boolean;
+  /** Rates the answer of an entry. Resolves to false if that failed. Null if answers have no thumbs. */
+  rate: ((id: number, rating: 1 | -1) => Promise<boolean>) | null;
 }
 
 /** After a pause of this length, in ms, the next entry shows its time. */
@@ -33,6 +35,8 @@ export class EntryView {
   readonly #signIn = h('p', { class: 'sign-in', hidden: true });
   readonly #meta = h('div', { class: 'meta', hidden: true });
   readonly #whose = h('span');
+  /** Shows the rating of the answer. */
+  readonly #thumbs: ((entry: AgentEntry) => void)[] = [];
   readonly #markdown: MarkdownView;
   #text = '';
   #toolsTold = 0;
@@ -57,6 +61,10 @@ export class EntryView {
       const { signIn } = actions;
       if (signIn) this.#signIn.append(button({ class: 'primary' }, signIn, texts.signIn));
       this.#meta.append(this.#whose);
+      if (actions.rate) {
+        this.#addThumb(entry.id, 1, texts.rateGood);
+        this.#addThumb(entry.id, -1, texts.rateBad);
+      }
       if (navigator.clipboard) this.#meta.append(this.#copyButton());
     }
     if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
@@ -71,7 +79,8 @@ export class EntryView {
   show(entry: Entry, aloud: boolean): boolean {
     const state = stateOf(entry);
     const asks = entry.from === 'agent' ? entry.asks : undefined;
-    const shown = `${state} ${entry.text.length} ${asks?.state}`;
+    const rating = entry.from === 'agent' ? entry.rating : undefined;
+    const shown = [state, entry.text.length, asks?.state, rating].join();
     if (shown === this.#shown && state !== 'writing') return false;
     this.#shown = shown;
     set(this.element, { 'data-state': state });
@@ -107,12 +116,25 @@ export class EntryView {
     if (aloud && names.length > 0) this.#actions.say(names.join(' '));
   }
 
-  #showMeta({ state, text, acted_as, asks }: AgentEntry): void {
+  #showMeta(entry: AgentEntry): void {
+    const { state, text, acted_as, asks } = entry;
     const { actsAs, notSignedIn } = this.#texts;
     const whose = acted_as === null ? notSignedIn : acted_as && fill(actsAs, { name: acted_as });
     this.#whose.textContent = (this.#actions.showsCredentials && whose) || '';
     set(this.#meta, { hidden: state === 'writing' || text === '' || asks?.state === 'open' });
+    for (const show of this.#thumbs) show(entry);
     this.#text = text;
+  }
+
+  /** A screen reader announces by itself that a thumb is pressed. */
+  #addThumb(id: number, rating: 1 | -1, label: string): void {
+    const thumb = iconButton('thumb', label, `quiet thumb${rating}`, async () => {
+      if (!(await this.#actions.rate?.(id, rating))) this.#actions.say(wordsForFailure(this.#texts, ''));
+    });
+    this.#meta.append(thumb);
+    this.#thumbs.push((entry) =>
+      set(thumb, { hidden: !entry.message_id, 'aria-pressed': `${entry.rating === rating}` }),
+    );
   }
 
   #copyButton(): HTMLElement {

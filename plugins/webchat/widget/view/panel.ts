@@ -10,6 +10,7 @@ export interface PanelActions extends ComposerActions {
   retry(): Promise<void>;
   resend(id: number): Promise<void>;
   answer(id: number, approve: boolean): Promise<void>;
+  rate(id: number, rating: 1 | -1): Promise<boolean>;
   startOver(): void;
   undo(): void;
 }
@@ -19,6 +20,7 @@ export interface PanelOptions {
   logo: string | null;
   notice: string | null;
   credentials: boolean;
+  feedback: boolean;
 }
 
 /** The transcript counts as scrolled to its end if less than this distance remains, in px. */
@@ -44,7 +46,7 @@ export class Panel {
   readonly #answer: (id: number, approve: boolean) => void;
   /** Returns the click handler of a suggested question. */
   readonly #ask: (words: string) => () => void;
-  readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials'>;
+  readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials' | 'rate'>;
   /** Whether the chat is a part of the page. It then cannot be closed. */
   inline = false;
   #following = true;
@@ -54,11 +56,12 @@ export class Panel {
 
   constructor(
     texts: Texts,
-    { suggestions, logo, notice, credentials }: PanelOptions,
+    { suggestions, logo, notice, credentials, feedback }: PanelOptions,
     actions: PanelActions,
     { close, signIn }: { close(): void; signIn: (() => void) | null },
   ) {
-    this.#entryOptions = { signIn, showsCredentials: credentials };
+    const rate: EntryActions['rate'] = (...of) => actions.rate(...of);
+    this.#entryOptions = { signIn, showsCredentials: credentials, rate: feedback ? rate : null };
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
     // These buttons may disappear when they are pressed, so the focus moves to the input field.

@@ -40,12 +40,14 @@ export type LlmSettings = ModelSettings &
  * steps: in each step it calls the model once, apart from retries and the change to the fallback model. A run fails
  * with a coded `AgentFailure` (see model-failure.ts), and its reply is never empty. The function rejects with a
  * configuration error if the settings name no usable model.
+ * @param given the instructions, if they have been read already
  */
-export async function createLlm(settings: LlmSettings, log: Log): Promise<AgentRuntime> {
-  const [models, instructions] = await Promise.all([
-    loadModels(settings),
-    loadInstructions(settings.AGENT_INSTRUCTIONS),
-  ]);
+export async function createLlm(
+  settings: LlmSettings,
+  log: Log,
+  given = loadInstructions(settings.AGENT_INSTRUCTIONS),
+): Promise<AgentRuntime> {
+  const [models, instructions] = await Promise.all([loadModels(settings), given]);
   const { AGENT_MODEL: model, AGENT_FALLBACK_MODEL: fallback } = settings;
   log.info({ model, ...(fallback === undefined ? {} : { fallback }) }, 'agent answers with a language model');
   const run = (turn: AgentTurn) => converse(turn, { models, instructions, settings });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { dirname, resolve, sep } from 'node:path';
@@ -17,14 +18,16 @@ export type Imported = { ok: true; value: unknown } | { ok: false; refusal: Refu
 /**
  * The default export of a module. An error in the module is returned as a refusal, and not thrown.
  * @param wanted description of the correct default export, such as `a channel plugin as default export`
+ * @param options.fresh whether the file is read again if it has changed since it was first imported. The modules that
+ * it imports are not read again.
  */
-export async function importModule(file: string, wanted: string): Promise<Imported> {
+export async function importModule(file: string, wanted: string, { fresh = false } = {}): Promise<Imported> {
   if (await isTypeScriptOfPackage(file)) {
     return refuse('is TypeScript under node_modules, which Node does not run', 'a package that ships .js');
   }
   let module: { default?: unknown };
   try {
-    module = await withinTime(import(pathToFileURL(file).href));
+    module = await withinTime(import(`${pathToFileURL(file).href}${fresh ? await versionOf(file) : ''}`));
   } catch (error) {
     return refuse(
       `cannot be loaded: ${await importFailure(error, file)}`,
@@ -38,6 +41,21 @@ export async function importModule(file: string, wanted: string): Promise<Import
     return refuse(`has no default export (it ${came})`, wanted);
   }
   return { ok: true, value };
+}
+
+/** The hash of each file when it was first imported. */
+const firstImports = new Map<string, string>();
+
+/**
+ * What makes Node.js load the current content of a file, and not a module that it has loaded before: a query for each
+ * content other than the first. Equal contents are one module, so reading a file again and again takes no memory.
+ */
+async function versionOf(file: string): Promise<string> {
+  const content = await readFile(file).catch(() => '');
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  const first = firstImports.get(file) ?? hash;
+  firstImports.set(file, first);
+  return first === hash ? '' : `?${hash}`;
 }
 
 /** Node strips types only from files outside of node_modules. It decides this by the real path of the file. */

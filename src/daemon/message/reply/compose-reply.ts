@@ -14,6 +14,8 @@ import type { Answered, AskedQuestion, Runnable } from '../turn.ts';
 import { type CarriedOut, carryOut } from './carry-out.ts';
 import { ReplyText } from './reply-text.ts';
 import { pagesInWords, receiptsOf, WriteReports } from './reports.ts';
+import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
+import { isUnbackedClaim } from './unbacked-claim.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -27,8 +29,9 @@ interface Parts {
 
 /**
  * Puts the reply together. Its parts, in order: the notice that a pending action was declined; the text of the agent,
- * which knows the outcome of a confirmed action; the pages that servers ask the person to open; a line for each write;
- * and the question about a call that waits for confirmation.
+ * which knows the outcome of a confirmed action; the pages that servers ask the person to open; how to sign in; a line
+ * for each write, or that nothing was changed although the agent says so; and the question about a call that waits for
+ * confirmation.
  */
 export async function composeReply(
   turn: Runnable,
@@ -42,7 +45,8 @@ export async function composeReply(
   if (done?.outcome === 'gone') return noLongerWaits(turn);
   if (done?.outcome === 'changed') return askAnew(turn, run, done.summary, line);
 
-  const reply = new ReplyText(turn.outlet, done !== null || services.tools.tools().some(mayNeedReport));
+  const mayContinue = done !== null || mayAskForSignIn(turn) || services.tools.tools().some(mayNeedReport);
+  const reply = new ReplyText(turn.outlet, mayContinue);
   const reports = new WriteReports(run.journal, {
     texts,
     tools: services.tools,
@@ -50,19 +54,26 @@ export async function composeReply(
     all: services.settings.RECEIPTS,
   });
   if (settlement.kind === 'declined') reply.begin(settlement.text);
+  const begins_at = reply.text.length;
   await addAnswer({ reply, reports, done }, turn, services, run, line);
   const stopped = isStopped(turn);
   if (stopped) line.reason = 'stopped';
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
+  const isUnbacked = await isUnbackedClaim(reply.text.slice(begins_at), turn, services, run);
   await recordAgain(run, turn, services);
   if (done) await run.journal.include(done.action_id);
   const pages = pagesInWords(run, texts);
   if (pages !== '') reply.add(pages);
+  const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
   const receipts = addReceipts(reply, reports);
+  if (isUnbacked) {
+    reply.add(texts.say('nothing_changed'));
+    turn.trace.note({ step: 'claim', verdict: 'fallback', reason: 'claim_without_action' });
+  }
   const asked = stopped ? null : askAtEnd(reply, run, turn);
   reply.finish();
-  return { reply: reply.text, stopped, asked, receipts };
+  return { reply: reply.text, stopped, asked, sign_in, receipts };
 }
 
 /** Adds the lines about the writes. @returns the receipts; null if nothing was written */
@@ -160,7 +171,7 @@ function noLongerWaits({ message, channel, texts, outlet }: Runnable): Composed 
   if (message.confirm && !channel.has_platform) throw confirmationGone();
   const reply = texts.say('confirm_gone');
   outlet.text(reply);
-  return { reply, stopped: false, asked: null, receipts: null };
+  return { reply, stopped: false, asked: null, sign_in: null, receipts: null };
 }
 
 /**
@@ -172,7 +183,7 @@ function askAnew(turn: Runnable, run: Run, summary: string, line: StepLine): Com
   const reply = new ReplyText(turn.outlet, true);
   reply.add(turn.texts.say('confirm_changed', { action: escapeMarkdown(summary) }));
   const asked = askAtEnd(reply, run, turn);
-  return { reply: reply.text, stopped: false, asked, receipts: null };
+  return { reply: reply.text, stopped: false, asked, sign_in: null, receipts: null };
 }
 
 /** Adds the question to the end of the reply, if a call of the run waits for confirmation. */

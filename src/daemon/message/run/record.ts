@@ -100,6 +100,7 @@ export class KeptCalls {
   readonly all: PastCall[] = [];
   #bytes: number;
   #room: number;
+  #hasWritten = false;
 
   /** @param bytes the size of the calls that the session keeps already for this principal. */
   constructor(bytes: number) {
@@ -112,8 +113,14 @@ export class KeptCalls {
     return this.#bytes;
   }
 
+  /** Whether a tool that changes something has succeeded, for example one that remembers a text. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
   /** Keeps a call if there is room for it. */
   add({ tool, args, answer }: MadeCall): void {
+    if (tool.effect === 'write' && answer.ok) this.#hasWritten = true;
     if (!isKept(tool)) return;
     const call = shortened(tool, args, answer, this.#room);
     const bytes = Buffer.byteLength(JSON.stringify(call));

@@ -36,6 +36,8 @@ export interface Run {
   state: RunState;
   /** The writes of the message, including those of its earlier runs. */
   journal: TurnJournal;
+  /** Whether a tool has said that sign-in is needed. */
+  sign_in: { needed: boolean };
   /** Keeps the call that the person must confirm. */
   desk: ConfirmationDesk;
   /** The pages that servers ask the person to open, by address. */
@@ -75,11 +77,15 @@ export async function beginRun(
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const { signal } = limit;
+  const sign_in = { needed: false };
   return {
-    ...{ limit, meter, recorder, history, taint, calls, state, journal, desk, pages },
+    ...{ limit, meter, recorder, history, taint, calls, state, journal, sign_in, desk, pages },
     tools: {
       context: requestContext(turn, services, signal, taint),
-      tool: (progress) => turn.outlet.tool(progress),
+      tool(progress) {
+        if (progress.sign_in_needed) sign_in.needed = true;
+        turn.outlet.tool(progress);
+      },
       audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: message.shared ?? false },
       record(call) {
         calls.add(call);

@@ -43,23 +43,25 @@ interface Overflow {
  * the history.
  */
 export class HistorySummaries {
-  readonly #services: SummaryServices;
+  readonly #services: () => SummaryServices;
   readonly #running = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
 
-  constructor(services: SummaryServices) {
+  /** @param services the services that are in use now. Each summary is made with one state of them. */
+  constructor(services: () => SummaryServices) {
     this.#services = services;
   }
 
   /** Must be called after a turn was stored and its reply was sent. Never throws, never waits. */
   afterTurn(turn: Turn, record: StoredTurn): void {
-    const { agent } = this.#services;
+    const services = { ...this.#services() };
+    const { agent } = services;
     const tag = tagOf(turn.session);
     if (!agent.summarize || this.#stop.signal.aborted) return;
     if (this.#running.size >= AT_ONCE || this.#running.has(tag)) return;
-    const overflow = overflowOf(turn, record, this.#services);
+    const overflow = overflowOf(turn, record, services);
     if (overflow === null) return;
-    const work = this.#summarize(turn, overflow, agent.summarize.bind(agent)).finally(() =>
+    const work = this.#summarize(turn, overflow, services, agent.summarize.bind(agent)).finally(() =>
       this.#running.delete(tag),
     );
     this.#running.set(tag, work);
@@ -80,9 +82,10 @@ export class HistorySummaries {
   async #summarize(
     turn: Turn,
     overflow: Overflow,
+    services: SummaryServices,
     summarize: NonNullable<AgentRuntime['summarize']>,
   ): Promise<void> {
-    const { store, settings, clock, log } = this.#services;
+    const { store, settings, clock, log } = services;
     const tag = tagOf(turn.session);
     const ttl_ms = settings.AGENT_TIMEOUT_SECONDS * 1000;
     const started_at = clock.now();
@@ -91,13 +94,13 @@ export class HistorySummaries {
     const line: StepLine = { verdict: 'ok', detail: { turns: overflow.turns.length } };
     const limit = new TimeLimit(clock, ttl_ms, [this.#stop.signal]);
     const isLost = async () => (await store.sessions.find(tag)) === null;
-    const meter = meterOfTurn(turn, this.#services, trace, { deadline: limit.deadline, isLost });
+    const meter = meterOfTurn(turn, services, trace, { deadline: limit.deadline, isLost });
     try {
       const token = await store.summaries.begin(tag, ttl_ms);
       if (token === null) return;
       const said = summarize({
         summary: overflow.summary?.text ?? null,
-        exchanges: overflow.turns.map((past) => pastExchange(past, turn, this.#services)),
+        exchanges: overflow.turns.map((past) => pastExchange(past, turn, services)),
         max_characters: SUMMARY_MAX,
         meter,
         signal: limit.signal,
@@ -130,7 +133,7 @@ export class HistorySummaries {
     span?.end({ at: clock.now(), ...ended });
     const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
     // `true` because a summary is not a separate message, so no message has ended.
-    this.#services.observer.turnTraced(record, true);
+    services.observer.turnTraced(record, true);
     await store.traces.keep(record).catch((err: unknown) => {
       log.warn({ request_id: turn.request_id, err }, 'the trace of a summary could not be stored');
     });

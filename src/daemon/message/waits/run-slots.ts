@@ -3,13 +3,14 @@ import type { AlarmClock } from '../../time/clock.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 
-/** A fixed number of slots, granted in the order of the requests. */
+/** A number of slots, granted in the order of the requests. */
 export class Semaphore {
   readonly #waiters: (() => void)[] = [];
-  readonly #slots: number;
+  readonly #slots: () => number;
   #taken = 0;
 
-  constructor(slots: number) {
+  /** @param slots how many there are now. If there are fewer than before, held slots are kept until their release. */
+  constructor(slots: () => number) {
     this.#slots = slots;
   }
 
@@ -33,9 +34,17 @@ export class Semaphore {
    * slot is free.
    */
   tryAcquire(): (() => void) | null {
-    if (this.#taken >= this.#slots) return null;
+    if (this.#taken >= this.#slots()) return null;
     this.#taken++;
     return this.#release();
+  }
+
+  /** Must be called after the number of slots has changed: callers that wait get the new ones. */
+  resized(): void {
+    while (this.#taken < this.#slots() && this.#waiters.length > 0) {
+      this.#taken++;
+      this.#waiters.shift()?.();
+    }
   }
 
   /** Takes a slot as soon as one is free. Rejects with the signal's reason as soon as the signal aborts. */
@@ -64,7 +73,7 @@ export class Semaphore {
     return () => {
       if (!held) return;
       held = false;
-      const next = this.#waiters.shift();
+      const next = this.#taken > this.#slots() ? undefined : this.#waiters.shift();
       // The slot is passed on to the next caller, so the number of taken slots does not change.
       if (next) next();
       else this.#taken--;
@@ -72,11 +81,12 @@ export class Semaphore {
   }
 }
 
+/** The current limits. They may change. */
 interface WaitLimits {
   /** AGENT_QUEUE_MAX: how many messages may wait, for their session or for a run. */
-  max: number;
+  readonly max: number;
   /** AGENT_QUEUE_WAIT_SECONDS, in ms. */
-  wait_ms: number;
+  readonly wait_ms: number;
 }
 
 /** A message that must wait. */
@@ -153,7 +163,8 @@ export class RunSlots {
   readonly #slots: Semaphore;
   readonly #waits: WaitLimit;
 
-  constructor(concurrency: number, waits: WaitLimit) {
+  /** @param concurrency how many runs there may be now */
+  constructor(concurrency: () => number, waits: WaitLimit) {
     this.#slots = new Semaphore(concurrency);
     this.#waits = waits;
   }
@@ -166,6 +177,11 @@ export class RunSlots {
   /** The number of messages that wait for a slot. */
   get waiting(): number {
     return this.#slots.waiting;
+  }
+
+  /** Must be called after AGENT_CONCURRENCY has changed. */
+  resized(): void {
+    this.#slots.resized();
   }
 
   /**

@@ -66,7 +66,7 @@ export class SessionLock {
     waiter: Waiter,
     lost: AbortController,
   ): Promise<BegunTurn> {
-    const line = this.#lines.get(session_tag) ?? new Semaphore(1);
+    const line = this.#lines.get(session_tag) ?? new Semaphore(() => 1);
     this.#lines.set(session_tag, line);
     let leave = line.tryAcquire();
     try {

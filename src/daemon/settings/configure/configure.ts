@@ -25,6 +25,8 @@ import {
   checkStoreSettings,
   checkTelemetrySettings,
 } from './cross-checks.ts';
+import { type ConfigurationFiles, filesOf } from './files.ts';
+import { type Merged, mergeRunning, type RunningConfiguration } from './running.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';
@@ -52,6 +54,11 @@ export interface Configuration {
   effective: readonly EffectiveSetting[];
   /** Warnings about settings that are allowed but rarely intended; logged at each start. */
   warnings: readonly string[];
+  files: ConfigurationFiles;
+  /** The structured parts of the configuration file and of `serve --dev`, by key, as they were read. */
+  structured: ReadonlyMap<string, unknown>;
+  /** The settings with a new value, if a running daemon reads its configuration again. */
+  compared: Pick<Merged, 'changed' | 'fixed'>;
   /** The value of `NODE_ENV`, empty if it is not set. `production` and `staging` are converted to lower case. */
   environment: string;
 }
@@ -100,10 +107,16 @@ export async function isDaemonAt(place: Place): Promise<boolean> {
 
 /**
  * The configuration of the daemon: sources, plugins, every check, activation (agentd-settings(5), "Description").
+ * @param running the configuration of a running daemon: settings that need a restart keep their values
  * @throws ConfigurationError with all problems together.
  */
-export async function configure(place: Place): Promise<Configuration> {
-  const { problems, plugins: _plugins, loaded: _loaded, ...found } = await inspectConfiguration(place);
+export async function configure(place: Place, running?: RunningConfiguration): Promise<Configuration> {
+  const {
+    problems,
+    plugins: _plugins,
+    loaded: _loaded,
+    ...found
+  } = await inspectConfiguration(place, running);
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { ...found, settings: settingsOf(found.effective) };
 }
@@ -114,7 +127,10 @@ export async function pluginsAt(place: Place): Promise<LoadedPlugins> {
 }
 
 /** Like `configure`, but returns the problems in addition to the valid part. Never throws because of problems. */
-export async function inspectConfiguration(place: Place): Promise<Inspection> {
+export async function inspectConfiguration(
+  place: Place,
+  running?: RunningConfiguration,
+): Promise<Inspection> {
   const written = await readSources(place);
   const platforms = readPlatforms(written, place);
   const loaded = await loadFrom(written, place);
@@ -140,7 +156,12 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     (name) => given(sources, name) !== undefined,
   );
 
-  const look = new Examination(checked.effective, sources, surroundings(sources, place));
+  const { effective, ...compared } = running
+    ? mergeRunning(checked.effective, running.effective)
+    : { effective: checked.effective, changed: [], fixed: [] };
+  const around = surroundings(sources, place);
+  const environment = running?.environment ?? around.environment;
+  const look = new Examination(effective, sources, { ...around, environment });
   look.demand('JWT_ALGORITHM', 'is not set');
   await checkTokenSettings(look);
   checkApiSettings(look);
@@ -157,7 +178,7 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
   );
   checkDevelopmentSettings(look);
   checkExposure(look);
-  const ownSecrets = readSourceSecrets(ofSources, checked.effective, sources);
+  const ownSecrets = readSourceSecrets(ofSources, effective, sources);
   const tools = readSourceEntries(sources.structured.get('tools'), {
     api_base_url: look.value('API_BASE_URL') ?? (look.isGiven('API_BASE_URL') ? undefined : null),
     secrets: ownSecrets.secrets,
@@ -186,7 +207,13 @@ export async function inspectConfiguration(place: Place): Promise<Inspection> {
     available,
     tools: tools.entries,
     texts: new Texts(texts.replaced, look.value('DEFAULT_LOCALE')),
-    effective: checked.effective,
+    effective,
+    compared: {
+      changed: compared.changed,
+      fixed: around.environment === environment ? compared.fixed : ['NODE_ENV', ...compared.fixed],
+    },
+    files: filesOf({ sources, tools: tools.entries, look, place }),
+    structured: new Map([...sources.structured].map(([key, { value }]) => [key, value])),
     warnings: [
       ...look.warnings,
       ...(await looseFileWarnings(sources, records)),

@@ -23,6 +23,7 @@ export async function checkTokenSettings(look: Examination): Promise<void> {
   if (algorithm === 'RS256') checkKeySet(look);
   for (const name of ['JWT_VERIFY_SIGNATURE', 'JWT_VERIFY_EXP'] as const) checkSwitch(look, name);
   checkEncryptionKeys(look);
+  checkRenewal(look);
 }
 
 function isPem(secret: Secret | undefined): boolean {
@@ -139,6 +140,23 @@ function checkSwitch(look: Examination, name: 'JWT_VERIFY_SIGNATURE' | 'JWT_VERI
     ? 'true'
     : 'true; false needs NODE_ENV=development or NODE_ENV=test, or `agentd serve --dev`';
   look.refuse(name, `is refused ${where}: ${what}`, right);
+}
+
+/** The tokens of persons are sent to the token endpoint, so nobody on the way may read them. */
+function checkRenewal(look: Examination): void {
+  const names = ['TOKEN_RENEWAL_URL', 'TOKEN_RENEWAL_CLIENT_ID', 'TOKEN_RENEWAL_CLIENT_SECRET'] as const;
+  const given = names.find((name) => look.isGiven(name));
+  if (given === undefined) return;
+  for (const name of names)
+    look.demand(name, `is not set, but ${given} is: tokens cannot be renewed without it`);
+  const address = look.value('TOKEN_RENEWAL_URL');
+  const url = address === undefined ? null : URL.parse(address);
+  if (url === null || url.protocol === 'https:' || isLoopback(url)) return;
+  look.refuse(
+    'TOKEN_RENEWAL_URL',
+    'is not https: the tokens of persons could be read on the way',
+    'an https or loopback address',
+  );
 }
 
 /** The warning about TOKEN_ENCRYPTION_KEY=off. */

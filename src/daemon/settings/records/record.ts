@@ -7,6 +7,8 @@ export interface OwnDetails {
    * lifetimes.
    */
   shared?: boolean;
+  /** A daemon takes a new value over while it runs (src/daemon/reload). Any other setting needs a restart. */
+  reload?: boolean;
   /** What commands need it for, although they do not need all settings. */
   needed_for?: readonly Need[];
   /** It names a file or folder that agentd makes. The value is made absolute, and `~` is the home directory. */

@@ -13,7 +13,7 @@ export const SERVER_RECORDS = {
     'Number of proxies in front; this many entries of X-Forwarded-For are trusted, counted from the right.',
   ),
   BODY_LIMIT_BYTES: integer(
-    { min: 1, max: 16_777_216, default: 262_144, unit: 'bytes' },
+    { reload: true, min: 1, max: 16_777_216, default: 262_144, unit: 'bytes' },
     'Maximum size of a request body. A signed webhook may have up to 4 MiB, whatever this setting is.',
   ),
   KEEP_ALIVE_SECONDS: integer(
@@ -39,11 +39,11 @@ export const SERVER_RECORDS = {
 
   // The daemon's name, its files and its log
   APP_NAME: text(
-    { default: 'agentd' },
+    { reload: true, default: 'agentd' },
     'Name of the service that the agent speaks for. If it is the default, the agent mentions no name.',
   ),
   DEFAULT_LOCALE: text(
-    { default: 'en', pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/ },
+    { reload: true, default: 'en', pattern: /^[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{1,8})*$/ },
     'Language of the texts that people see, if there are no texts in the language of their token or their platform.',
   ),
   STATE_DIR: text(
@@ -56,11 +56,16 @@ export const SERVER_RECORDS = {
   ),
   LOG_LEVEL: choice(
     {
+      reload: true,
       choices: ['TRACE', 'DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL'],
       default: 'INFO',
       synonyms: { WARNING: 'WARN', CRITICAL: 'FATAL' },
     },
     'Lowest level that is logged, in upper or lower case. WARNING and CRITICAL are accepted, too.',
+  ),
+  LOG_FORMAT: choice(
+    { choices: ['AUTO', 'JSON', 'TEXT'], default: 'AUTO' },
+    'Form of the log on standard error: one JSON object per line, or text for people. AUTO writes text on a terminal, and JSON otherwise. LOG_FILE is always JSON.',
   ),
   ENABLE_DEBUGPY: flag(
     { default: false },

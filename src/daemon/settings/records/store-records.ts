@@ -20,7 +20,7 @@ export const STORE_RECORDS = {
     'always: before the daemon acknowledges a write, a replica of Redis has it, or it is on the disk of Redis. everysec: Redis writes to disk by itself, so that a crash may lose the last second.',
   ),
   SESSION_TTL_SECONDS: integer(
-    { min: 1, max: 31_536_000, default: 86_400, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 31_536_000, default: 86_400, unit: 'seconds', shared: true },
     'How long a session lasts after its last message.',
   ),
   TRACE_RETENTION_DAYS: integer(
@@ -55,15 +55,15 @@ export const STORE_RECORDS = {
     'Postgres database of long-term memory: `postgres://user:password@host/name`, with `sslmode=verify-full` for TLS.',
   ),
   INBOX_MAX_ATTEMPTS: integer(
-    { min: 1, max: 100, default: 5, shared: true },
+    { reload: true, min: 1, max: 100, default: 5, shared: true },
     "Maximum number of failed runs of a platform's message; after that, the message has failed. A run counts if it fails for a reason that is not temporary, or if the daemon dies during the run.",
   ),
   INBOX_RUN_SECONDS: integer(
-    { min: 1, max: 86_400, default: 900, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 86_400, default: 900, unit: 'seconds', shared: true },
     "How long the daemon repeats the runs of a platform's message while the model or the store is overloaded or unreachable, counted from the start of the first run.",
   ),
   INBOX_SEND_SECONDS: integer(
-    { min: 1, max: 604_800, default: 86_400, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 604_800, default: 86_400, unit: 'seconds', shared: true },
     'How long the daemon keeps trying to send a reply that the platform has not accepted, counted from the time when the reply was stored.',
   ),
   COLLECT_MS: integer(
@@ -80,45 +80,45 @@ export const STORE_RECORDS = {
 export const LIMIT_RECORDS = {
   // Limits
   RATE_LIMIT_TOKEN_MAX: integer(
-    { min: 1, max: 1_000_000_000, default: 100, shared: true },
+    { reload: true, min: 1, max: 1_000_000_000, default: 100, shared: true },
     'Maximum number of requests in the window for a person with a valid token.',
   ),
   RATE_LIMIT_ANONYMOUS_MAX: integer(
-    { min: 1, max: 1_000_000_000, default: 20, shared: true },
+    { reload: true, min: 1, max: 1_000_000_000, default: 20, shared: true },
     'Maximum number of requests without a valid token in the window for a client address.',
   ),
   RATE_LIMIT_WINDOW_SECONDS: integer(
-    { min: 1, max: 86_400, default: 60, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 86_400, default: 60, unit: 'seconds', shared: true },
     'Length of the sliding window of the rate limits.',
   ),
 
   // The loop guard
   LOOP_GUARD_ENABLED: flag(
-    { default: true, shared: true },
+    { reload: true, default: true, shared: true },
     'Blocks bursts, repetition and endless sessions; false lets every message through.',
   ),
   LOOP_GUARD_MAX_MESSAGES: integer(
-    { min: 1, max: 1_000_000_000, default: 5, shared: true },
+    { reload: true, min: 1, max: 1_000_000_000, default: 5, shared: true },
     'Maximum number of messages of one user in the burst window; the next one is blocked.',
   ),
   LOOP_GUARD_WINDOW_SECONDS: integer(
-    { min: 1, max: 86_400, default: 10, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 86_400, default: 10, unit: 'seconds', shared: true },
     'Length of the sliding burst window.',
   ),
   LOOP_GUARD_COOLDOWN_SECONDS: integer(
-    { min: 1, max: 86_400, default: 30, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 86_400, default: 30, unit: 'seconds', shared: true },
     'How long all messages of a user are blocked after a burst or repetition.',
   ),
   LOOP_GUARD_MAX_TURNS_PER_SESSION: integer(
-    { min: 1, max: 1_000_000_000, default: 200, shared: true },
+    { reload: true, min: 1, max: 1_000_000_000, default: 200, shared: true },
     'Maximum number of turns in one session; the next one is blocked until the session ends or is reset.',
   ),
   LOOP_GUARD_REPEAT_THRESHOLD: integer(
-    { min: 2, max: 1_000_000_000, default: 3, shared: true },
+    { reload: true, min: 2, max: 1_000_000_000, default: 3, shared: true },
     'If one user sends this many equal texts in the repetition window, the last one is blocked.',
   ),
   LOOP_GUARD_REPEAT_WINDOW_SECONDS: integer(
-    { min: 1, max: 86_400, default: 60, unit: 'seconds', shared: true },
+    { reload: true, min: 1, max: 86_400, default: 60, unit: 'seconds', shared: true },
     'Length of the sliding repetition window.',
   ),
 };

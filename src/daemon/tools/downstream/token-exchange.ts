@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import { claimedExpiry, decodeToken } from '../../identity/decode-token.ts';
 import { Secret } from '../../settings/secret.ts';
-import { type Clock, systemClock } from '../../time/clock.ts';
-import { TimeLimit } from '../../time/time-limit.ts';
+import type { Clock } from '../../time/clock.ts';
 import { NO_OBSERVER, type Observer } from '../../trace/observer.ts';
-import { MAX_RESPONSE_BYTES } from './client.ts';
 import { isHeaderToken } from './headers.ts';
-import { BodyTooLong, httpRequest } from './http-request.ts';
 import { TokenCache } from './token-cache.ts';
+import { askTokenEndpoint, TOKEN_EXCHANGE, type TokenClient } from './token-endpoint.ts';
 
 /** Maximum number of exchanged tokens that are kept; the least recently used token is dropped first. */
 const MAX_KEPT = 1_000;
@@ -17,10 +15,7 @@ const ASSUMED_LIFE_MS = 60_000;
 const MARGIN_MS = 5_000;
 
 /** How the token of a person is exchanged for a token of another system (RFC 8693, section 2.1). */
-export interface ExchangeSettings {
-  readonly url: string;
-  readonly client_id: string;
-  readonly client_secret: Secret;
+export interface ExchangeSettings extends TokenClient {
   readonly audience: string;
 }
 
@@ -110,7 +105,7 @@ function keyOf(source: string, audience: string, subject: Secret | null): string
 }
 
 async function requestExchange(
-  { url, client_id, client_secret, audience }: ExchangeSettings,
+  { audience, ...client }: ExchangeSettings,
   subject: Secret | null,
   timeoutMs: number,
   ended: (status: number | string, seconds: number) => void,
@@ -119,39 +114,27 @@ async function requestExchange(
     subject === null
       ? { grant_type: 'client_credentials' }
       : {
-          grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+          grant_type: TOKEN_EXCHANGE,
           subject_token: subject.reveal(),
           subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
           requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
         };
-  const body = new URLSearchParams({ ...grant, audience });
-  const headers = {
-    accept: 'application/json',
-    authorization: basic(client_id, client_secret),
-    'content-type': 'application/x-www-form-urlencoded',
-  };
   // The request is not bound to one caller's signal, because others may be waiting for the same token.
-  const limit = new TimeLimit(systemClock, timeoutMs);
-  const request = { method: 'POST', headers, body: body.toString(), limit, maxBytes: MAX_RESPONSE_BYTES };
-  const began = performance.now();
-  const end = (how: number | string) => ended(how, (performance.now() - began) / 1000);
-  const { status, text } = await httpRequest(new URL(url), request)
-    .catch((cause: unknown) => {
-      end(cause instanceof BodyTooLong ? cause.status : limit.passed ? 'timeout' : 'unreachable');
-      throw failed('the token endpoint cannot be reached', cause);
-    })
-    .finally(() => limit.lift());
-  end(status);
-  const answer = parse(text);
+  const { status, answer, error } = await askTokenEndpoint(
+    client,
+    { ...grant, audience },
+    timeoutMs,
+    ended,
+  ).catch((cause: unknown) => {
+    throw failed('the token endpoint cannot be reached', cause);
+  });
   if (status === 400 || status === 401 || status === 403) {
-    // `error` is a fixed word (RFC 6749, section 5.2); the description may quote the request.
-    const word = typeof answer?.error === 'string' && /^[a-z_]{1,40}$/.test(answer.error) ? answer.error : '';
     throw new TokenExchangeFailure(
       'exchange_refused',
       subject === null
         ? 'This service is not accepted by the other system.'
         : "The person's sign-in is not accepted by the other system.",
-      { cause: new Error(`the token endpoint answered ${status} ${word}`.trim()) },
+      { cause: new Error(`the token endpoint answered ${status} ${error}`.trim()) },
     );
   }
   const token = answer?.access_token;
@@ -176,20 +159,4 @@ function failed(why: string, cause?: unknown): TokenExchangeFailure {
       cause: new Error(why, cause === undefined ? {} : { cause }),
     },
   );
-}
-
-/** Client credentials in the header (RFC 6749, section 2.3.1). */
-function basic(client_id: string, client_secret: Secret): string {
-  const encode = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
-  return `Basic ${Buffer.from(`${encode(client_id)}:${encode(client_secret.reveal())}`).toString('base64')}`;
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
-  } catch {
-    // The text is not JSON, so the error reports only the status.
-    return null;
-  }
 }

@@ -50,6 +50,8 @@ export interface WriteOutcome {
 export interface CallJournal {
   /** Called once for each write of a run, in the order of the calls, because equal calls are numbered in this order. */
   known(call: CompleteCall): Promise<KnownWrite>;
+  /** Whether the tool wrote in this session within `LATELY_MS`, or may have written. */
+  wroteLately(tool: string): Promise<boolean>;
   /**
    * Records that a write is about to be sent. The record is durable when this resolves. `again`: the outcome was
    * unknown, and the write is sent once more. `lost`: another run of the message has begun, so nothing may be sent.
@@ -58,6 +60,9 @@ export interface CallJournal {
   /** Records the outcome of a write. The record is durable when this resolves. */
   finish(write: JournaledWrite, outcome: WriteOutcome): Promise<void>;
 }
+
+/** How long a write counts for the next one, if that one needs a confirmation only under conditions, ms. */
+export const LATELY_MS = 10 * 60 * 1000;
 
 const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
 const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
@@ -77,7 +82,7 @@ export interface JournaledRun {
 }
 
 interface JournalParts {
-  actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish'>;
+  actions: Pick<ActionStore, 'find' | 'start' | 'restart' | 'finish' | 'wroteSince'>;
   seal: Seal;
   clock: Clock;
 }
@@ -149,6 +154,11 @@ export class TurnJournal implements CallJournal {
     if (isUnknown(found)) await this.#lookAgain(found);
     if (isUnknown(found) && found.is_shown) return { state: 'unknown', write };
     return { state: 'ended', answer: knownAnswer(found) };
+  }
+
+  wroteLately(tool: string): Promise<boolean> {
+    const { session_tag } = this.#run.claims.session;
+    return this.#parts.actions.wroteSince(session_tag, tool, LATELY_MS);
   }
 
   async start(

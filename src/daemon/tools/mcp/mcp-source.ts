@@ -3,6 +3,7 @@ import { maskTokens, Secret } from '../../settings/secret.ts';
 import type { ToolDefinition, ToolDigest, ToolDigestStore } from '../../store/tool-digests.ts';
 import { printable } from '../../texts/printable.ts';
 import { type AlarmClock, every } from '../../time/clock.ts';
+import { unknownArguments } from '../confirmation/confirm-policy.ts';
 import { maskSecrets } from '../downstream/client.ts';
 import type { TokenExchange } from '../downstream/token-exchange.ts';
 import { type McpEntry, readPolicy, type ToolEntry } from '../source-entry.ts';
@@ -245,13 +246,17 @@ export class McpSource implements ToolSource {
     if ('unusable' in made) return { because: made.unusable };
     const { title, description, digest } = definition;
     const { timeout_seconds } = this.#entry;
+    const policy = readPolicy(this.#entry, entry, entry.effect ?? 'write', false);
+    const [unknown] = unknownArguments({ ...policy, parameters: made.parameters });
+    if (unknown !== undefined)
+      return { because: `it has no argument \`${unknown}\`, which \`confirm\` of the entry names` };
     return {
       name,
       title,
       description: description === '' ? (title ?? name) : description,
       parameters: made.parameters,
       source: this.info,
-      ...readPolicy(this.#entry, entry, entry.effect ?? 'write', false),
+      ...policy,
       idempotent: entry.idempotent ?? false,
       digest,
       ...(timeout_seconds === undefined ? {} : { timeout_ms: timeout_seconds * 1000 }),

@@ -3,6 +3,7 @@ import { isObject } from '../../../channel/json-object.ts';
 import { importModule, provideContracts, type Refusal, unfit } from '../../channels/modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from '../../channels/modules/locate-module.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
+import { readConfirmPolicy, unknownArguments } from '../confirmation/confirm-policy.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
 import type { JsonSchema, Tool, ToolSourceInfo } from '../tool.ts';
@@ -14,7 +15,7 @@ export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo):
   const located = await locate(entry);
   if (!located.found) throw new ConfigurationError([problemOf(entry, located.problem, located.right)]);
   provideContracts();
-  const imported = await importModule(located.file, WANTED);
+  const imported = await importModule(located.file, WANTED, { fresh: true });
   if (!imported.ok)
     throw new ConfigurationError([problemOf(entry, imported.refusal.problem, imported.refusal.right)]);
   const { value } = imported;
@@ -83,12 +84,7 @@ function checkDefinition(exported: unknown): Refusal[] {
       CREDENTIALS.map((one) => `\`${one}\``).join(', '),
       credentials,
     ),
-    expects(
-      confirm === undefined || confirm === 'always' || confirm === 'never',
-      '`confirm`',
-      '`always` or `never`',
-      confirm,
-    ),
+    ...checkConfirm(confirm, parameters),
     expects(isTextOrAbsent(summary), '`summary`', 'a text', summary),
     expects(
       shown === undefined || shown === 'all' || isTexts(shown),
@@ -108,6 +104,21 @@ function checkDefinition(exported: unknown): Refusal[] {
       .map((member) => ({ problem: `\`${member}\` is not a member of a tool`, right: MEMBERS.join(', ') })),
   ];
   return found.filter((refusal) => refusal !== null);
+}
+
+function checkConfirm(confirm: unknown, parameters: unknown): Refusal[] {
+  if (confirm === undefined) return [];
+  const read = readConfirmPolicy(confirm);
+  if ('problems' in read)
+    return read.problems.map(({ path, problem, right }) => ({
+      problem: `\`${['confirm', ...path].join('.')}\` ${problem}`,
+      right,
+    }));
+  if (!isObject(parameters)) return [];
+  return unknownArguments({ confirm: read.policy, parameters, bind: {} }).map((name) => ({
+    problem: `\`confirm\` names \`${name}\`, which is not an argument of the tool`,
+    right: 'an argument under `parameters`',
+  }));
 }
 
 function checkParameters(parameters: unknown): Refusal | null {

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
+import { unknownArguments } from '../confirmation/confirm-policy.ts';
 import { BEARER, credentialHeader } from '../downstream/credential-form.ts';
 import { checkSchema } from '../schema/compile-schema.ts';
 import type { EntryPlace, OpenApiEntry, ToolEntry } from '../source-entry.ts';
@@ -155,6 +156,7 @@ function readTool(
     const parameters = argumentsSchema(operation, document.version, Object.keys(told.bind ?? {}));
     const tool = createOpenApiTool(entry, told, operation, { info, parameters });
     refuseInvalidSchema(tool, found);
+    problems.push(...unconfirmable(tool, place));
     const unknown = unknownInSummary(tool);
     if (unknown !== undefined) {
       const setting = `${place.setting}.summary`;
@@ -192,6 +194,18 @@ function unknownParameters({ parameters }: Operation, told: ToolEntry, place: En
       problem: `names \`${name}\`, which is not a path parameter of the operation`,
       right: known.length === 0 ? 'no parameters: the path has none' : `one of ${known.join(', ')}`,
     }));
+}
+
+/** The arguments under `confirm` of the entry that the operation does not have. */
+function unconfirmable(tool: Tool, place: EntryPlace): SettingProblem[] {
+  const known = Object.keys(tool.parameters.properties as object);
+  return unknownArguments(tool).map((name) => ({
+    ...place,
+    setting: `${place.setting}.confirm`,
+    value: null,
+    problem: `names \`${name}\`, which is not an argument of the operation`,
+    right: `one of ${known.join(', ')}, or a field of one of them, such as body.amount`,
+  }));
 }
 
 /** Only a POST may be declared to read: many APIs search with it, but the other methods always change something. */

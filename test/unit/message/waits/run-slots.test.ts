@@ -8,7 +8,7 @@ function slots(limits: { concurrency?: number; max?: number; wait_ms?: number } 
   const clock = new VirtualClock(0);
   const stopping = new AbortController();
   const waits = new WaitLimit(clock, stopping.signal, { max, wait_ms });
-  const runs = new RunSlots(concurrency, waits);
+  const runs = new RunSlots(() => concurrency, waits);
   const line = (): StepLine => ({ verdict: 'ok' });
   const take = (patient = false, own = line()) => runs.take({ line: own, patient });
   return { clock, stopping, waits, take, line };

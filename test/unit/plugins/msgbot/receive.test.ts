@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import msgbot from '../../../../plugins/msgbot/index.ts';
-import type { Channel, ChannelRequest, IncomingMessage, PushScope } from '../../../../src/channel/index.ts';
+import type {
+  AnswerReaction,
+  Channel,
+  ChannelRequest,
+  IncomingMessage,
+  PushScope,
+} from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
 import { sample } from './samples.ts';
 import { platformScope } from './scope.ts';
@@ -24,6 +30,7 @@ beforeEach(() => {
   said = [];
   hints = [];
   accepted = [];
+  rated = [];
   linked = [];
   unlinked = [];
   codes = [];
@@ -38,6 +45,7 @@ beforeEach(() => {
       return messages.map(() => 'kept');
     },
     edit: async () => true,
+    rate: async (reaction) => rated.push(reaction) > 0,
     async notify(reply_to, text, { message_id, throttle_key } = {}) {
       said.push({ reply_to, text, message_id });
       hints.push(throttle_key);
@@ -54,6 +62,8 @@ beforeEach(() => {
   };
   channel = msgbot.create({ ...scope, ...members });
 });
+
+let rated: AnswerReaction[];
 
 /** Delivers a signed update. */
 async function receive(update: object): Promise<void> {
@@ -182,5 +192,34 @@ describe('a message that may be for the bot, while the name of the bot is not kn
     expect([accepted, said]).toEqual([[], []]);
     await receive(sample('supergroup-reply-to-bot'));
     expect(accepted).toHaveLength(1);
+  });
+});
+
+describe('a reaction', () => {
+  const changed = (members: object) => {
+    const { message_reaction, ...rest } = sample('message-reaction') as { message_reaction: object };
+    return { ...rest, message_reaction: { ...message_reaction, ...members } };
+  };
+
+  it('with a thumb is passed on as a rating, with the user whom the platform names', async () => {
+    await receive(sample('message-reaction'));
+    await receive(changed({ new_reaction: [{ type: 'emoji', emoji: '👎' }] }));
+    const reaction = { sent_id: '-1005550200:150', user_id: '5550111' };
+    expect(rated).toEqual([
+      { ...reaction, rating: 1 },
+      { ...reaction, rating: -1 },
+    ]);
+  });
+
+  it.each([
+    ['that was taken back', { new_reaction: [] }],
+    ['with another emoji', { new_reaction: [{ type: 'emoji', emoji: '🔥' }] }],
+    ['with both thumbs', { new_reaction: [{ emoji: '👍' }, { emoji: '👎' }] }],
+    ['of an anonymous administrator', { user: undefined, actor_chat: { id: -100 } }],
+    ['without a message', { message_id: 'x' }],
+    ['of another form', { new_reaction: 'x', chat: null }],
+  ])('%s rates nothing', async (_, members) => {
+    await receive(changed(members));
+    expect([rated, accepted]).toEqual([[], []]);
   });
 });

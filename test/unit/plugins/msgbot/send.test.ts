@@ -34,6 +34,15 @@ describe('a reply', () => {
     ]);
   });
 
+  it('is known by the ids of its messages, so that reactions find it', async () => {
+    let message_id = 7;
+    const sent = () =>
+      Response.json({ ok: true, result: { message_id: message_id++, chat: { id: -100, type: 'group' } } });
+    const { sender, scope } = senderAt(sent);
+    await sender.send(reply(LONG, { chat: -100 }));
+    expect(scope.sent).toEqual(['-100:7', '-100:8', '-100:9']);
+  });
+
   it('in a group is sent to the topic, and only its first part answers the message', async () => {
     const { sender, calls } = senderAt(granted);
     await sender.send(reply(LONG, { chat: -1005550300, topic: 301, answers: 303 }));

@@ -36,6 +36,7 @@ it('the manifest requests the events that are handled, and only the scopes that 
     'app_mention',
     'app_uninstalled',
     'message.im',
+    'reaction_added',
     'tokens_revoked',
   ]);
   expect(manifest.oauth_config.scopes.bot).toEqual([
@@ -43,5 +44,6 @@ it('the manifest requests the events that are handled, and only the scopes that 
     'chat:write',
     'commands',
     'im:history',
+    'reactions:read',
   ]);
 });

@@ -4,7 +4,7 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
 import { TEXTS } from '../../../../plugins/teamchat/texts.ts';
 import { checkMessage, checkReplyTo, checkText } from '../../../../src/channel/check-message.ts';
-import type { EditedMessage, IncomingMessage } from '../../../../src/channel/index.ts';
+import type { AnswerReaction, EditedMessage, IncomingMessage } from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
 
 const TEAM = 'T061EG9R6';
@@ -16,6 +16,7 @@ interface Expected {
   message?: Partial<IncomingMessage>;
   message_id?: string;
   edited?: EditedMessage;
+  reaction?: AnswerReaction;
   notice?: { default: string };
   challenge?: string;
 }
@@ -157,7 +158,10 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'subtype-ekm-access-denied': ignored,
   'subtype-huddle-thread': ignored,
   'subtype-reminder-add': ignored,
-  'reaction-added': ignored,
+  'reaction-added': {
+    kind: 'reaction',
+    reaction: { sent_id: 'C123ABC456:1360782400.498405', user_id: 'U123ABC456', rating: 1 },
+  },
   'assistant-thread-started': ignored,
   'app-home-opened': ignored,
 };
@@ -354,3 +358,28 @@ function countParts(value: unknown): number {
   });
   return parts;
 }
+
+describe('a reaction', () => {
+  const changed = (members: object) => {
+    const payload = sample('reaction-added') as { event: object };
+    return parse({ ...payload, event: { ...payload.event, ...members } }, null);
+  };
+
+  it.each([
+    ['thumbsup', 1],
+    ['+1::skin-tone-4', 1],
+    ['-1', -1],
+    ['thumbsdown::skin-tone-2', -1],
+  ])('%s is the rating %i', (reaction, rating) => {
+    expect(changed({ reaction })).toMatchObject({ kind: 'reaction', reaction: { rating } });
+  });
+
+  it.each([
+    ['another emoji', { reaction: 'heart' }],
+    ['a reaction to a file', { item: { type: 'file', file: 'F1' } }],
+    ['ids of another form', { item: { type: 'message', channel: 'C:1', ts: '1.2' } }],
+    ['no user', { user: null }],
+  ])('%s is ignored', (_, members) => {
+    expect(changed(members)).toMatchObject({ kind: 'nothing' });
+  });
+});

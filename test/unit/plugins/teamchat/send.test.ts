@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import type { Channel, OutgoingReply } from '../../../../src/channel/index.ts';
+import type { Channel, OutgoingReply, PushChannel } from '../../../../src/channel/index.ts';
 import { type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
 import { FakePlatform, type PlatformCall } from '../../../support/fake-platform.ts';
 
@@ -38,6 +38,26 @@ const formOf = ({ body }: PlatformCall) => Object.fromEntries(new URLSearchParam
 const long = (parts: number) =>
   Array.from({ length: parts }, (_, part) => `Part ${part}. ${'word '.repeat(750)}`).join('\n\n');
 
+describe('a private message', () => {
+  it('shows the session of the direct messages, which only the answer of the platform names', async () => {
+    const push = channel as PushChannel;
+    const session = () => push.privateSession?.('U0ADA', 'teamchat:T0TEAM:C0LOUNGE:1.2');
+    expect(session()).toBeNull();
+    await send(reply('Hello', { reply_to: push.privateChat?.('U0ADA') ?? {} }));
+    expect(session()).toEqual({ thread_id: 'teamchat:T0TEAM:D0ADA', channel_id: 'D0ADA' });
+    // The ids of users of other workspaces cannot be written to.
+    expect(push.privateChat?.('T0OTHER:U0ADA')).toBeNull();
+  });
+
+  it('can be begun on the profile of the bot, once the platform has named it', async () => {
+    expect((channel as PushChannel).chatUrl?.()).toBeNull();
+    await channel.start?.();
+    await expect
+      .poll(() => (channel as PushChannel).chatUrl?.())
+      .toMatch(/^https:\/\/simulate\.slack\.com\/team\/U\w+$/);
+  });
+});
+
 describe('a reply', () => {
   it('is sent to its thread in the markup of the platform, without link previews', async () => {
     await send(reply('**Hello** [there](https://example.com)'));
@@ -50,6 +70,7 @@ describe('a reply', () => {
         'content-type': 'application/x-www-form-urlencoded',
       },
     });
+    expect(scope.sent).toEqual([expect.stringMatching(/^C0LOUNGE:\d+\.\d+$/)]);
     expect(formOf(posts()[0] as PlatformCall)).toEqual({
       channel: 'C0LOUNGE',
       thread_ts: '1.2',

@@ -309,6 +309,15 @@ tools:
     [`operations: { a: { as: ${'x'.repeat(65)} } }`, 'as is not a name that a model can call'],
     ['operations: { a: { effect: search } }', 'effect is not one of the known values'],
     ['operations: { a: { confirm: sometimes } }', 'confirm is not one of the known values'],
+    [
+      'operations: { a: { confirm: { when: [] } } }',
+      'confirm.when is not a list with at least one condition',
+    ],
+    [
+      'operations: { a: { confirm: { when: [{ argument: x, over: 1 }, { argument: x, over: a }] } } }',
+      'confirm.when[1].over is not a number',
+    ],
+    ['operations: { a: { confirm: { when: [{ argument: x }] } } }', 'confirm.when[0] has no condition'],
     ['operations: { a: { summary: 3 } }', 'summary is a number; put it in quotes'],
     ['operations: { a: { public: name } }', 'public is not a list'],
     ['operations: { a: { public: [1] } }', 'public[0] is a number; put it in quotes'],
@@ -414,6 +423,13 @@ describe('the examples of the manual', () => {
       [{ mcp: 'https://x.example', name: 'a', tools: { a: { idempotency_header: 'X' } } }],
       [{ command: ['node'], name: 'a', credentials: 'user', tools: { a: null } }],
       [{ module: './a.ts', name: 'a' }],
+      [
+        {
+          mcp: 'https://x.example',
+          name: 'a',
+          tools: { a: { confirm: { when: [{ argument: 'x', over: 'y' }] } } },
+        },
+      ],
     ])
       expect([wrong, isValid(wrong)]).toEqual([wrong, false]);
   });

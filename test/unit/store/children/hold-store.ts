@@ -8,4 +8,5 @@ const store = openSqliteStore(process.argv[2] ?? '', {
 });
 await store.check();
 console.log('held');
-setInterval(() => {}, 60_000);
+// The store must not be garbage-collected, which would release its lock.
+setInterval(() => store.condition(), 60_000);

@@ -208,4 +208,17 @@ describe('a tool of an MCP server', () => {
     expect(await callAs(personOf('ada'), { query: 'x', customer: 'bob' })).toMatchObject({ ok: false });
     expect(server.of('tools/call')).toHaveLength(1);
   });
+
+  it('is not offered if a condition for its confirmation is on an argument that it does not have', async () => {
+    await start({ confirm: { when: [{ argument: 'query', present: true }] } });
+    expect(test.source.state().withheld).toEqual([]);
+    await test.source.stop();
+    await start({ confirm: { when: [{ argument: 'amount', over: 100 }] } });
+    expect(test.source.state().withheld).toEqual([
+      {
+        name: 'docs_search',
+        because: 'it has no argument `amount`, which `confirm` of the entry names',
+      },
+    ]);
+  });
 });

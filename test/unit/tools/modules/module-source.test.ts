@@ -102,6 +102,14 @@ describe('loading a module of tools', () => {
       '`credentials`',
     ],
     [
+      `export default { name: 'a', ${RECORD}, effect: 'write', call() {}, confirm: { when: [{ argument: 'x', over: 'a' }] } };`,
+      '`confirm.when.0.over` is not a number',
+    ],
+    [
+      `export default { name: 'a', ${RECORD}, effect: 'write', call() {}, confirm: { when: [{ argument: 'x', over: 1 }] } };`,
+      '`confirm` names `x`, which is not an argument of the tool',
+    ],
+    [
       `export default { name: 'a', ${RECORD}, effect: 'read', call() {}, publik: 'all' };`,
       '`publik` is not a member',
     ],

@@ -284,6 +284,25 @@ it('a summary that names an unknown argument is refused', async () => {
   ]);
 });
 
+it('a condition for a confirmation on an unknown argument is refused', async () => {
+  const operation = {
+    operationId: 'a',
+    parameters: [ID],
+    requestBody: json({ type: 'object', properties: { amount: {}, owner: {} } }),
+    ...OK,
+  };
+  const document = documentOf({ '/a/{id}': { post: operation } });
+  const problems = (...names: string[]) => {
+    const when = names.map((argument) => ({ argument, over: 100 }));
+    return problemsOf(document, { a: { confirm: { when }, bind: { 'body.owner': 'sub' } } });
+  };
+  expect(await problems('id', 'body.amount', 'body.owner')).toEqual([]);
+  expect(await problems('amount', 'body.total')).toEqual([
+    'tools[0].operations.a.confirm names `amount`, which is not an argument of the operation',
+    'tools[0].operations.a.confirm names `body.total`, which is not an argument of the operation',
+  ]);
+});
+
 describe('an OpenAPI document', () => {
   it.each([
     ['openapi: 3.0.0\npaths: {}', []],

@@ -1,6 +1,7 @@
 import type { SettingRecord } from '../../../../channel/index.ts';
 import type { EffectiveSetting } from '../../check.ts';
 import type { SettingProblem } from '../../problem.ts';
+import type { KnownRecord } from '../../records/record.ts';
 import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
 import { fileSettingOf } from '../../value.ts';
@@ -13,10 +14,7 @@ export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * Invalid names and names of settings are left out: `readSourceEntries` reports them.
  * @param taken names of the settings of the daemon and of its channels.
  */
-export function secretsOfSources(
-  file: StructuredValue | undefined,
-  taken: readonly string[],
-): SettingRecord[] {
+export function secretsOfSources(file: StructuredValue | undefined, taken: readonly string[]): KnownRecord[] {
   if (!Array.isArray(file?.value)) return [];
   const listed = file.value.flatMap((entry: { secrets?: unknown } | null) =>
     Array.isArray(entry?.secrets) ? (entry.secrets as unknown[]) : [],
@@ -24,7 +22,10 @@ export function secretsOfSources(
   const names = listed.filter((name) => typeof name === 'string');
   return [...new Set(names)]
     .filter((name) => SECRET_NAME.test(name) && !taken.includes(name))
-    .map((name) => ({ name, kind: 'string', secret: true, sentence: 'A secret of a source of tools.' }));
+    .map((name) => ({
+      ...{ name, kind: 'string', secret: true, reload: true },
+      sentence: 'A secret of a source of tools.',
+    }));
 }
 
 /** The secrets of tool sources, by name. Null for a secret without a usable value: the problem is reported. */

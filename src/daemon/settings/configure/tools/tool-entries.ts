@@ -1,3 +1,4 @@
+import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmation/confirm-policy.ts';
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
 import type { CredentialPolicy } from '../../../tools/tool.ts';
@@ -53,7 +54,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
     as: given(node.child('as'), readToolName),
     effect: given(node.child('effect'), (child) => child.choice(['read', 'write'])),
     credentials: given(node.child('credentials'), (child) => child.choice(CREDENTIALS)),
-    confirm: given(node.child('confirm'), (child) => child.choice(['always', 'never'])),
+    confirm: given(node.child('confirm'), readConfirm),
     summary: given(node.child('summary'), (child) =>
       child.text('a sentence such as "Cancel order {id}", with parameters in braces'),
     ),
@@ -102,6 +103,14 @@ function readHide(node: ConfigNode, bind: ConfigNode): readonly string[] {
     if (parameter === undefined || bound.includes(parameter)) return parameter ?? [];
     return item.refuseValue('is not a parameter that `bind` names, so the person must see it', right) ?? [];
   });
+}
+
+function readConfirm(node: ConfigNode): ConfirmPolicy | undefined {
+  const read = readConfirmPolicy(node.value);
+  if ('policy' in read) return read.policy;
+  for (const { path, problem, right } of read.problems)
+    path.reduce<ConfigNode>((at, step) => at.child(step), node).refuseValue(problem, right);
+  return undefined;
 }
 
 function readHeaderName(node: ConfigNode): string | undefined {

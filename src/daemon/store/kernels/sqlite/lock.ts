@@ -4,6 +4,10 @@ import { StoreLocked } from '../../failures.ts';
 import { createPrivateFile } from './database.ts';
 import { asStoreFailure } from './unavailable.ts';
 
+function lockOf(path: string): string {
+  return join(dirname(path), 'agentd.lock');
+}
+
 /**
  * Takes an operating system lock, so that only one daemon at a time uses a database. The lock is SQLite's own lock on a
  * small file next to the database, held as long as the process lives. The kernel releases it when the process ends, for
@@ -13,9 +17,29 @@ import { asStoreFailure } from './unavailable.ts';
  * @throws StoreLocked immediately if another process holds the lock.
  */
 export function takeLock(path: string): () => void {
-  const unlock = lockFile(join(dirname(path), 'agentd.lock'));
+  const unlock = lockFile(lockOf(path));
   if (unlock === null) throw new StoreLocked(path);
   return unlock;
+}
+
+/** How long a probe of the lock may take, ms. */
+const PROBE_MS = 100;
+
+/** Whether a daemon uses the database at this path. @throws StoreUnavailable */
+export function isLocked(path: string): boolean {
+  let db: Database.Database | undefined;
+  try {
+    db = new Database(lockOf(path), { readonly: true, fileMustExist: true, timeout: 0 });
+    db.prepare('SELECT 1 FROM sqlite_master').get();
+    return false;
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error;
+    if (error.code.startsWith('SQLITE_BUSY')) return true;
+    if (error.code === 'SQLITE_CANTOPEN') return false;
+    throw asStoreFailure(error);
+  } finally {
+    db?.close();
+  }
 }
 
 /** @returns a function that releases the lock; null if another process holds it. */
@@ -23,7 +47,8 @@ export function lockFile(path: string): (() => void) | null {
   createPrivateFile(path);
   let db: Database.Database | undefined;
   try {
-    const held = new Database(path, { fileMustExist: true, timeout: 0 });
+    // `isLocked` holds it for a moment.
+    const held = new Database(path, { fileMustExist: true, timeout: PROBE_MS });
     db = held;
     // A journal file would need space, which a full disk does not have.
     held.pragma('journal_mode = MEMORY');

@@ -1,0 +1,12 @@
+import { CHANNEL_TITLES } from '../../plugins/names.ts';
+
+/** The word for a channel with this title, as people write it on the command line: `acme-chat`. */
+export function aliasOf(title: string): string {
+  return title.toLowerCase().replaceAll(' ', '-');
+}
+
+/** A channel for people: its name, and its title if the name of a bundled channel does not say it. */
+export function channelInWords(name: string): string {
+  const title = CHANNEL_TITLES[name];
+  return title === undefined ? name : `${name} (${title})`;
+}

@@ -1,0 +1,53 @@
+import { EXAMPLE } from '../../../plugins/names.ts';
+import { channelNames } from '../channel-words.ts';
+import { usageError } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
+import { FEEDBACK_COLUMNS, feedbackView } from '../feedback-view.ts';
+import { parseSince, wholeNumber } from '../typed-values.ts';
+import { expectChannel } from '../who.ts';
+import { printStored, withStore } from '../with-store.ts';
+
+const RATINGS = { good: 1, bad: -1, '1': 1, '-1': -1 } as const;
+
+export const command: CommandRecord = {
+  description:
+    'Lists ratings of answers, newest first. People rate in the widget, with a reaction on their platform, or through `POST /feedback`. An answer has one rating, the newest. A rating is kept as long as the trace of its message (TRACE_RETENTION_DAYS). The list says whether there is a comment; `agentd feedback show` prints it. Works whether the daemon is running or not.',
+  options: {
+    '--rating <rating>': { sentence: 'only these ratings: good or bad', values: ['good', 'bad'] },
+    '--platform <name>': { sentence: 'only answers on this channel', values: channelNames, isChannel: true },
+    '--since <time>': 'only newer ratings: 30s, 10m, 2h, 7d, or an ISO 8601 time',
+    '--limit <n>': { sentence: 'maximum number of ratings, 1 to 10000', default: 100 },
+  },
+  examples: {
+    'agentd feedback list --rating bad --since 7d':
+      'Shows the answers of the last week that people disliked.',
+    [`agentd feedback list --platform ${EXAMPLE.channel} --json`]:
+      'Prints the ratings on one channel as a JSON array.',
+  },
+  json: true,
+  async run({ options, out }) {
+    const limit = wholeNumber('--limit', options.limit, { min: 1, max: 10_000 });
+    const { platform } = options;
+    const filter = {
+      ...(typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {}),
+      ...(typeof platform === 'string' ? { platform } : {}),
+      ...(options.rating === undefined ? {} : { rating: ratingOf(String(options.rating)) }),
+    };
+    await printStored(out, FEEDBACK_COLUMNS, {
+      none: 'No rating found.',
+      limit,
+      expect: () => expectChannel(options, 'platform'),
+      read: () =>
+        withStore(options, async ({ feedback }) => {
+          const found = await feedback.list({ ...filter, limit: limit + 1 });
+          return found.map((one) => feedbackView(one, null));
+        }),
+    });
+  },
+};
+
+/** @throws CliError (2) */
+function ratingOf(given: string): 1 | -1 {
+  if (given in RATINGS) return RATINGS[given as keyof typeof RATINGS];
+  throw usageError(`--rating takes good or bad, not '${given}'`);
+}

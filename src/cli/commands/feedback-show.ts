@@ -1,0 +1,65 @@
+import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
+import type { Feedback, Store } from '../../daemon/admin/store.ts';
+import { printable } from '../../daemon/admin/texts.ts';
+import { noteAudit, type Who } from '../../daemon/admin/who.ts';
+import { failed } from '../cli-error.ts';
+import type { CommandRecord } from '../command.ts';
+import { FEEDBACK_DETAILS, feedbackView } from '../feedback-view.ts';
+import { indent, jsonOf } from '../output.ts';
+import { withStore } from '../with-store.ts';
+
+export const command: CommandRecord = {
+  description:
+    'Shows one rating: its comment, and the message and the answer that it is about, while their session exists. ID is the id of the message (`metadata.message_id` of the response), or the id of its request. The command adds a line to the audit log. Works whether the daemon is running or not. Exit code 1 if there is no rating of such a message.',
+  args: { '<id>': 'id of the message or of its request' },
+  examples: {
+    'agentd feedback show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d': 'Shows one rating.',
+    'agentd feedback show 0198f1c2-7d1e-7a55-9c1b-1f7f0a2b3c4d --json': 'Prints it as a JSON object.',
+  },
+  json: true,
+  async run({ args: [id = ''], options, out }) {
+    const { view, turn } = await withStore(
+      options,
+      async (store, settings) => {
+        const found = await findFeedback(store, id);
+        await noteAudit(store, { command: 'feedback show', about: found.turn_id, who: whoseOf(found) });
+        const { seal } = await openAdministratorSeal(settings);
+        const turns = await store.sessions.turns(found.session_id);
+        return {
+          view: feedbackView(found, seal),
+          turn: turns.find(({ turn_id }) => turn_id === found.turn_id),
+        };
+      },
+      'links',
+    );
+    const { text = null, reply = null } = turn ?? {};
+    const isUnreadable = view.has_comment && view.comment === null;
+    const texts = { comment: isUnreadable ? '(cannot decrypt)' : view.comment, message: text, answer: reply };
+    out.data(
+      { ...jsonOf(FEEDBACK_DETAILS, view), text, reply },
+      () => `${out.details(FEEDBACK_DETAILS, view)}${textsInWords(texts)}`,
+    );
+  },
+};
+
+/** @throws CliError (1) */
+async function findFeedback({ feedback, traces }: Store, id: string): Promise<Feedback> {
+  const turn_ids = new Set([id, ...(await traces.find(id)).map(({ turn_id }) => turn_id)]);
+  const found = await feedback.ofTurns([...turn_ids]);
+  const one = found.find(({ turn_id, request_id }) => id === turn_id || id === request_id);
+  if (one !== undefined) return one;
+  throw failed(
+    `nobody has rated a message '${printable(id)}'`,
+    'List ratings with `agentd feedback list`; `agentd explain` shows messages without a rating, too.',
+  );
+}
+
+function whoseOf({ person, platform, user_id }: Feedback): Who {
+  return person === null ? { platform, user_id } : { person };
+}
+
+function textsInWords(texts: Readonly<Record<string, string | null>>): string {
+  return Object.entries(texts)
+    .flatMap(([name, text]) => (text ? [`\n${name}:\n${indent(text, '  ')}\n`] : []))
+    .join('');
+}

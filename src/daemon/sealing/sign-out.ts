@@ -1,0 +1,47 @@
+import { claimsOfStoredToken } from '../identity/decode-token.ts';
+import type { Seal } from '../identity/seal.ts';
+import type { EndedToken } from '../store/sign-out-ends.ts';
+import type { AddOutcome, SignOut } from '../store/sign-out-marks.ts';
+import type { Store } from '../store/store.ts';
+import { sealedRecord } from './stored-tokens.ts';
+
+export interface SignOutServices {
+  store: Pick<Store, 'signOutMarks' | 'signOutEnds' | 'storedTokens'>;
+  seal: Seal;
+}
+
+/**
+ * Signs a person out (agentd-identity(7), "Sign-out at the site"): stores the mark, then ends the links, stored contexts,
+ * codes and pending actions that it covers. From the mark on, no daemon uses the tokens; if this fails after the mark, a
+ * repeat of the logout token ends the rest.
+ */
+export async function signOutAtSite({ store, seal }: SignOutServices, signOut: SignOut): Promise<AddOutcome> {
+  const { signOutMarks: marks, signOutEnds: ends } = store;
+  const outcome = await marks.add(signOut);
+  if (outcome === 'repeated') return outcome;
+  for await (const token of tokensOf(store, signOut)) {
+    const opened = seal.open(token.token, sealedRecord(token));
+    // A token that no key opens is of no use to anybody. It may belong to another person of the same session.
+    if (opened !== null && (await marks.covers(claimsOfStoredToken(opened)))) await ends.end(token);
+  }
+  await ends.withdraw(signOut);
+  await marks.finish(signOut);
+  return outcome;
+}
+
+/** No stored token begins with it. */
+const NO_PREFIX = '\n';
+
+/** The tokens that the mark may cover. If the site names no person, that is every stored token. */
+async function* tokensOf(
+  { signOutEnds, storedTokens }: SignOutServices['store'],
+  { iss, sub }: SignOut,
+): AsyncGenerator<EndedToken> {
+  if (sub !== null) {
+    yield* await signOutEnds.tokensOf(iss, sub);
+    return;
+  }
+  for await (const batch of storedTokens(NO_PREFIX))
+    for (const token of batch)
+      if (token.kind === 'link' || token.kind === 'session' || token.kind === 'code') yield token;
+}

@@ -1,0 +1,61 @@
+import { join, resolve } from 'node:path';
+import { listedKeys } from '../../identity/keys.ts';
+import type { SourceEntry } from '../../tools/source-entry.ts';
+import type { Examination } from '../check.ts';
+import { DEFAULT_ENV_FILE, type Place, type Sources } from '../sources.ts';
+
+/** The absolute paths of the files that a configuration consists of. Some of them may not exist. */
+export interface ConfigurationFiles {
+  /** The files with settings and secrets. Their content is in the configuration itself. */
+  read: readonly string[];
+  /** The files that settings name: instructions, public keys, documents and modules of tools. */
+  named: readonly string[];
+}
+
+/** The usual name of the configuration file, which may be written while a daemon runs. */
+const USUAL_FILE = 'agentd.yaml';
+
+export function filesOf({
+  sources: { layers },
+  tools,
+  look,
+  place: { cwd, envFile },
+}: {
+  sources: Sources;
+  tools: readonly SourceEntry[];
+  look: Pick<Examination, 'value'>;
+  place: Place;
+}): ConfigurationFiles {
+  const paths = layers.flatMap(({ path, fromFile }) => [
+    ...(path ? [path] : []),
+    ...(fromFile?.values() ?? []),
+  ]);
+  const absent = [
+    ...(layers.some(({ kind }) => kind === 'file') ? [] : [join(cwd, USUAL_FILE)]),
+    ...(envFile === undefined && !layers.some(({ kind }) => kind === 'env-file')
+      ? [join(cwd, DEFAULT_ENV_FILE)]
+      : []),
+  ];
+  const named = [
+    ...pathIn(look.value('AGENT_INSTRUCTIONS')),
+    ...listedKeys(look.value('JWT_PUBLIC_KEY') ?? '').flatMap(pathIn),
+  ].map((path) => resolve(cwd, path));
+  return {
+    read: [...new Set([...paths, ...absent])],
+    named: [...new Set([...named, ...tools.flatMap(fileOf)])],
+  };
+}
+
+/** Longest path, in characters. Longer values are texts. */
+const PATH_MAX = 1024;
+
+/** The value if it may be a path, and not a text or a key. */
+function pathIn(value: string | undefined): string[] {
+  const path = (value ?? '').trim();
+  return path === '' || path.length > PATH_MAX || path.includes('\n') || path.includes('-----') ? [] : [path];
+}
+
+function fileOf(entry: SourceEntry): string[] {
+  if (entry.kind === 'openapi') return [entry.path];
+  return entry.kind === 'module' && /^[./]/.test(entry.module) ? [resolve(entry.folder, entry.module)] : [];
+}

@@ -1,0 +1,185 @@
+import type { ConfirmRule, ConfirmWhen } from '../../../agent/index.ts';
+import { isObject } from '../../../channel/json-object.ts';
+import { isSameWord } from '../openapi/parameter-root.ts';
+import type { JsonSchema, Tool, ToolArguments } from '../tool.ts';
+
+/** When the person must confirm a call (agentd-agent(7), "When to ask"). */
+export type ConfirmPolicy = 'always' | 'never' | ConfirmWhen;
+
+/** A problem with a value that is given as the policy. `path` leads to the part of the value that is wrong. */
+interface PolicyProblem {
+  path: readonly (string | number)[];
+  problem: string;
+  right: string;
+}
+
+const RIGHT = 'always, never, or { when: [{ argument: body.amount, over: 100 }] }';
+const CONDITIONS = ['over', 'under', 'in', 'not_in', 'present'] as const;
+const RIGHT_CONDITION = `one of ${CONDITIONS.join(', ')}`;
+const RIGHT_LIST = 'a list of texts, numbers or booleans, such as [DE, AT]';
+
+/** Reads a policy from the configuration file or from a module. */
+export function readConfirmPolicy(value: unknown): { policy: ConfirmPolicy } | { problems: PolicyProblem[] } {
+  if (value === 'always' || value === 'never') return { policy: value };
+  if (!isObject(value))
+    return { problems: [{ path: [], problem: 'is not one of the known values', right: RIGHT }] };
+  const problems: PolicyProblem[] = Object.keys(value)
+    .filter((key) => key !== 'when')
+    .map((key) => ({ path: [key], problem: 'is not a known key', right: 'when' }));
+  const { when } = value;
+  if (!Array.isArray(when) || when.length === 0)
+    problems.push({ path: ['when'], problem: 'is not a list with at least one condition', right: RIGHT });
+  else when.forEach((rule, index) => void problems.push(...problemsOf(rule, ['when', index])));
+  return problems.length > 0 ? { problems } : { policy: { when: when as ConfirmRule[] } };
+}
+
+function problemsOf(rule: unknown, path: readonly (string | number)[]): PolicyProblem[] {
+  if (!isObject(rule))
+    return [{ path, problem: 'is not a condition', right: '{ argument: body.amount, over: 100 }' }];
+  const problems: PolicyProblem[] = [];
+  const refuse = (key: string, problem: string, right: string) =>
+    void problems.push({ path: [...path, key], problem, right });
+  const { argument } = rule;
+  if (typeof argument !== 'string' || argument.trim() === '')
+    refuse(
+      'argument',
+      'is not the name of an argument',
+      'an argument, or body.field for a field of the body',
+    );
+  const given = CONDITIONS.filter((name) => rule[name] !== undefined);
+  if (given.length !== 1) {
+    const problem = given.length === 0 ? 'has no condition' : `has ${given.length} conditions`;
+    problems.push({ path, problem, right: RIGHT_CONDITION });
+  }
+  for (const name of given) {
+    const value = rule[name];
+    if (name === 'over' || name === 'under') {
+      if (typeof value !== 'number' || !Number.isFinite(value)) refuse(name, 'is not a number', 'a number');
+    } else if (name === 'present') {
+      if (value !== true) refuse(name, 'is not true', 'true');
+    } else if (!Array.isArray(value) || value.length === 0 || !value.every(isScalar))
+      refuse(name, 'is not a list of values', RIGHT_LIST);
+  }
+  for (const key of Object.keys(rule))
+    if (key !== 'argument' && !CONDITIONS.some((name) => name === key))
+      refuse(key, 'is not a known key', `argument and ${RIGHT_CONDITION}`);
+  return problems;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+}
+
+/**
+ * The arguments that the conditions of a tool name, but that its schema does not have.
+ * @param tool with all its arguments: those of the schema that the model fills in, and the bound ones.
+ */
+export function unknownArguments({
+  confirm,
+  parameters,
+  bind,
+}: Pick<Tool, 'confirm' | 'parameters' | 'bind'>): string[] {
+  if (typeof confirm === 'string') return [];
+  const names = confirm.when.map(({ argument }) => argument);
+  return [...new Set(names)].filter(
+    (name) =>
+      !Object.hasOwn(bind, name) &&
+      !hasArgument(parameters, [name]) &&
+      !hasArgument(parameters, name.split('.')),
+  );
+}
+
+/** Schemas that refer to each other are followed this far. */
+const MAX_DEPTH = 24;
+
+/** Whether a schema has this property, in itself or in one of the schemas that it combines or refers to. */
+function hasArgument(root: JsonSchema, path: readonly string[]): boolean {
+  const look = (schema: unknown, [name, ...rest]: readonly string[], depth: number): boolean => {
+    if (name === undefined) return true;
+    if (!isObject(schema) || depth > MAX_DEPTH) return false;
+    const { properties, $ref } = schema;
+    const own = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (own !== undefined && look(own, rest, depth + 1)) return true;
+    if (typeof $ref === 'string' && look(referred(root, $ref), [name, ...rest], depth + 1)) return true;
+    const parts = ['allOf', 'anyOf', 'oneOf', 'then', 'else'].flatMap((keyword) =>
+      [schema[keyword] ?? []].flat(),
+    );
+    return parts.some((part) => look(part, [name, ...rest], depth + 1));
+  };
+  return look(root, path, 0);
+}
+
+/** The part of the schema that a reference within it names; undefined if it is elsewhere. */
+function referred(root: JsonSchema, reference: string): unknown {
+  if (!reference.startsWith('#')) return undefined;
+  return reference
+    .slice(1)
+    .split('/')
+    .slice(1)
+    .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce<unknown>(
+      (value, step) => (isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined),
+      root,
+    );
+}
+
+/**
+ * Whether one of the conditions holds. An argument that is missing or has another type counts as holding, because
+ * nobody knows what the API makes of it. So does a second argument that an API may read as the one that is meant.
+ */
+export function holds({ when }: ConfirmWhen, args: ToolArguments): boolean {
+  return when.some((rule) => {
+    const found = valuesOf(args, rule.argument);
+    if ('present' in rule) return found.values.length > 0 || found.hasAlias;
+    return found.values.length === 0 || found.hasAlias || found.values.some((value) => isMet(rule, value));
+  });
+}
+
+type Compared = Exclude<ConfirmRule, { present: true }>;
+
+function isMet(rule: Compared, value: unknown): boolean {
+  if ('over' in rule) return typeof value !== 'number' || value > rule.over;
+  if ('under' in rule) return typeof value !== 'number' || value < rule.under;
+  const listed = 'in' in rule ? rule.in : rule.not_in;
+  const isKnownType = listed.some((one) => typeof one === typeof value);
+  const isListed = listed.some((one) => one === value);
+  return !isKnownType || ('in' in rule ? isListed : !isListed);
+}
+
+/**
+ * The values that a name denotes: an argument with this name, and the member that a dotted name leads to. `hasAlias`:
+ * beside one of them there is a name with the same letters.
+ */
+function valuesOf(args: ToolArguments, name: string): { values: unknown[]; hasAlias: boolean } {
+  const values: unknown[] = [];
+  let hasAlias = false;
+  for (const path of name.includes('.') ? [[name], name.split('.')] : [[name]]) {
+    let value: unknown = args;
+    for (const step of path) {
+      if (!isObject(value)) {
+        // The API may find the member in a form that is not known here, such as a list or a text of JSON.
+        if (value !== undefined) values.push(value);
+        value = undefined;
+        break;
+      }
+      hasAlias ||= Object.keys(value).some((key) => key !== step && isSameWord(key, step));
+      value = Object.hasOwn(value, step) ? value[step] : undefined;
+    }
+    if (value !== undefined) values.push(value);
+  }
+  return { values, hasAlias };
+}
+
+/** The policy in words for operators. */
+export function confirmInWords(confirm: ConfirmPolicy): string {
+  if (typeof confirm === 'string') return confirm;
+  const rules = confirm.when.map((rule) => {
+    if ('over' in rule) return `${rule.argument} over ${rule.over}`;
+    if ('under' in rule) return `${rule.argument} under ${rule.under}`;
+    if ('in' in rule) return `${rule.argument} in ${rule.in.join(', ')}`;
+    return 'not_in' in rule
+      ? `${rule.argument} not in ${rule.not_in.join(', ')}`
+      : `${rule.argument} present`;
+  });
+  return `when ${rules.join('; ')}; or written in the last 10 minutes`;
+}
