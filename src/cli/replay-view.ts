@@ -8,16 +8,22 @@ const USUAL_WIDTH = 120;
 const GAP = ' | ';
 
 /** A replay as `--json` prints it. */
-export function replayView(recording: Recording, recorded: RecordedRun, { calls, runs }: Replayed) {
+export function replayView(
+  recording: Recording,
+  recorded: RecordedRun,
+  { calls, runs, agent_digest }: Replayed,
+) {
   const { turn_id, request_id, message_id, platform, recorded_at } = recording;
   return {
     ...{ turn_id, request_id, message_id, channel: platform, recorded_at: isoTime(recorded_at) },
     text: recorded.given.text,
+    /** Whether instructions, tools or model are others than in the recorded run. */
+    agent_changed: agent_digest !== recorded.agent_digest,
     recorded: {
       answer: recorded.said,
       failure: recorded.outcome === 'answered' ? null : recorded.outcome,
       calls,
-      digests: recorded.digests,
+      agent_digest: recorded.agent_digest,
       models: [...new Set(recorded.model_calls.map(({ model }) => model))],
       warnings: recorded.warnings,
     },
@@ -34,11 +40,10 @@ type View = ReturnType<typeof replayView>;
 
 export function replayInWords(view: View, out: Pick<Output, 'width'>): string {
   const width = Number.isFinite(out.width) ? out.width : USUAL_WIDTH;
-  const changed = view.runs[0]?.changed ?? [];
   const head = [
     `message: ${view.text}`,
     `recorded: ${view.recorded_at} on ${view.channel}, turn ${view.turn_id}`,
-    ...(changed.length === 0 ? [] : [`changed since: ${changed.join(', ')}`]),
+    ...(view.agent_changed ? ['The instructions, the tools or the model have changed since.'] : []),
   ];
   const parts = view.runs.flatMap((run, index) => {
     const place = view.runs.length === 1 ? 'replayed' : `replayed, run ${index + 1} of ${view.runs.length}`;

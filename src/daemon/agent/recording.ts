@@ -4,7 +4,6 @@ import type { AgentTurn, ToolAnswer } from '../../agent/index.ts';
 import type { Seal } from '../identity/seal.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
 import { maskSecrets } from '../settings/value.ts';
-import type { AgentDigests } from './agent-digests.ts';
 
 /** What a run saw and said, as it is recorded (RECORD_RUNS). It contains no token and no secret of the settings. */
 export interface RecordedRun {
@@ -13,7 +12,8 @@ export interface RecordedRun {
   request_id: string;
   /** `builtin`, `llm`, or the path of a module. */
   runtime: string;
-  digests: AgentDigests;
+  /** The digest of instructions, tools and model (agent-digest.ts). */
+  agent_digest: string;
   given: GivenTurn;
   /** The tools that were offered. */
   tools: readonly { name: string; effect: 'read' | 'write' }[];

@@ -1,5 +1,4 @@
 import type { AgentTurn, ModelCallContent, ModelCallResult } from '../../agent/index.ts';
-import { toolsDigest } from './agent-digests.ts';
 import type { GivenTurn, RecordedModelCall, RecordedRun, RecordedToolCall } from './recording.ts';
 
 /** Maximum size of the prompts of one run that are recorded, characters of JSON. */
@@ -7,14 +6,13 @@ const PROMPTS_MAX = 8_388_608;
 
 type Ended = Pick<
   RecordedRun,
-  'digests' | 'turn_id' | 'request_id' | 'runtime' | 'reply' | 'outcome' | 'warnings'
+  'agent_digest' | 'turn_id' | 'request_id' | 'runtime' | 'reply' | 'outcome' | 'warnings'
 >;
 
 /** Notes what one run sees and says (RECORD_RUNS). It is unmasked until it is stored. */
 export class RunRecorder {
   #given: GivenTurn | null = null;
   #offered: RecordedRun['tools'] = [];
-  #toolsDigest = '';
   readonly #places = new Map<string, number>();
   readonly #messages: unknown[] = [];
   readonly #modelCalls: RecordedModelCall[] = [];
@@ -27,7 +25,6 @@ export class RunRecorder {
     const { deadline: _d, log: _l, ...given } = rest;
     this.#given = { ...given, state: state.value };
     this.#offered = tools.map(({ name, effect }) => ({ name, effect }));
-    this.#toolsDigest = toolsDigest(tools);
   }
 
   /** @param content null if the runtime does not say what the model received and answered */
@@ -53,11 +50,6 @@ export class RunRecorder {
 
   said(piece: string): void {
     this.#said += piece;
-  }
-
-  /** The digest of the tools that the run was offered. */
-  get toolsDigest(): string {
-    return this.#toolsDigest;
   }
 
   /** Null if the runtime was not started. */

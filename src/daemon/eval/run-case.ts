@@ -118,10 +118,9 @@ async function evalServices(
   const services = createServices({
     ...parts,
     ...{ settings, clock, store, observer: NO_OBSERVER, stopping: stopping.signal },
-    // Links of a case are new, and it has no sign-out.
-    ...{ renewer: null, logoutTokens: null },
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
+    // Links of a case are new, and it has no sign-out.
     logoutTokens: null,
     renewer: null,
     agentDigest: () =>

@@ -1,6 +1,5 @@
 import type { AgentRuntime, ModelMeter } from '../../agent/index.ts';
 import { AgentFailure } from '../agent/agent.ts';
-import { type AgentDigests, agentDigests, toolsDigest } from '../agent/agent-digests.ts';
 import { maskedCopy, type RecordedRun } from '../agent/recording.ts';
 import type { Log } from '../process/log.ts';
 import type { Secret } from '../settings/secret.ts';
@@ -19,8 +18,6 @@ export interface ReplayedRun {
   /** Why the run failed; null if it did not. */
   failure: string | null;
   calls: readonly ReplayedCall[];
-  /** What has changed since the recording. */
-  changed: readonly (keyof AgentDigests)[];
   input_tokens: number;
   output_tokens: number;
   took_ms: number;
@@ -30,7 +27,7 @@ export interface ReplayParts {
   /** Made for this run, with the time of the recording. */
   runtime: AgentRuntime;
   registry: ToolRegistry;
-  settings: Settings;
+  settings: Pick<Settings, 'AGENT_TIMEOUT_SECONDS'>;
   /** They are masked in what the run says, as in the recording. */
   secrets: readonly Secret[];
   live_reads: boolean;
@@ -56,10 +53,6 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
     ...{ access: registry.access, clock, signal, log, trace: new Trace(clock) },
   };
   const tools = replayTools(recorded, { tools: registry.tools(), run, live_reads }, calls);
-  const now = await agentDigests(parts.settings, toolsDigest(tools));
-  const changed = (Object.keys(now) as (keyof AgentDigests)[]).filter(
-    (part) => now[part] !== recorded.digests[part],
-  );
   const { state, ...given } = recorded.given;
   const used = { input_tokens: 0, output_tokens: 0 };
   const turn = {
@@ -84,7 +77,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
     limit.lift();
   }
   return maskedCopy(
-    { answer, failure, calls, changed, ...used, took_ms: Math.round(performance.now() - began) },
+    { answer, failure, calls, ...used, took_ms: Math.round(performance.now() - began) },
     secrets,
   );
 }

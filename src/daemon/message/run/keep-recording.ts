@@ -1,4 +1,3 @@
-import { agentDigests } from '../../agent/agent-digests.ts';
 import { runtimeName } from '../../agent/load.ts';
 import { closeRecording, maskedCopy } from '../../agent/recording.ts';
 import { AgentdError } from '../../errors.ts';
@@ -33,9 +32,8 @@ async function store(turn: Turn, outcome: string, services: Services): Promise<v
   const { recording, session, principal, message, turn_id, request_id } = turn;
   const { seal, settings, secrets, log } = services;
   const warnings = warningsOf(turn.trace.finished());
-  const digests = await agentDigests(settings, recording.recorder.toolsDigest);
   const run = recording.recorder.end({
-    digests,
+    agent_digest: turn.agent_digest,
     ...{ turn_id, request_id, runtime: runtimeName(settings), reply: turn.reply ?? null, outcome, warnings },
   });
   if (!run || !session || !principal) return;
