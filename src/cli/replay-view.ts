@@ -8,15 +8,22 @@ const USUAL_WIDTH = 120;
 const GAP = ' | ';
 
 /** A replay as `--json` prints it. */
-export function replayView(recording: Recording, recorded: RecordedRun, { calls, runs }: Replayed) {
+export function replayView(
+  recording: Recording,
+  recorded: RecordedRun,
+  { calls, runs, agent_digest }: Replayed,
+) {
   const { turn_id, request_id, message_id, platform, recorded_at } = recording;
   return {
     ...{ turn_id, request_id, message_id, channel: platform, recorded_at: isoTime(recorded_at) },
     text: recorded.given.text,
+    /** Whether instructions, tools or model are others than in the recorded run. */
+    agent_changed: agent_digest !== recorded.agent_digest,
     recorded: {
       answer: recorded.said,
       failure: recorded.outcome === 'answered' ? null : recorded.outcome,
       calls,
+      agent_digest: recorded.agent_digest,
       models: [...new Set(recorded.model_calls.map(({ model }) => model))],
       warnings: recorded.warnings,
     },
@@ -36,6 +43,7 @@ export function replayInWords(view: View, out: Pick<Output, 'width'>): string {
   const head = [
     `message: ${view.text}`,
     `recorded: ${view.recorded_at} on ${view.channel}, turn ${view.turn_id}`,
+    ...(view.agent_changed ? ['The instructions, the tools or the model have changed since.'] : []),
   ];
   const parts = view.runs.flatMap((run, index) => {
     const place = view.runs.length === 1 ? 'replayed' : `replayed, run ${index + 1} of ${view.runs.length}`;

@@ -112,7 +112,12 @@ describe('agentd replay', () => {
     const before = (await shop.run('person', 'show', 'msgbot:5551', '--json')).stdout;
     model.script(RECORDED);
     const { code, view } = await replay();
-    expect(view).toMatchObject({ differs: false, channel: 'msgbot', recorded: { models: ['large'] } });
+    expect(view).toMatchObject({
+      differs: false,
+      agent_changed: false,
+      channel: 'msgbot',
+      recorded: { models: ['large'] },
+    });
     expect(view.runs).toMatchObject([
       {
         answer: 'It was not cancelled.',
@@ -166,7 +171,8 @@ describe('agentd replay', () => {
 
   it('takes other instructions and another model, and asks before another provider gets the conversation', async () => {
     model.script(RECORDED);
-    expect((await replay('--instructions', 'new.md', '--model', 'small')).code).toBe(0);
+    const tried = await replay('--instructions', 'new.md', '--model', 'small');
+    expect(tried).toMatchObject({ code: 0, view: { agent_changed: true } });
     expect(model.requests[0]).toMatchObject({ model: 'small' });
     expect(String(model.requests[0]?.messages[0]?.content)).toMatch(/^Be short\./);
     model.script(RECORDED);

@@ -106,7 +106,7 @@ export async function replayTimes(
     live_reads,
     log,
   }: {
-    configuration: Pick<Configuration, 'effective'>;
+    configuration: Pick<Configuration, 'effective' | 'settings'>;
     /** From `replaySettings`. */
     settings: Settings;
     registry: ToolRegistry;
@@ -114,11 +114,20 @@ export async function replayTimes(
     log: Log;
   },
 ) {
-  const [{ loadAgent }, { differences, recordedCalls, replayRun }] = await Promise.all([
+  const [{ agentDigest }, { loadAgent }, { digestRecord }, replay] = await Promise.all([
+    import('../agent/agent-digest.ts'),
     import('../agent/load.ts'),
+    import('../tools/definition-digest.ts'),
     import('../replay/replay.ts'),
   ]);
-  const { runtime } = await loadAgent(settings, log);
+  const { differences, recordedCalls, replayRun } = replay;
+  const { runtime, instructions } = await loadAgent(settings, log);
+  const agent_digest = agentDigest({
+    // A replay has no fallback, but that is no change of the agent.
+    settings: { ...settings, AGENT_FALLBACK_MODEL: configuration.settings.AGENT_FALLBACK_MODEL },
+    instructions,
+    tools: registry.tools().map(digestRecord),
+  });
   const secrets = knownSecrets(configuration.effective.map(({ value }) => value));
   const runs = [];
   try {
@@ -130,7 +139,7 @@ export async function replayTimes(
   } finally {
     await runtime.stop?.();
   }
-  return { calls: recordedCalls(recorded), runs };
+  return { calls: recordedCalls(recorded), runs, agent_digest };
 }
 
 export type Replayed = Awaited<ReturnType<typeof replayTimes>>;

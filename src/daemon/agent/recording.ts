@@ -12,6 +12,8 @@ export interface RecordedRun {
   request_id: string;
   /** `builtin`, `llm`, or the path of a module. */
   runtime: string;
+  /** The digest of instructions, tools and model (agent-digest.ts). */
+  agent_digest: string;
   given: GivenTurn;
   /** The tools that were offered. */
   tools: readonly { name: string; effect: 'read' | 'write' }[];

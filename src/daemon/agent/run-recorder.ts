@@ -4,7 +4,10 @@ import type { GivenTurn, RecordedModelCall, RecordedRun, RecordedToolCall } from
 /** Maximum size of the prompts of one run that are recorded, characters of JSON. */
 const PROMPTS_MAX = 8_388_608;
 
-type Ended = Pick<RecordedRun, 'turn_id' | 'request_id' | 'runtime' | 'reply' | 'outcome' | 'warnings'>;
+type Ended = Pick<
+  RecordedRun,
+  'agent_digest' | 'turn_id' | 'request_id' | 'runtime' | 'reply' | 'outcome' | 'warnings'
+>;
 
 /** Notes what one run sees and says (RECORD_RUNS). It is unmasked until it is stored. */
 export class RunRecorder {

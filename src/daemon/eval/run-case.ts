@@ -127,6 +127,7 @@ async function evalServices(
     ...{ settings, clock, store, observer: NO_OBSERVER, stopping: stopping.signal },
     tokens: createValidator(settings, await importKeys(settings), clock, log),
     seal,
+    // Links of a case are new, and it has no sign-out.
     logoutTokens: null,
     renewer: null,
     agents,

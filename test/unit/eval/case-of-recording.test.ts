@@ -20,6 +20,7 @@ function aRun(given: Partial<Given>, tool_calls: RecordedRun['tool_calls'] = [])
       messages: [],
       model_calls: [],
     },
+    agent_digest: '',
     ...{ said: '', reply: null, outcome: 'answered', warnings: [] },
     tool_calls,
     given: {

@@ -28,15 +28,17 @@ export function keepRecording(turn: Turn, error: unknown, services: Services): v
 }
 
 async function store(turn: Turn, outcome: string, services: Services): Promise<void> {
+  if (!turn.recording) return;
   const { recording, session, principal, message, turn_id, request_id } = turn;
   const { seal, settings, secrets, log } = services;
   const warnings = warningsOf(turn.trace.finished());
-  const run = recording?.recorder.end({
+  const run = recording.recorder.end({
+    agent_digest: turn.agent_digest,
     ...{ turn_id, request_id, runtime: runtimeName(settings), reply: turn.reply ?? null, outcome, warnings },
   });
   if (!run || !session || !principal) return;
   if (seal.marks.length === 0) throw new Error('there is no key to seal it with');
-  const past = recording?.history ?? [];
+  const past = recording.history;
   const stored: NewRecording = {
     ...{ turn_id, request_id, message_id: message.message_id ?? null, platform: message.platform },
     ...{ session_id: session.session_id, session_tag: tagOf(session) },
