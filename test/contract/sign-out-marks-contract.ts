@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type PersonKey, personKey, type TokenOrigin } from '../../src/daemon/identity/identity.ts';
-import { MARKS_MAX, type SignOut, type SignOutMarkStore } from '../../src/daemon/store/sign-out-marks.ts';
+import type { LogoutClaims } from '../../src/daemon/identity/logout-token.ts';
+import { MARKS_MAX, type SignOutMarkStore } from '../../src/daemon/store/sign-out-marks.ts';
 import { aPendingAction, aSession, aTrace, bob } from './fixtures.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 import { commitUnderClaim, saveSession, sweepAll } from './store-writes.ts';
@@ -16,12 +17,12 @@ export function describeSignOutMarks(current: () => StoreUnderTest): void {
     let jti: number;
 
     /** A sign-out of ada in every tenant and session, at second 100. */
-    const signOut = (members: Partial<SignOut> = {}): SignOut => ({
+    const signOut = (members: Partial<LogoutClaims> = {}): LogoutClaims => ({
       ...{ iss: ISS, jti: `jti ${jti++}`, iat: 100, sub: 'ada', tenant_id: null, sid: null },
       expires_at: test.now() + 120_000,
       ...members,
     });
-    const add = (members: Partial<SignOut> = {}) => marks.add(signOut(members));
+    const add = (members: Partial<LogoutClaims> = {}) => marks.add(signOut(members));
     /** Whether a token of ada is covered that was issued at second 100. A claim that is null is absent. */
     const covers = (members: { [name in keyof TokenOrigin]?: TokenOrigin[name] | null } = {}, by = marks) => {
       const claims = Object.entries({ iss: ISS, sub: 'ada', iat: 100, ...members });

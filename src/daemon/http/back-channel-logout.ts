@@ -1,9 +1,9 @@
 import type { ChannelRequest, Route } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
-import type { LogoutVerdict } from '../identity/logout-token.ts';
+import type { LogoutClaims, LogoutVerdict } from '../identity/logout-token.ts';
 import type { Log } from '../process/log.ts';
 import type { Settings } from '../settings/settings.ts';
-import type { AddOutcome, SignOut } from '../store/sign-out-marks.ts';
+import type { AddOutcome } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { countRequest } from './rate-limit.ts';
 
@@ -13,7 +13,7 @@ export interface BackChannelLogoutParts {
   store: Pick<Store, 'limits'>;
   logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> };
   /** Stores the mark, and ends what it covers. */
-  signOut(signOut: SignOut): Promise<AddOutcome>;
+  signOut(signOut: LogoutClaims): Promise<AddOutcome>;
   log: Pick<Log, 'info'>;
 }
 

@@ -1,7 +1,8 @@
 import { claimsOfStoredToken } from '../identity/decode-token.ts';
+import type { LogoutClaims } from '../identity/logout-token.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { EndedToken } from '../store/sign-out-ends.ts';
-import type { AddOutcome, SignOut } from '../store/sign-out-marks.ts';
+import type { AddOutcome } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { sealedRecord } from './stored-tokens.ts';
 
@@ -15,7 +16,10 @@ export interface SignOutServices {
  * codes and pending actions that it covers. From the mark on, no daemon uses the tokens; if this fails after the mark, a
  * repeat of the logout token ends the rest.
  */
-export async function signOutAtSite({ store, seal }: SignOutServices, signOut: SignOut): Promise<AddOutcome> {
+export async function signOutAtSite(
+  { store, seal }: SignOutServices,
+  signOut: LogoutClaims,
+): Promise<AddOutcome> {
   const { signOutMarks: marks, signOutEnds: ends } = store;
   const outcome = await marks.add(signOut);
   if (outcome === 'repeated') return outcome;
@@ -35,7 +39,7 @@ const NO_PREFIX = '\n';
 /** The tokens that the mark may cover. If the site names no person, that is every stored token. */
 async function* tokensOf(
   { signOutEnds, storedTokens }: SignOutServices['store'],
-  { iss, sub }: SignOut,
+  { iss, sub }: LogoutClaims,
 ): AsyncGenerator<EndedToken> {
   if (sub !== null) {
     yield* await signOutEnds.tokensOf(iss, sub);

@@ -1,4 +1,5 @@
 import { partsOf } from '../identity/identity.ts';
+import type { LogoutClaims } from '../identity/logout-token.ts';
 import { tagOf } from '../session/session.ts';
 import { byPerson } from './by-person.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
@@ -6,7 +7,6 @@ import { endCode, LINK_CODE } from './link-codes.ts';
 import { LINK, removeLink, userOfKey } from './links.ts';
 import { pendingActionsFor, withdrawActions } from './questions.ts';
 import { findSession, putSession, SESSION } from './session-document.ts';
-import type { SignOut } from './sign-out-marks.ts';
 import type { StoredToken } from './stored-tokens.ts';
 
 /**
@@ -26,7 +26,7 @@ export interface SignOutEndStore {
    * Withdraws the pending actions of the person, except those in sessions that store a token of the person: after `end`,
    * that token is newer, or of another session at the site.
    */
-  withdraw(signOut: Pick<SignOut, 'iss' | 'sub' | 'tenant_id'>): Promise<void>;
+  withdraw(signOut: Pick<LogoutClaims, 'iss' | 'sub' | 'tenant_id'>): Promise<void>;
 }
 
 export type EndedToken = Extract<StoredToken, { kind: 'link' | 'session' | 'code' }>;

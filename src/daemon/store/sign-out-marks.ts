@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { TokenOrigin } from '../identity/identity.ts';
+import type { LogoutClaims } from '../identity/logout-token.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
 /**
@@ -15,31 +16,15 @@ export interface SignOutMarkStore {
    * Stores the mark of a logout token, together with its `jti`; atomic, and on disk when it resolves. `repeated`: a logout token with this
    * `jti` was stored before, and nothing changes.
    */
-  add(signOut: SignOut): Promise<AddOutcome>;
+  add(signOut: LogoutClaims): Promise<AddOutcome>;
   /** Records that everything that the mark covers was ended. */
-  finish(signOut: Pick<SignOut, 'iss' | 'jti'>): Promise<void>;
+  finish(signOut: Pick<LogoutClaims, 'iss' | 'jti'>): Promise<void>;
   /** Whether a mark covers a token with these claims (`isSignedOut`). */
   covers(token: TokenOrigin): Promise<boolean>;
 }
 
 /** `unfinished`: repeated, but it is not known whether everything that the mark covers was ended. */
 export type AddOutcome = 'added' | 'unfinished' | 'repeated';
-
-/** The content of a valid logout token (OpenID Connect Back-Channel Logout 1.0, §2.4). */
-export interface SignOut {
-  iss: string;
-  jti: string;
-  /** Seconds since the epoch, as in the token. */
-  iat: number;
-  /** At least one of `sub` and `sid` is given. */
-  sub: string | null;
-  /** Null: every tenant. */
-  tenant_id: string | null;
-  /** Null: every session of the person at the site. */
-  sid: string | null;
-  /** Until when the logout token itself is valid, ms since the epoch. */
-  expires_at: number;
-}
 
 /** Covers the tokens of one person that were issued at `iat` or earlier. */
 interface Mark {
@@ -109,7 +94,7 @@ export function isSignedOut(tx: Tx, { iss = '', sub, tenant_id = '', sid, iat }:
   );
 }
 
-function add(tx: Tx, { iss, jti, iat, sub, tenant_id, sid, expires_at }: SignOut): AddOutcome {
+function add(tx: Tx, { iss, jti, iat, sub, tenant_id, sid, expires_at }: LogoutClaims): AddOutcome {
   const known = hashOf(iss, jti);
   const repeated = tx.get(LOGOUT_TOKEN, known);
   const person = sub === null ? null : hashOf(iss, sub);

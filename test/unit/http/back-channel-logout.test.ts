@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { backChannelLogout } from '../../../src/daemon/http/back-channel-logout.ts';
-import type { LogoutVerdict } from '../../../src/daemon/identity/logout-token.ts';
+import type { LogoutClaims, LogoutVerdict } from '../../../src/daemon/identity/logout-token.ts';
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
-import type { SignOut } from '../../../src/daemon/store/sign-out-marks.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { serve } from './serve.ts';
@@ -13,7 +12,7 @@ const VALID = { iss: 'i', iat: 1, sub: 'ada', tenant_id: null, sid: null, expire
 /** A daemon for which a token is valid if it begins with `good`; its text is its `jti`. */
 async function logout() {
   const store = openMemoryStore(new MemoryState(), { clock: systemClock });
-  const marked: SignOut[] = [];
+  const marked: LogoutClaims[] = [];
   const { log, text } = collectLog();
   const route = backChannelLogout({
     settings: { RATE_LIMIT_ANONYMOUS_MAX: 3, RATE_LIMIT_WINDOW_SECONDS: 60 },

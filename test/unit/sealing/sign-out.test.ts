@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { claimsOfStoredToken } from '../../../src/daemon/identity/decode-token.ts';
 import { type PersonKey, personKey } from '../../../src/daemon/identity/identity.ts';
+import type { LogoutClaims } from '../../../src/daemon/identity/logout-token.ts';
 import { codeRecord } from '../../../src/daemon/linking/link-ids.ts';
 import { link } from '../../../src/daemon/linking/links.ts';
 import { signOutAtSite } from '../../../src/daemon/sealing/sign-out.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
-import type { SignOut } from '../../../src/daemon/store/sign-out-marks.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
 import { commitUnderClaim, saveSession } from '../../contract/store-writes.ts';
 import { TELEX } from '../../support/later-services.ts';
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 
 const ISSUED = Math.floor(Date.now() / 1000) - 10;
-const signOut = (members: Partial<SignOut> = {}) =>
+const signOut = (members: Partial<LogoutClaims> = {}) =>
   signOutAtSite(
     { store: world.store, seal: world.services.seal },
     {
