@@ -77,13 +77,7 @@ export const PATHS = {
 } as const;
 
 /** The scopes of the bot token that events and calls need. */
-export const SCOPES = [
-  'app_mentions:read',
-  'chat:write',
-  'commands',
-  'im:history',
-  'reactions:read',
-] as const;
+const SCOPES = ['app_mentions:read', 'chat:write', 'commands', 'im:history', 'reactions:read'] as const;
 
 /** Without it, people cannot rate answers with a reaction; everything else works. */
 const OPTIONAL_SCOPE: (typeof SCOPES)[number] = 'reactions:read';

@@ -6,7 +6,7 @@ import type { Column } from './output.ts';
 import { personView } from './record-views.ts';
 
 /** A rating with its comment, as far as a key opens it. */
-export interface FeedbackView extends Omit<Feedback, 'comment' | 'turn_id'> {
+interface FeedbackView extends Omit<Feedback, 'comment' | 'turn_id'> {
   /** The id of the turn. */
   message_id: string;
   has_comment: boolean;

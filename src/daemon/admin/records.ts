@@ -117,7 +117,7 @@ export function openLink(
 }
 
 /** What became of the renewal of a link, and whether its person has signed out at the site. */
-export interface LinkCondition {
+interface LinkCondition {
   renewal: Renewal | null;
   isSignedOut: boolean;
 }

@@ -13,7 +13,7 @@ export type { ReloadAnswer, ReloadChanges, ReloadReport };
 const LOOK_MS = 100;
 
 /** The daemons that have answered, and those that have not. */
-export interface Reloaded {
+interface Reloaded {
   answers: readonly ReloadAnswer[];
   silent: readonly Pick<Replica, 'host' | 'pid'>[];
 }

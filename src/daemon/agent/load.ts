@@ -23,7 +23,7 @@ export function runtimeName(settings: Pick<Settings, 'AGENT_RUNTIME' | 'AGENT_MO
 
 export type LoadSettings = LlmSettings & Pick<Settings, 'AGENT_RUNTIME'>;
 
-export interface LoadedAgent {
+interface LoadedAgent {
   runtime: AgentRuntime;
   /** The text of the instructions; undefined if there are none. */
   instructions: string | undefined;

@@ -1,5 +1,5 @@
 /** What was replaced, by its kind. `word`: a part of a name or of a result that looks like a name or a code. */
-export type ReplacedKind = 'claim' | 'id' | 'email' | 'number' | 'result' | 'word';
+type ReplacedKind = 'claim' | 'id' | 'email' | 'number' | 'result' | 'word';
 
 export interface Replaced {
   kind: ReplacedKind;

@@ -126,7 +126,7 @@ type WatchedStore = Pick<Store, 'condition' | 'check' | 'replicas'>;
 type WatchedMemory = Pick<LongTermMemory, 'isAvailable' | 'check'>;
 
 /** The renewal of the tokens of links, without which messages are still answered. */
-export type WatchedRenewer = Pick<LinkRenewer, 'refusal'>;
+type WatchedRenewer = Pick<LinkRenewer, 'refusal'>;
 
 /** The result of one check of `/ready`. */
 export type Check = { status: 'ok' } | { status: 'failed' | 'degraded'; detail: string };

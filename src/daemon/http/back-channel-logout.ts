@@ -7,7 +7,7 @@ import type { AddOutcome } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { countRequest } from './rate-limit.ts';
 
-export interface BackChannelLogoutParts {
+interface BackChannelLogoutParts {
   /** Read at each request: they may change. */
   readonly settings: Pick<Settings, 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
   store: Pick<Store, 'limits'>;

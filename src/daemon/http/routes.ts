@@ -21,7 +21,7 @@ export interface AgentsSeen {
 }
 
 /** What `GET /` tells. */
-export interface HealthParts {
+interface HealthParts {
   channels: readonly ActiveChannel[];
   outageOf?: OutageOf;
   /** Read at each request: they may change. */

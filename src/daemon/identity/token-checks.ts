@@ -33,7 +33,7 @@ export interface Examination {
   now: number;
 }
 
-export interface TokenCheck {
+interface TokenCheck {
   /** Name for people and for `token verify --json`; stable. */
   check: string;
   /** Why the token is invalid if this check fails. */

@@ -14,7 +14,7 @@ import {
   withdrawActions,
 } from './links.ts';
 
-export type BindServices = Omit<LinkServices, 'store'> & {
+type BindServices = Omit<LinkServices, 'store'> & {
   store: Pick<Store, 'links' | 'linkCodes' | 'actions' | 'signOutMarks'>;
 };
 
@@ -28,7 +28,7 @@ export type Bound =
   /** The link may not be made, and the code has ended. */
   | { outcome: 'refused'; reason: BindRefusal; claimant: Claimant };
 
-export type BindRefusal =
+type BindRefusal =
   /** A token of the code is no longer valid. */
   | 'invalid_token'
   /** The token belongs to a person with another phone number. */

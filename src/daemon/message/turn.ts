@@ -106,7 +106,7 @@ export interface Answering extends Arrived {
 }
 
 /** Notes a run (RECORD_RUNS). */
-export interface RunRecording {
+interface RunRecording {
   recorder: RunRecorder;
   /** The earlier turns whose words the run was given. */
   history: readonly StoredTurn[];

@@ -22,7 +22,7 @@ export type Asked =
   | { outcome: 'refused'; reason: string; retry_after: number }
   | { outcome: 'failed'; reason: string; retry_after: number; cause?: unknown };
 
-export interface AskParts {
+interface AskParts {
   client: TokenClient;
   tokens: TokenValidator;
   timeoutMs: number;

@@ -35,7 +35,7 @@ export interface RenewalServices {
 }
 
 /** A link that a message has met. */
-export interface MetLink {
+interface MetLink {
   key: string;
   /** Unsealed. */
   token: string;

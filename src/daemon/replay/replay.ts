@@ -23,7 +23,7 @@ export interface ReplayedRun {
   took_ms: number;
 }
 
-export interface ReplayParts {
+interface ReplayParts {
   /** Made for this run, with the time of the recording. */
   runtime: AgentRuntime;
   registry: ToolRegistry;

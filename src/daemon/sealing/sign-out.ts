@@ -6,7 +6,7 @@ import type { AddOutcome } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { sealedRecord } from './stored-tokens.ts';
 
-export interface SignOutServices {
+interface SignOutServices {
   store: Pick<Store, 'signOutMarks' | 'signOutEnds' | 'storedTokens'>;
   seal: Seal;
 }

@@ -120,7 +120,7 @@ export interface OwnActions {
 }
 
 /** The place of an action in a question that asks about several. */
-export interface QuestionPlace {
+interface QuestionPlace {
   /** 128 random bits. The id of its action n is `<question_id>:<n>`. */
   readonly question_id: string;
   /** 1, 2, 3, … in the order in which the actions are shown and carried out. */
@@ -128,7 +128,7 @@ export interface QuestionPlace {
 }
 
 /** The person's answer to a question: each of its actions is in one of the lists. */
-export interface QuestionAnswer {
+interface QuestionAnswer {
   confirmed: readonly string[];
   declined: readonly string[];
   /** When the daemon accepted the message with the answer, ms since the epoch. */
@@ -136,7 +136,7 @@ export interface QuestionAnswer {
 }
 
 /** A reply that the person who was asked got while the question was open. */
-export interface SeenReply {
+interface SeenReply {
   /** When it left. */
   readonly at: number;
   /** Whether it ended with the question. */

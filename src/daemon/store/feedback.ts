@@ -52,7 +52,7 @@ export type Rater =
   /** A platform's user, as the platform has verified it. Only the sender of the message can rate its answer. */
   | { kind: 'user'; platform: string; user_id: string };
 
-export interface Rated {
+interface Rated {
   /** The channel of the session. */
   platform: string;
   /** False if the turn had the same rating before; then only the comment may be new. */
@@ -78,7 +78,7 @@ export interface SentAnswer {
   session_id: string;
 }
 
-export interface FeedbackFilter {
+interface FeedbackFilter {
   platform?: string;
   rating?: Rating;
   /** Only ratings at this time or later. */

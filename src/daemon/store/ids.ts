@@ -24,7 +24,7 @@ export interface IdStore {
 /** `message`: the inbox. `trace`: everything that `TraceStore.find` finds. */
 export type IdKind = 'session' | 'message' | 'trace' | 'feedback' | 'recording';
 
-export interface StoredId {
+interface StoredId {
   id: string;
   /** Ids with the same value name the same record. */
   of: string;

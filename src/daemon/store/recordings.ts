@@ -50,7 +50,7 @@ export type NewRecording = Omit<Recording, 'recorded_at'>;
  * `erased`: some of its words were erased during the run. `too_large`: it is larger than `RECORDING_MAX_BYTES` or than
  * RECORDINGS_MAX_BYTES. In both cases, nothing is stored.
  */
-export type RecordingKept = 'kept' | 'erased' | 'too_large';
+type RecordingKept = 'kept' | 'erased' | 'too_large';
 
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -59,7 +59,7 @@ export const UNMARKED_MS = 24 * HOUR_MS;
 /** RECORDINGS_MAX_BYTES if it is not given. */
 export const RECORDINGS_MAX_BYTES = 1_073_741_824;
 /** Maximum size of one recording, bytes. A document of a store must not be too large to be read in one piece. */
-export const RECORDING_MAX_BYTES = 4_194_304;
+const RECORDING_MAX_BYTES = 4_194_304;
 
 /** Approximately what a recording takes besides its content, bytes. */
 const HEAD_BYTES = 1024;

@@ -52,7 +52,7 @@ export interface ReloadChanges {
 }
 
 /** A problem of the configuration; secrets are not shown. */
-export interface ReloadProblem {
+interface ReloadProblem {
   setting: string;
   value: string | null;
   source: string | null;

@@ -47,19 +47,19 @@ const JTI_MAX_MS = 400 * DAY_MS;
 const SID_MS = 400 * DAY_MS;
 
 /** The marks of a person, by the hash of `iss` and `sub`. */
-export const SIGN_OUT_MARKS: Kind<{ marks: readonly Mark[] }> = {
+const SIGN_OUT_MARKS: Kind<{ marks: readonly Mark[] }> = {
   name: 'sign_out_marks',
   expires: () => null,
 };
 
 /** The mark of a session at the site, by the hash of `iss` and `sid`. It never ends if its person is not known. */
-export const SIGN_OUT_SID: Kind<{ iat: number; expires_at: number | null }> = {
+const SIGN_OUT_SID: Kind<{ iat: number; expires_at: number | null }> = {
   name: 'sign_out_sid',
   expires: ({ expires_at }) => expires_at,
 };
 
 /** The logout tokens that were stored, by the hash of `iss` and `jti`. */
-export const LOGOUT_TOKEN: Kind<{ expires_at: number; isFinished: boolean }> = {
+const LOGOUT_TOKEN: Kind<{ expires_at: number; isFinished: boolean }> = {
   name: 'logout_token',
   expires: ({ expires_at }) => expires_at,
 };

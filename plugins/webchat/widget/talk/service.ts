@@ -17,7 +17,7 @@ const START_WITHIN_MS = 15_000;
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-export interface AnswerRating {
+interface AnswerRating {
   session_id: string | null;
   message_id: string | undefined;
   rating: 1 | -1;

@@ -81,7 +81,7 @@ async function loadModel(choice: ModelChoice, settings: ProviderSettings): Promi
 }
 
 /** A provider and its model: `anthropic:…`, or a package with its scope and a model. */
-export const PROVIDER_MODEL = /^([a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):(.+)$/;
+const PROVIDER_MODEL = /^([a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):(.+)$/;
 
 function providerOf(model: string | undefined): string | undefined {
   return PROVIDER_MODEL.exec(model ?? '')?.[1];

@@ -26,7 +26,7 @@ interface Uses {
 const REPLIES_MAX = 3;
 
 /** What the end of a reply says about the question that was open before. */
-export type EndOfOpen =
+type EndOfOpen =
   /** The same question again. */
   | { kind: 'asks'; questions: readonly Question[]; about: AboutOpen }
   /** The question is withdrawn; `notice` says so, in CommonMark. */

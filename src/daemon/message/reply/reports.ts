@@ -8,7 +8,7 @@ import type { Run } from '../run/run.ts';
 import type { LeftOut } from './carry-out-all.ts';
 
 /** What the reports need to know about the turn. */
-export interface ReportParts {
+interface ReportParts {
   texts: LocalTexts;
   tools: Pick<ToolRegistry, 'tools'>;
   /** Whether other people can read the reply. They see titles and outcomes only. */

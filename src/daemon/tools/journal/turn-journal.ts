@@ -62,7 +62,7 @@ export interface CallJournal {
 }
 
 /** How long a write counts for the next one, if that one needs a confirmation only under conditions, ms. */
-export const LATELY_MS = 10 * 60 * 1000;
+const LATELY_MS = 10 * 60 * 1000;
 
 const NOT_SENT: ActionOutcome = { state: 'failed', status: null, answer: null };
 const UNKNOWN: ActionOutcome = { state: 'unknown', status: null, answer: null };
