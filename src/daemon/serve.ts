@@ -220,22 +220,7 @@ export async function startDaemon(
         ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
-          ? [
-              backChannelLogout({
-                get settings() {
-                  return services.settings;
-                },
-                ...{ store, log },
-                logoutTokens: {
-                  validate: async (...token) =>
-                    services.logoutTokens?.validate(...token) ?? {
-                      valid: false,
-                      reason: 'logout tokens are not accepted',
-                    },
-                },
-                signOut: (signOut) => signOutAtSite({ store, seal }, signOut),
-              }),
-            ]
+          ? [backChannelLogout(services, (claims) => signOutAtSite({ store, seal }, claims))]
           : []),
       ],
       get agents() {

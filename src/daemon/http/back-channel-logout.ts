@@ -7,13 +7,12 @@ import type { AddOutcome } from '../store/sign-out-marks.ts';
 import type { Store } from '../store/store.ts';
 import { countRequest } from './rate-limit.ts';
 
-interface BackChannelLogoutParts {
-  /** Read at each request: they may change. */
+/** Read at each request: a reload replaces the settings and the validator. */
+interface LogoutServices {
   readonly settings: Pick<Settings, 'RATE_LIMIT_ANONYMOUS_MAX' | 'RATE_LIMIT_WINDOW_SECONDS'>;
   store: Pick<Store, 'limits'>;
-  logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> };
-  /** Stores the mark, and ends what it covers. */
-  signOut(signOut: LogoutClaims): Promise<AddOutcome>;
+  /** Null if logout tokens are not accepted. */
+  readonly logoutTokens: { validate(token: string, request_id: string): Promise<LogoutVerdict> } | null;
   log: Pick<Log, 'info'>;
 }
 
@@ -26,16 +25,29 @@ const RETRY_AFTER_SECONDS = 60;
  *
  * Only requests without a new valid token count for the rate limit: all sign-outs of a site come from one address, and
  * one that is refused would leave the person signed in.
+ * @param signOut stores the mark, and ends what it covers
  */
-export function backChannelLogout(parts: BackChannelLogoutParts): Route {
-  const { store, logoutTokens, log } = parts;
+export function backChannelLogout(
+  services: LogoutServices,
+  signOut: (claims: LogoutClaims) => Promise<AddOutcome>,
+): Route {
+  const { store, log } = services;
 
   async function count({ address }: ChannelRequest): Promise<Record<string, string>> {
-    const { RATE_LIMIT_ANONYMOUS_MAX: max, RATE_LIMIT_WINDOW_SECONDS: seconds } = parts.settings;
+    const { RATE_LIMIT_ANONYMOUS_MAX: max, RATE_LIMIT_WINDOW_SECONDS: seconds } = services.settings;
     const window = { policy: 'address', max, seconds } as const;
     const { headers, refusal } = await countRequest(store, `http:logout:${address}`, window);
     if (refusal !== null) throw refusal;
     return headers;
+  }
+
+  async function validate(request: ChannelRequest): Promise<LogoutVerdict> {
+    const tokens = request.form().getAll('logout_token');
+    const [token = ''] = tokens;
+    if (tokens.length !== 1 || token === '') return { valid: false, reason: 'give one `logout_token`' };
+    const { logoutTokens } = services;
+    if (logoutTokens === null) return { valid: false, reason: 'logout tokens are not accepted' };
+    return logoutTokens.validate(token, request.id);
   }
 
   return {
@@ -43,12 +55,7 @@ export function backChannelLogout(parts: BackChannelLogoutParts): Route {
     path: '/backchannel-logout',
     contentType: 'application/x-www-form-urlencoded',
     async handle(request) {
-      const tokens = request.form().getAll('logout_token');
-      const [token = ''] = tokens;
-      const verdict: LogoutVerdict =
-        tokens.length === 1 && token !== ''
-          ? await logoutTokens.validate(token, request.id)
-          : { valid: false, reason: 'give one `logout_token`' };
+      const verdict = await validate(request);
       if (verdict.valid === 'unknown') {
         await count(request);
         const detail = 'The logout token cannot be checked at the moment.';
@@ -65,7 +72,7 @@ export function backChannelLogout(parts: BackChannelLogoutParts): Route {
           headers,
         });
       }
-      const outcome = await parts.signOut(verdict.claims);
+      const outcome = await signOut(verdict.claims);
       if (outcome === 'repeated') return { headers: await count(request) };
       const { sub, sid } = verdict.claims;
       log.info(

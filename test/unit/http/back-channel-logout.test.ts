@@ -14,23 +14,23 @@ async function logout() {
   const store = openMemoryStore(new MemoryState(), { clock: systemClock });
   const marked: LogoutClaims[] = [];
   const { log, text } = collectLog();
-  const route = backChannelLogout({
+  const services = {
     settings: { RATE_LIMIT_ANONYMOUS_MAX: 3, RATE_LIMIT_WINDOW_SECONDS: 60 },
     store,
     log,
     logoutTokens: {
-      async validate(token): Promise<LogoutVerdict> {
+      async validate(token: string): Promise<LogoutVerdict> {
         if (token === 'unreachable') return { valid: 'unknown', cause: new Error('no keys') };
         if (!token.startsWith('good')) return { valid: false, reason: 'Invalid Signature' };
         return { valid: true, claims: { ...VALID, jti: token } };
       },
     },
-    signOut: async (signOut) => {
-      marked.push(signOut);
-      const outcome = await store.signOutMarks.add(signOut);
-      await store.signOutMarks.finish(signOut);
-      return outcome;
-    },
+  };
+  const route = backChannelLogout(services, async (signOut) => {
+    marked.push(signOut);
+    const outcome = await store.signOutMarks.add(signOut);
+    await store.signOutMarks.finish(signOut);
+    return outcome;
   });
   const { url } = await serve({ routes: [route] });
   const post = (body: string, type = 'application/x-www-form-urlencoded') =>
