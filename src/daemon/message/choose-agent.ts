@@ -17,9 +17,13 @@ type Turn = Answering & Locked & Resolved;
 export const chooseAgent: Step<Turn, Chosen> = {
   name: 'choose-agent',
   async run(turn, services: Uses, line) {
-    const chosen = await services.agents.choose(factsOf(turn), senderOf(turn));
-    services.agent = chosen.runtime;
-    services.tools = chosen.tools;
+    const { agents } = services;
+    const chosen = await agents.choose(factsOf(turn), senderOf(turn));
+    // The services have the runtime and the tools of the last agent from the start.
+    if (chosen !== agents.last) {
+      services.agent = chosen.runtime;
+      services.tools = chosen.tools;
+    }
     if (!chosen.hasMemory) services.memory = null;
     line.detail = { agent: chosen.name };
     return { agent: chosen.name, agent_digest: chosen.digest() };
