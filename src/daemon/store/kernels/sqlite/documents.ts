@@ -127,9 +127,9 @@ export class Documents {
         'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
       )
       .pluck();
-    this.#page = db.prepare<[string, number, number, number], DocumentRow & { key_hash: number }>(
+    this.#page = db.prepare<[string, number, number, number, number], DocumentRow & { key_hash: number }>(
       `SELECT key_hash, ${COLUMNS} FROM docs INDEXED BY docs_by_key
-       WHERE kind = ? AND (key_hash, id) > (?, ?) ORDER BY key_hash, id LIMIT ?`,
+       WHERE kind = ? AND (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
     );
     this.#items = db.prepare<[number], ItemRow>('SELECT previous, start, items FROM items WHERE id = ?');
   }
@@ -192,7 +192,9 @@ export class Documents {
   /** A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing. */
   page(shelf: Shelf, after: Pick<Scanned, 'hash' | 'id'>, limit: number): Scanned[] {
     this.#beforeRead();
-    return this.#page.all(shelf.name, after.hash, after.id, limit).map((row) => ({
+    const first = firstHash(shelf.name);
+    const from = Math.max(after.hash, first - 1);
+    return this.#page.all(shelf.name, from, after.id, first + KEYS, limit).map((row) => ({
       hash: row.key_hash,
       id: row.id,
       key: row.key,
@@ -431,9 +433,25 @@ export class Documents {
   }
 }
 
-/** The hash by which the table finds the documents of a kind with this key or name. */
+/** How many hashes the keys of a kind have. */
+const KEYS = 2 ** 44;
+const FIRST_HASHES = new Map<string, number>();
+
+/**
+ * The hash by which the table finds the documents of a kind with this key or name: 8 bits of the kind, so that its
+ * documents are next to each other in the index, and 44 bits of the key.
+ */
 export function hashOf(kind: string, name: string): number {
-  return Number.parseInt(hash('sha256', `${kind}\n${name}`, 'hex').slice(0, 12), 16);
+  return firstHash(kind) + Number.parseInt(hash('sha256', `${kind}\n${name}`, 'hex').slice(0, 11), 16);
+}
+
+function firstHash(kind: string): number {
+  let first = FIRST_HASHES.get(kind);
+  if (first === undefined) {
+    first = Number.parseInt(hash('sha256', kind, 'hex').slice(0, 2), 16) * KEYS;
+    FIRST_HASHES.set(kind, first);
+  }
+  return first;
 }
 
 function placesOf({ shelf, key }: Pick<Entry, 'shelf' | 'key'>, version: Version | null): readonly Ordered[] {
