@@ -111,6 +111,15 @@ describe.each(PLATFORMS.map(({ plugin }) => [plugin.name, plugin] as const))('%s
     );
   });
 
+  it.runIf(name === 'msgbot')('counts as changed if an earlier attempt has changed it', async () => {
+    const description = 'Bad Request: message is not modified: specified new message content is the same';
+    platform.answer = () => ({ status: 400, body: { ok: false, error_code: 400, description } });
+    const confirmation = { id: 'x', lead: '', question: 'Sure?', confirm: 'Yes', decline: 'No' };
+    const closed = { sent_id: '5:1000002', reply_to: {}, confirmation, outcome: 'Done.' };
+    await expect(channel.closeQuestion?.(closed)).resolves.toBeUndefined();
+    expect(platform.calls).toHaveLength(1);
+  });
+
   it.runIf(canChange)(
     'acknowledges the press and answers, even if the platform refuses the change',
     async () => {
