@@ -56,8 +56,11 @@ describe('a running MCP server that is a program', () => {
   });
 
   it('gets its standard error logged at debug level, with long lines shortened', async () => {
+    const logged = () => test.lines.filter(({ msg }) => msg === 'a line of the program');
+    // Its standard error is another pipe than its answers.
+    await test.until(() => logged().length >= 100);
     await resultOf('x');
-    const lines = test.lines.filter(({ msg }) => msg === 'a line of the program');
+    const lines = logged();
     expect(lines).toHaveLength(100);
     expect(lines[0]).toMatchObject({ level: 'debug', source: 'docs', line: `${'y'.repeat(1_000)}…` });
     expect(lines[1]).toMatchObject({ line: 'line 0' });
