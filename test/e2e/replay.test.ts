@@ -183,6 +183,28 @@ describe('agentd replay', () => {
     expect((await replay('--instructions', 'none.md')).code).toBe(2);
   });
 
+  it('runs the agent that answered, or the one that is named, with its instructions, tools and model', async () => {
+    const agents = [
+      { name: 'brief', canary: { percent: 0 }, instructions: './new.md', model: 'small', tools: ['cancel'] },
+      { name: 'default' },
+    ];
+    const tools = [{ module: './cancel.ts' }];
+    writeFileSync(join(folder, 'several.yaml'), JSON.stringify({ tools, agents }));
+    model.script(RECORDED);
+    const same = await replay('--config', join(folder, 'several.yaml'));
+    expect(same).toMatchObject({ code: 0, view: { agent_changed: false } });
+    expect(model.requests[0]).toMatchObject({ model: 'large' });
+    model.script(RECORDED);
+    const other = await replay('--config', join(folder, 'several.yaml'), '--agent', 'brief');
+    expect(other.view).toMatchObject({ agent_changed: true });
+    expect(model.requests[0]).toMatchObject({ model: 'small', tools: [{ function: { name: 'cancel' } }] });
+    expect(String(model.requests[0]?.messages[0]?.content)).toMatch(/^Be short\./);
+    expect(await replay('--agent', 'brief')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Pass --agent with one of these: default.'),
+    });
+  });
+
   it('says what is missing if there is no recording', async () => {
     const unknown = await shop.run('replay', 'no-such-id');
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no trace and no recording') });

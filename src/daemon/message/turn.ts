@@ -54,7 +54,7 @@ export interface Arrived {
   validated: ValidatedToken | null;
   /** The message's position in the order of arrival, which is kept up to the session's lock; null if it has none. */
   ticket: Ticket | null;
-  /** The digest of instructions, tools and model that answer the message. */
+  /** The digest of the agent that answers the message. Before the agent is chosen, the digest of all agents. */
   agent_digest: string;
   /** The parent of the message's span, from `Observer.parentOf`. Absent if there is none. */
   parent_span?: string | undefined;
@@ -185,6 +185,7 @@ export interface Resolved extends Opened {
 /** Added by choose-agent: the name of the agent that answers. */
 export interface Chosen {
   agent: string;
+  agent_digest: string;
 }
 
 /** Added by settle-pending: what the message means for the pending actions of its session. */
