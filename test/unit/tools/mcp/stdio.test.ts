@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   clientWith,
@@ -24,6 +25,14 @@ const call = (query: string, signal = new AbortController().signal) =>
 const resultOf = async (query: string) => {
   const sent = await call(query);
   return sent.outcome === 'answered' ? String(sent.result) : JSON.stringify(sent);
+};
+/** The result as soon as the program runs again. A busy machine may need longer for that than a call waits. */
+const resultOfNext = async (query: string) => {
+  for (; ; await delay(5)) {
+    const sent = await call(query);
+    if (sent.outcome === 'answered') return String(sent.result);
+    expect(sent).toMatchObject({ outcome: 'failed', reached: false });
+  }
 };
 
 describe('a running MCP server that is a program', () => {
@@ -71,7 +80,7 @@ describe('an MCP server that is a program', () => {
     await start();
     const first = await resultOf('pid');
     expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
-    const second = await resultOf('pid');
+    const second = await resultOfNext('pid');
     expect(Number(second)).toBeGreaterThan(0);
     expect(second).not.toBe(first);
   });
@@ -84,7 +93,7 @@ describe('an MCP server that is a program', () => {
     const pid = Number(await resultOf('pid'));
     expect(await call(query)).toMatchObject({ outcome: 'failed', reached: true, reason });
     await test.until(() => !isAlive(pid));
-    expect(await resultOf('again')).toBe('again');
+    expect(await resultOfNext('again')).toBe('again');
   });
 
   it('cannot offer a tool that it has changed until the change is trusted', async () => {
