@@ -11,7 +11,7 @@ import {
 import { createCall, Health, loadLibrary, refusalOf, SETTINGS } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
-import { createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
+import { createClose, createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
 import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
@@ -216,6 +216,7 @@ function createTeamchat(scope: PushScope): PushChannel {
       await send(reply);
       status.answered(reply.reply_to);
     },
+    closeQuestion: createClose(scope, call, health),
     typing: (reply_to) => status.show(reply_to),
     // A message that is posted to a user also arrives if the platform has not named the direct messages yet.
     privateSession(user_id, thread_id) {

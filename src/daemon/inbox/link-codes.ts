@@ -126,12 +126,10 @@ async function sendQuestion(
 ): Promise<void> {
   const texts = textsFor(arriving.notices, message, claims);
   const [[confirm], [decline]] = [texts.words('confirm'), texts.words('decline')];
-  const text = [
-    texts.say('link_code_question', { email: quoted(claims.email) }),
-    texts.say('link_code_how', { confirm, decline }),
-  ].join('\n\n');
+  const how = texts.say('link_code_how', { confirm, decline });
+  const text = [texts.say('link_code_question', { email: quoted(claims.email) }), how].join('\n\n');
   const buttons = { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') };
-  await answer(arriving, message, text, { id: code_id, begins_at: 0, ...buttons });
+  await answer(arriving, message, text, { id: code_id, begins_at: 0, how: how.length, ...buttons });
 }
 
 /** Sends the answer to a message, once. */
