@@ -155,7 +155,10 @@ describe('POST /link/codes', () => {
     for (let n = 0; n < CODES_MAX; n++) expect((await ask('POST', '/link/codes', ada)).status).toBe(201);
     const refused = await ask('POST', '/link/codes', ada);
     expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(500);
+    const wait = refused.headers.get('retry-after');
+    expect(Number(wait)).toBeGreaterThan(500);
+    expect(refused.headers.get('ratelimit-policy')).toBe('"link-codes";q=5;w=600');
+    expect(refused.headers.get('ratelimit')).toBe(`"link-codes";r=0;t=${wait}`);
     expect((await ask('POST', '/link/codes', await token({ sub: 'bob' }))).status).toBe(201);
   });
 
