@@ -26,6 +26,14 @@ const resultOf = async (query: string) => {
   return sent.outcome === 'answered' ? String(sent.result) : JSON.stringify(sent);
 };
 
+/** On a busy machine, a program may take longer to start than a call waits for it. */
+async function resultOnceStarted(query: string, expected: RegExp): Promise<string> {
+  for (;;) {
+    const result = await resultOf(query);
+    if (expected.test(result)) return result;
+  }
+}
+
 describe('a running MCP server that is a program', () => {
   beforeAll(async () => {
     process.env.AGENT_API_KEY = 'secret-of-the-daemon';
@@ -71,8 +79,7 @@ describe('an MCP server that is a program', () => {
     await start();
     const first = await resultOf('pid');
     expect(await call('die')).toMatchObject({ outcome: 'failed', reached: true, reason: 'mcp_unreachable' });
-    const second = await resultOf('pid');
-    expect(Number(second)).toBeGreaterThan(0);
+    const second = await resultOnceStarted('pid', /^\d+$/);
     expect(second).not.toBe(first);
   });
 
@@ -84,7 +91,7 @@ describe('an MCP server that is a program', () => {
     const pid = Number(await resultOf('pid'));
     expect(await call(query)).toMatchObject({ outcome: 'failed', reached: true, reason });
     await test.until(() => !isAlive(pid));
-    expect(await resultOf('again')).toBe('again');
+    await resultOnceStarted('again', /^again$/);
   });
 
   it('cannot offer a tool that it has changed until the change is trusted', async () => {
