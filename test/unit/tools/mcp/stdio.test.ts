@@ -31,6 +31,7 @@ async function resultOnceStarted(query: string, expected: RegExp): Promise<strin
   for (;;) {
     const result = await resultOf(query);
     if (expected.test(result)) return result;
+    await test.until(() => test.source.state().status === 'ok');
   }
 }
 
