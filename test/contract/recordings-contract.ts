@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { SEALED } from '../../src/daemon/identity/seal.ts';
 import { type RecordingStore, UNMARKED_MS } from '../../src/daemon/store/recordings.ts';
 import { ada, aRecording, aSession, aTurn, bob } from './fixtures.ts';
 import { type StoreUnderTest, WANTED } from './store-contract.ts';
@@ -32,6 +33,30 @@ export function describeRecordings(current: () => StoreUnderTest): void {
       await recordings.keep(aRecording({ request_id: 'r', content: 'three' }));
       expect((await recordings.find('r'))?.content).toBe('three');
       expect((await (await test.beside()).recordings.find('t'))?.content).toBe('two');
+    });
+
+    it('are resealed only if their content has not changed, and are counted by the key that sealed them', async () => {
+      const [one, two] = ['keykey_1', 'keykey_2'].map((key) => `${SEALED}${key}.`) as [string, string];
+      const recording = aRecording({ turn_id: 't', provisional: true, content: `${one}x` });
+      await recordings.keep(recording);
+      const unlike = async (mark: string) => {
+        const found: string[] = [];
+        for await (const turn_id of recordings.sealedUnlike(mark)) found.push(turn_id);
+        return found;
+      };
+      expect(await unlike(one)).toEqual([]);
+      expect(await unlike(two)).toEqual(['t']);
+      expect(await test.store.countSeals()).toEqual(new Map([[one, 1]]));
+      expect(await recordings.reseal('t', `${one}y`, `${two}y`)).toBe(false);
+      expect(await recordings.reseal('t', `${one}x`, `${two}x`)).toBe(true);
+      expect(await recordings.reseal('t', `${one}x`, `${two}late`)).toBe(false);
+      expect(await recordings.reseal('unknown', '', `${two}x`)).toBe(false);
+      expect(await unlike(two)).toEqual([]);
+      expect(await recordings.mark('t')).toBe(true);
+      expect(await recordings.find('t')).toEqual({
+        ...{ ...recording, provisional: false, content: `${two}x`, recorded_at: test.now() },
+      });
+      expect(await test.store.countSeals()).toEqual(new Map([[two, 1]]));
     });
 
     it('are kept for the retention, and provisional ones for a day unless they are marked', async () => {

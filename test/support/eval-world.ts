@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SAMPLE_DOCUMENT, SAMPLE_TOOLS } from '../../plugins/sample/api.ts';
@@ -39,20 +39,25 @@ export const SHOP_ENV = {
   API_PASSWORD: 'service-password',
 };
 
-/** Runs the cases of a text with the sample company. */
+/**
+ * Runs the cases of a text with the sample company.
+ * @param agents the key `agents` of the configuration file, and the name of the agent that answers all cases
+ */
 export async function evaluateText(
   folder: string,
   text: string,
   env: Readonly<Record<string, string>> = {},
+  { agents, agent }: { agents?: unknown; agent?: string | undefined } = {},
 ): Promise<EvalOutcome> {
   const { cases, problems } = readCases('cases.yaml', text);
   if (problems.length > 0) throw new Error(JSON.stringify(problems));
-  const place = {
-    env: { ...baseEnv(folder), ...SHOP_ENV, ...env },
-    cwd: folder,
-    configFile: join(folder, 'agentd.yaml'),
-  };
+  const shop = JSON.parse(readFileSync(join(folder, 'agentd.yaml'), 'utf8'));
+  const configFile = agents === undefined ? join(folder, 'agentd.yaml') : join(folder, 'agents.yaml');
+  if (agents !== undefined) writeFileSync(configFile, JSON.stringify({ ...shop, agents }));
+  const place = { env: { ...baseEnv(folder), ...SHOP_ENV, ...env }, cwd: folder, configFile };
   const plugins = (await pluginsAt(place)).plugins.map(({ plugin }) => plugin);
-  const options = { concurrency: 4, log: collectLog().log, ended() {} };
-  return evaluate(cases, await configure(place), plugins, options);
+  const configuration = await configure(place);
+  const named = configuration.agents.find(({ name }) => name === agent) ?? null;
+  const options = { agent: named, concurrency: 4, log: collectLog().log, ended() {} };
+  return evaluate(cases, configuration, plugins, options);
 }

@@ -15,17 +15,20 @@ import { configLocation } from '../config-location.ts';
 import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
 import { CASE_COLUMNS, failuresInWords, type Judged, summaryOf } from '../eval/report.ts';
+import { namedAgent } from '../named-agent.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { askAboutProvider } from './replay.ts';
 
 export const command: CommandRecord = {
   description: [
     'Runs conversations as tests: each case of the files, with the agent, the tools and the policies of the settings, through the steps of the daemon, on an empty store in memory. The daemon need not run. A directory stands for all `.yaml` and `.yml` files in it.',
+    'If the configuration lists several agents, each turn is answered by the first one that fits the channel and the person of the case. An agent with a share of persons (`canary`) answers only if --agent names it; so `--agent next --compare base.json` shows whether it is better.',
     'Tools answer with the stubs or the recorded results of the case. Otherwise a call that reads is answered `not recorded`, or is made as nobody if the case says `tools: live`; a call that writes is held.',
     'A case passes if all of its runs pass. Prints a table; the calls, tokens and times are of all runs together. Exit code 0 if all cases passed, 1 if one failed, 2 if a file cannot be used. `agentd config schema eval` prints the JSON Schema of the files. agentd-evaluation(7) shows how to make a case of a complaint.',
   ].join('\n\n'),
   args: { '<paths...>': { sentence: 'files of cases, or directories', values: 'file' } },
   options: {
+    '--agent <name>': 'this agent answers all cases, also if it has a `when` or a share of persons',
     '--only <text>': 'only cases whose name contains this text',
     '--concurrency <n>': { sentence: 'how many cases run at the same time, 1 to 64', default: 4 },
     '--compare <file>': {
@@ -54,12 +57,14 @@ export const command: CommandRecord = {
       );
     const place = configLocation(options);
     const configuration = await readConfiguration(place);
+    const agent =
+      typeof options.agent === 'string' ? namedAgent(configuration, options.agent, '--agent names') : null;
     const plugins = (await pluginsAt(place)).plugins.map(({ plugin }) => plugin);
     await expectJudge(cases, configuration, options.yes === true);
     const showsProgress = process.stderr.isTTY === true && !out.json;
     let count = 0;
     const { problems, results } = await evaluate(cases, configuration, plugins, {
-      ...{ concurrency, log: operatorLog(out.note) },
+      ...{ agent, concurrency, log: operatorLog(out.note) },
       ended: ({ name, passed }) => {
         count++;
         if (showsProgress) out.note(`${count}/${cases.length} ${passed ? 'passed' : 'FAILED'}: ${name}`);

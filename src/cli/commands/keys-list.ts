@@ -5,7 +5,7 @@ import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'Lists each key with a short hash (never the key itself), its role, and where it is set. The key with the role `seals` seals new texts; a key with the role `opens` only opens texts that are already sealed. TEXTS is the number of stored tokens and texts of actions that the key has sealed. If it is 0 for a key that only opens, the key is no longer used and can be removed. A key whose role is `unknown` has sealed texts that no configured key opens; agentd treats those texts as missing. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
+    'Lists each key with a short hash (never the key itself), its role, and where it is set. The key with the role `seals` seals new texts; a key with the role `opens` only opens texts that are already sealed. TEXTS is the number of stored tokens, texts of actions, comments and recordings that the key has sealed. If it is 0 for a key that only opens, the key is no longer used and can be removed. A key whose role is `unknown` has sealed texts that no configured key opens; agentd treats those texts as missing. Texts that are `unsealed` were stored while there was no key; the next start seals them. The whole store is read.',
   examples: {
     'agentd keys list': 'Shows whether the key from before a rotation is still used.',
     'agentd keys list --json | jq \'[.[] | select(.role == "opens") | .texts] | add\'':

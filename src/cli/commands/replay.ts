@@ -1,13 +1,21 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { operatorLog } from '../../daemon/admin/operator-call.ts';
-import { newProvider, type ReplayChanges, replaySettings, replayTimes } from '../../daemon/admin/replay.ts';
-import { readConfiguration, type Settings } from '../../daemon/admin/settings.ts';
+import {
+  newProvider,
+  type RecordedRun,
+  type ReplayChanges,
+  replaySettings,
+  replayTimes,
+  settingsOfAgent,
+} from '../../daemon/admin/replay.ts';
+import { type Configuration, readConfiguration, type Settings } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { withRegistry } from '../../daemon/admin/tools.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
+import { namedAgent } from '../named-agent.ts';
 import { readRecording } from '../recorded-run.ts';
 import { replayInWords, replayView } from '../replay-view.ts';
 import { confirm } from '../terminal.ts';
@@ -18,12 +26,14 @@ export const command: CommandRecord = {
   description: [
     'Runs the agent again on the recording of a message (RECORD_RUNS): with the same history, memory, person and time, and with the settings of now. Shows both answers and both lists of calls side by side. Exit code 1 if an answer or a list of calls differs.',
     'A tool call with the same name and arguments gets its recorded result. Another call that reads is answered `not recorded`; with --live-reads it is made, with the default credentials and reduced to the public fields. A call that writes is never made: it gets its recorded result, or is held. Nothing is sent to the person, stored, or counted toward AGENT_DAILY_TOKENS. The model itself is called, and AGENT_FALLBACK_MODEL is not used.',
+    'If the configuration lists several agents, the one that answered runs again, with its instructions, tools and model; --agent tries another one.',
     'ID is the id of a message with or without its channel, of a turn or of a request, as `agentd explain` shows it. The command adds a line to the audit log.',
   ].join('\n\n'),
   args: { '<id>': 'id of a message, a turn or a request' },
   options: {
+    '--agent <name>': 'try this agent instead of the one that answered',
     '--model <model>':
-      'try this model instead of AGENT_MODEL; another provider must be confirmed, or takes --yes',
+      'try this model instead of that of the agent; another provider must be confirmed, or takes --yes',
     '--instructions <file>': { sentence: 'try the instructions in this file', values: 'file' },
     '--live-reads': 'make calls that read and were not recorded, with the default credentials',
     '--times <n>': { sentence: 'how often to run, 1 to 100', default: 1 },
@@ -39,7 +49,6 @@ export const command: CommandRecord = {
     const changes = await changesOf(options);
     const configuration = await readConfiguration(configLocation(options));
     expectModel(configuration.settings, changes);
-    const settings = replaySettings(configuration.settings, changes);
     const { recording, recorded } = await withStore(
       options,
       (store) =>
@@ -49,13 +58,16 @@ export const command: CommandRecord = {
         }),
       'links',
     );
-    await askAboutProvider(newProvider(settings, configuration.settings, recorded), options.yes === true);
+    const entry = agentOfRun(configuration, recorded, options.agent);
+    const configured = await settingsOfAgent(entry, configuration.settings);
+    const settings = replaySettings(configured, changes);
+    await askAboutProvider(newProvider(settings, configured, recorded), options.yes === true);
     const log = operatorLog(out.note);
     const replayed = await withRegistry(
       configuration,
       (registry) =>
         replayTimes(recorded, times, {
-          ...{ configuration, settings, registry, log },
+          ...{ configuration, entry, settings, registry, log },
           live_reads: options.liveReads === true,
         }),
       { log },
@@ -65,6 +77,11 @@ export const command: CommandRecord = {
     return view.differs ? EXIT.no : EXIT.ok;
   },
 };
+
+function agentOfRun(configuration: Configuration, { given }: RecordedRun, wanted: unknown) {
+  if (typeof wanted === 'string') return namedAgent(configuration, wanted, '--agent names');
+  return namedAgent(configuration, given.agent ?? '', 'the recorded run used the agent');
+}
 
 async function changesOf({ model, instructions }: OptionValues): Promise<ReplayChanges> {
   const file = typeof instructions === 'string' ? resolve(instructions) : undefined;

@@ -1,4 +1,5 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
+import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { EvalCase } from '../eval/read-cases.ts';
 import type { CaseResult, RunOptions } from '../eval/run-cases.ts';
 import type { Log } from '../process/log.ts';
@@ -29,17 +30,23 @@ export interface EvalOutcome {
   results: CaseResult[];
 }
 
-/** Runs the cases with the agent and the tools of the daemon. Runs none if one of them cannot run. */
+interface EvaluateOptions extends Omit<RunOptions, 'judge'> {
+  /** The agent that answers all cases. Null: the one that fits the case, without those that answer only a share. */
+  agent: AgentEntry | null;
+  log: Log;
+}
+
+/** Runs the cases with the agents and the tools of the daemon. Runs none if one of them cannot run. */
 export async function evaluate(
   cases: readonly EvalCase[],
   configuration: Configuration,
   plugins: readonly ChannelPlugin[],
-  options: Omit<RunOptions, 'judge'> & { log: Log },
+  { agent, ...options }: EvaluateOptions,
 ): Promise<EvalOutcome> {
-  const [{ default: pino }, { loadAgent }, { knownSecrets }, { unknownTools }, { runCases }] =
+  const [{ default: pino }, { loadAgents }, { knownSecrets }, { unknownTools }, { runCases }] =
     await Promise.all([
       import('pino'),
-      import('../agent/load.ts'),
+      import('../agents/load-agents.ts'),
       import('../settings/known-secrets.ts'),
       import('../eval/eval-tools.ts'),
       import('../eval/run-cases.ts'),
@@ -56,11 +63,13 @@ export async function evaluate(
         return all.map((what) => ({ file, line, name, problem: `there is no ${what}` }));
       });
       if (problems.length > 0) return { problems, results: [] };
-      const { runtime: agent, instructions } = await loadAgent(settings, log);
+      const entries =
+        agent === null ? configuration.agents.filter((one) => one.canary_percent === null) : [agent];
+      const agents = await loadAgents(entries, settings, log);
       const judge = cases.some(({ rubric }) => rubric.length > 0) ? await judgeOf(configuration) : null;
       try {
         const parts = {
-          ...{ settings, texts, agent, instructions, registry, plugins },
+          ...{ settings, texts, agents, registry, plugins },
           // What goes wrong in a case is in its result.
           log: pino({ enabled: false }),
           channelNames: channels.map(({ plugin }) => plugin.name),
@@ -68,7 +77,8 @@ export async function evaluate(
         };
         return { problems, results: await runCases(cases, parts, { ...options, judge }) };
       } finally {
-        await agent.stop?.();
+        const runtimes = new Set(agents.map(({ runtime }) => runtime));
+        await Promise.all([...runtimes].map((runtime) => runtime.stop?.()));
       }
     },
     { log },

@@ -1,6 +1,7 @@
 import { isOnlyProvider } from '../agent/llm/provider-needs.ts';
 import { runtimeName } from '../agent/load.ts';
 import type { RecordedRun } from '../agent/recording.ts';
+import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { Log } from '../process/log.ts';
 import type { Configuration } from '../settings/configure/configure.ts';
 import { knownSecrets } from '../settings/known-secrets.ts';
@@ -95,45 +96,55 @@ export function providerChange(configured: Settings, model: string | undefined):
   return isSame ? null : provider;
 }
 
+/** The settings with which an agent of the configuration answers. */
+export async function settingsOfAgent(entry: AgentEntry, settings: Settings): Promise<Settings> {
+  const { settingsOf } = await import('../agents/load-agents.ts');
+  return settingsOf(entry, settings);
+}
+
 /** Runs the agent again on a recording, as often as asked, one run after the other. */
 export async function replayTimes(
   recorded: RecordedRun,
   times: number,
   {
     configuration,
+    entry,
     settings,
     registry,
     live_reads,
     log,
   }: {
     configuration: Pick<Configuration, 'effective' | 'settings'>;
-    /** From `replaySettings`. */
+    /** The agent that runs. */
+    entry: AgentEntry;
+    /** Those of the agent, from `replaySettings`. */
     settings: Settings;
     registry: ToolRegistry;
     live_reads: boolean;
     log: Log;
   },
 ) {
-  const [{ agentDigest }, { loadAgent }, { digestRecord }, replay] = await Promise.all([
-    import('../agent/agent-digest.ts'),
+  const [{ agentOf }, { loadAgent }, replay] = await Promise.all([
+    import('../agents/agents.ts'),
     import('../agent/load.ts'),
-    import('../tools/definition-digest.ts'),
     import('../replay/replay.ts'),
   ]);
   const { differences, recordedCalls, replayRun } = replay;
   const { runtime, instructions } = await loadAgent(settings, log);
-  const agent_digest = agentDigest({
-    // A replay has no fallback, but that is no change of the agent.
-    settings: { ...settings, AGENT_FALLBACK_MODEL: configuration.settings.AGENT_FALLBACK_MODEL },
-    instructions,
-    tools: registry.tools().map(digestRecord),
-  });
+  // A replay has no fallback, but that is no change of the agent.
+  const { AGENT_FALLBACK_MODEL } = configuration.settings;
+  const parts = { entry, runtime, instructions, settings: { ...settings, AGENT_FALLBACK_MODEL } };
+  const { tools, digest } = agentOf(parts, registry);
+  const agent_digest = digest();
   const secrets = knownSecrets(configuration.effective.map(({ value }) => value));
   const runs = [];
   try {
     for (let run = 0; run < times; run++) {
-      const parts = { runtime, registry, settings, secrets, live_reads, clock: systemClock, log };
-      const replayed = await replayRun(recorded, parts);
+      const parts = { runtime, registry: tools, settings, secrets, live_reads, clock: systemClock, log };
+      const replayed = await replayRun(
+        { ...recorded, given: { ...recorded.given, agent: entry.name } },
+        parts,
+      );
       runs.push({ ...replayed, differs: differences(recorded, replayed) });
     }
   } finally {

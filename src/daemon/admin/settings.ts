@@ -1,4 +1,5 @@
 import type { ChannelPlugin } from '../../channel/index.ts';
+import type { AgentEntry } from '../agents/agent-entry.ts';
 import type { LoadedPlugins } from '../channels/load.ts';
 import type { Configuration, Inspection, Purpose } from '../settings/configure/configure.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
@@ -18,7 +19,16 @@ export type { EffectiveSetting } from '../settings/check.ts';
  */
 export type { ConfiguredChannel } from '../settings/configure/configure.ts';
 export { DEFAULT_ENV_FILE } from '../settings/sources.ts';
-export type { Configuration, Inspection, LoadedPlugins, Purpose, SettingGroup, SettingProblem, Settings };
+export type {
+  AgentEntry,
+  Configuration,
+  Inspection,
+  LoadedPlugins,
+  Purpose,
+  SettingGroup,
+  SettingProblem,
+  Settings,
+};
 export { ConfigurationError };
 
 /** Where a command looks for settings. */

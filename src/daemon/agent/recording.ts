@@ -76,7 +76,7 @@ const OPENED_MAX_BYTES = 67_108_864;
 /** Seals a recording. A recording that is copied to another turn cannot be opened. */
 export async function closeRecording(seal: Pick<Seal, 'close'>, run: RecordedRun): Promise<string> {
   const packed = await compress(JSON.stringify(run), COMPRESSION);
-  return seal.close(packed.toString('base64'), recordOf(run.turn_id));
+  return seal.close(packed.toString('base64'), recordingRecord(run.turn_id));
 }
 
 /** Opens a recording. Null if no encryption key opens it. */
@@ -84,13 +84,14 @@ export async function openRecording(
   seal: Pick<Seal, 'open'>,
   { turn_id, content }: { turn_id: string; content: string },
 ): Promise<RecordedRun | null> {
-  const packed = seal.open(content, recordOf(turn_id));
+  const packed = seal.open(content, recordingRecord(turn_id));
   if (packed === null) return null;
   const json = await decompress(Buffer.from(packed, 'base64'), { maxOutputLength: OPENED_MAX_BYTES });
   return JSON.parse(json.toString('utf8')) as RecordedRun;
 }
 
-function recordOf(turn_id: string): string {
+/** The record that a recording is sealed for. */
+export function recordingRecord(turn_id: string): string {
   return `recording:${turn_id}`;
 }
 

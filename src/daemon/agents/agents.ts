@@ -57,7 +57,11 @@ export class Agents {
   }
 }
 
-function agentOf({ entry, runtime, instructions, settings }: AgentParts, registry: ToolRegistry): Agent {
+/** @param registry all tools of the daemon */
+export function agentOf(
+  { entry, runtime, instructions, settings }: AgentParts,
+  registry: ToolRegistry,
+): Agent {
   const tools = subset(registry, entry);
   const digest = onChange(
     () => tools.tools(),

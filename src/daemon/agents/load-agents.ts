@@ -45,7 +45,10 @@ function isOwnModule(settings: LoadSettings): boolean {
 }
 
 /** The settings of the daemon, with those of the entry in their place. @throws ConfigurationError */
-function settingsOf({ instructions, model, place }: AgentEntry, settings: LoadSettings): LoadSettings {
+export function settingsOf<Given extends LoadSettings>(
+  { instructions, model, place }: AgentEntry,
+  settings: Given,
+): Given {
   const { AGENT_RUNTIME, AGENT_MODEL, AGENT_BASE_URL } = settings;
   const own = instructions === undefined ? settings : { ...settings, AGENT_INSTRUCTIONS: instructions };
   if (model === undefined) return own;

@@ -1,10 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { AgentRuntime } from '../../agent/index.ts';
 import type { ChannelPlugin } from '../../channel/index.ts';
 import { LongTermMemory } from '../agent/long-term-memory.ts';
 import { openRecording, type RecordedRun } from '../agent/recording.ts';
-import { ONLY_AGENT } from '../agents/agent-entry.ts';
-import { Agents } from '../agents/agents.ts';
+import { type AgentParts, Agents } from '../agents/agents.ts';
 import { createServices } from '../create-services.ts';
 import { AgentdError } from '../errors.ts';
 import { personKey } from '../identity/identity.ts';
@@ -38,9 +36,8 @@ import type { EvalCase } from './read-cases.ts';
 export interface EvalParts {
   settings: Settings;
   texts: Texts;
-  agent: AgentRuntime;
-  /** The text of the instructions; undefined if there are none. */
-  instructions: string | undefined;
+  /** Of which one answers each turn. */
+  agents: readonly AgentParts[];
   registry: ToolRegistry;
   /** All channels, active or not. */
   plugins: readonly ChannelPlugin[];
@@ -102,7 +99,7 @@ function clockFrom(at: number | null): AlarmClock {
 /** Signs and checks the tokens of a case with a key of its own: a real key is not needed, and would not be used. */
 async function evalServices(
   one: EvalCase,
-  { settings: own, registry, instructions, ...parts }: EvalParts,
+  { settings: own, registry, ...parts }: EvalParts,
   clock: AlarmClock,
 ) {
   const secret = new Secret(randomBytes(32).toString('base64'));
@@ -120,8 +117,7 @@ async function evalServices(
     { ...registry, access: createToolAccess(settings, { clock, log, seal, marks: store.signOutMarks }) },
     one,
   );
-  const only = { entry: ONLY_AGENT, runtime: parts.agent, instructions, settings: own };
-  const agents = new Agents([only], registry, () => store.audit.key());
+  const agents = new Agents(parts.agents, tools, () => store.audit.key());
   const services = createServices({
     ...parts,
     ...{ settings, clock, store, observer: NO_OBSERVER, stopping: stopping.signal },
@@ -131,9 +127,10 @@ async function evalServices(
     logoutTokens: null,
     renewer: null,
     agents,
+    agent: agents.last.runtime,
     agentDigest: () => agents.digest(),
     use: new UseCount(),
-    tools,
+    tools: agents.last.tools,
     memory:
       store.memories === null || memoryBackend(own) === 'none'
         ? null

@@ -12,26 +12,23 @@ type Turn = Answering & Locked & Resolved;
  * `memory` of the services are those of the chosen agent: the services belong to this turn alone (`runTurn`). The
  * session, its history, the limits and the journal are the same for all agents.
  *
- * Adds `agent`, the name. Never ends the turn.
+ * Adds `agent`, the name, and its digest. Never ends the turn.
  */
 export const chooseAgent: Step<Turn, Chosen> = {
   name: 'choose-agent',
   async run(turn, services: Uses, line) {
-    const name = await choose(turn, services);
-    line.detail = { agent: name };
-    return { agent: name };
+    const { agents } = services;
+    const chosen = await agents.choose(factsOf(turn), senderOf(turn));
+    // The services have the runtime and the tools of the last agent from the start.
+    if (chosen !== agents.last) {
+      services.agent = chosen.runtime;
+      services.tools = chosen.tools;
+    }
+    if (!chosen.hasMemory) services.memory = null;
+    line.detail = { agent: chosen.name };
+    return { agent: chosen.name, agent_digest: chosen.digest() };
   },
 };
-
-async function choose(turn: Turn, services: Uses): Promise<string> {
-  const { agents } = services;
-  if (agents.all.length === 1) return agents.last.name;
-  const chosen = await agents.choose(factsOf(turn), senderOf(turn));
-  services.agent = chosen.runtime;
-  services.tools = chosen.tools;
-  services.memory = chosen.hasMemory ? services.memory : null;
-  return chosen.name;
-}
 
 function factsOf({ message, principal }: Turn): Parameters<Agents['choose']>[0] {
   const claims = principal.person === null ? null : principal.claims;

@@ -100,7 +100,7 @@ export async function makeRevision(
         ...{ settings, tokens, logoutTokens, agents, texts, use: new UseCount() },
         agent: last.runtime,
         tools: last.tools,
-        memory: last.hasMemory ? parts.memory : null,
+        memory: parts.memory,
         agentDigest: () => agents.digest(),
         // What was said before may contain a secret that has just been replaced.
         secrets: knownSecrets(

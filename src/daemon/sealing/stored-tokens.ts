@@ -1,3 +1,4 @@
+import { recordingRecord } from '../agent/recording.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { commentRecord } from '../feedback/rate-answer.ts';
 import { keyIdOf, SEALED, type Seal } from '../identity/seal.ts';
@@ -50,7 +51,7 @@ const BITE = 50;
 const PASS_MS = 60 * 60 * 1000;
 
 export interface ResealServices {
-  store: Pick<Store, 'storedTokens' | 'replaceToken'>;
+  store: Pick<Store, 'storedTokens' | 'replaceToken' | 'recordings'>;
   seal: Seal;
   clock: AlarmClock;
   log: Pick<Log, 'info' | 'warn'>;
@@ -86,7 +87,7 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
       const count = await pass(marks[0] as string);
       due = now + (count > 0 ? AGAIN_MS : PASS_MS);
       const key = keyIdOf(marks[0] as string);
-      if (count > 0) log.info({ count, key }, 'sealed stored tokens and actions with the first key');
+      if (count > 0) log.info({ count, key }, 'resealed stored texts with the first key');
     } catch (error) {
       due = now + AGAIN_MS;
       log.warn({ err: error }, 'could not seal all stored tokens with the first key; will try again');
@@ -105,9 +106,21 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
     for await (const texts of store.storedTokens(mark)) {
       for (let place = 0; place < texts.length && !stopped; place += BITE)
         count += (await Promise.all(texts.slice(place, place + BITE).map(reseal))).filter(Boolean).length;
+      if (stopped) return count;
+    }
+    for await (const turn_id of store.recordings.sealedUnlike(mark)) {
       if (stopped) break;
+      if (await resealRecording(turn_id)) count++;
     }
     return count;
+  };
+
+  /** One at a time, because a recording may have several megabytes. */
+  const resealRecording = async (turn_id: string) => {
+    const record = recordingRecord(turn_id);
+    const content = (await store.recordings.find(turn_id))?.content;
+    const opened = content === undefined ? null : seal.open(content, record);
+    return opened !== null && store.recordings.reseal(turn_id, content as string, seal.close(opened, record));
   };
 
   const first = look();

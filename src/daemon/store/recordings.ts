@@ -1,4 +1,5 @@
 import type { PersonKey } from '../identity/identity.ts';
+import { markOf } from '../identity/seal.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { ERASED, erasedKey } from './traces.ts';
 
@@ -20,6 +21,10 @@ export interface RecordingStore {
    * @returns whether there is a recording now
    */
   mark(turn_id: string): Promise<boolean>;
+  /** The turns whose recordings are not sealed with the key of this mark (seal.ts). Reads no contents. */
+  sealedUnlike(mark: string): AsyncIterable<string>;
+  /** Replaces the sealed content; atomic. False if it was replaced or deleted before that. */
+  reseal(turn_id: string, content: string, resealed: string): Promise<boolean>;
 }
 
 export interface Recording {
@@ -71,6 +76,8 @@ const SLICES = 168;
 /** A recording without its content, so that a search for somebody's words reads no contents. */
 interface Head extends Omit<Recording, 'content'> {
   bytes: number;
+  /** The mark of the key that sealed the content. */
+  sealed_with: string;
   /** The beginning of its slice, ms since the epoch. */
   slice: number;
   expires_at: number;
@@ -133,10 +140,14 @@ export function recordingStore(kernel: Kernel, bounds: RecordingBounds): Recordi
         const head = tx.get(RECORDING, id) ?? headOf(tx, id);
         const stored = head && tx.get(CONTENT, head.turn_id);
         if (!head || !stored) return null;
-        const { bytes: _bytes, slice: _slice, expires_at: _expires, ...known } = head;
+        const { bytes: _bytes, slice: _slice, sealed_with: _key, expires_at: _expires, ...known } = head;
         return { ...known, content: stored.content };
       }),
     mark: (turn_id) => kernel.step((tx) => mark(tx, turn_id, bounds)),
+    async *sealedUnlike(mark) {
+      for await (const { doc } of kernel.scan(RECORDING)) if (doc.sealed_with !== mark) yield doc.turn_id;
+    },
+    reseal: (turn_id, content, resealed) => kernel.step((tx) => reseal(tx, turn_id, content, resealed)),
   };
 }
 
@@ -169,7 +180,7 @@ function keep(tx: Tx, recording: NewRecording, bounds: RecordingBounds): Recordi
   const slice = Math.floor(tx.now / length) * length;
   const head: Head = {
     ...known,
-    ...{ provisional, recorded_at: tx.now, bytes, slice },
+    ...{ provisional, recorded_at: tx.now, bytes, slice, sealed_with: markOf(content) },
     expires_at: tx.now + (provisional ? UNMARKED_MS : bounds.traceRetentionMs),
   };
   putRecording(tx, head, content);
@@ -279,5 +290,14 @@ function mark(tx: Tx, turn_id: string, bounds: RecordingBounds): boolean {
   putRecording(tx, marked, stored.content);
   const slices = counted(liveSlices(tx, bounds), head, -head.bytes, bounds);
   putSlices(tx, counted(slices, marked, head.bytes, bounds));
+  return true;
+}
+
+function reseal(tx: Tx, turn_id: string, content: string, resealed: string): boolean {
+  const head = tx.get(RECORDING, turn_id);
+  const stored = tx.get(CONTENT, turn_id);
+  if (head === null || stored?.content !== content) return false;
+  tx.put(CONTENT, turn_id, { ...stored, content: resealed });
+  tx.put(RECORDING, turn_id, { ...head, sealed_with: markOf(resealed) });
   return true;
 }

@@ -107,8 +107,8 @@ export interface Store {
    */
   countTokens(prefix: string): Promise<number>;
   /**
-   * How many live tokens, texts of actions and comments each key has sealed, by the mark at their beginning (seal.ts). Unsealed
-   * tokens and texts are counted under ''. Reads every token and text.
+   * How many live tokens, texts of actions, comments and recordings each key has sealed, by the mark at their beginning
+   * (seal.ts). Unsealed ones are counted under ''. Reads every token and text, but no content of a recording.
    */
   countSeals(): Promise<ReadonlyMap<string, number>>;
   /**

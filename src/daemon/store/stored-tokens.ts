@@ -6,6 +6,7 @@ import type { Kernel, Tx } from './kernels/kernel.ts';
 import { LINK_CODE } from './link-codes.ts';
 import { carryRenewal } from './link-renewal-document.ts';
 import { LINK } from './links.ts';
+import { RECORDING } from './recordings.ts';
 import { putSession, SESSION } from './session-document.ts';
 import type { Store } from './store.ts';
 import { STREAM } from './streams.ts';
@@ -38,8 +39,9 @@ export function tokenSteps(kernel: Kernel): TokenSteps {
     },
     async countSeals() {
       const counts = new Map<string, number>();
-      for await (const { token } of allTokens(kernel))
-        counts.set(markOf(token), (counts.get(markOf(token)) ?? 0) + 1);
+      const count = (mark: string) => counts.set(mark, (counts.get(mark) ?? 0) + 1);
+      for await (const { token } of allTokens(kernel)) count(markOf(token));
+      for await (const { doc } of kernel.scan(RECORDING)) count(doc.sealed_with);
       return counts;
     },
     async *storedTokens(unlike) {

@@ -81,9 +81,23 @@ it('each message is answered by the agent that fits it, with the tools and the m
   expect((await ask(ENGLISH, 'Hello', { session_id })).response).toBe('rest look,pay,recall 1 -');
   expect((await ask(null)).response).toBe('rest look,pay 0 -');
   const traces = await daemon.services.store.traces.find(session_id);
-  expect(traces.map(({ agent }) => agent)).toEqual(['german', 'rest']);
   const state = (await (await fetch(daemon.url)).json()) as { agents: Record<string, string> };
-  expect(Object.keys(state.agents)).toEqual(['german', 'rest']);
+  const { german, rest } = state.agents;
+  expect(german).not.toBe(rest);
+  expect(traces.map(({ agent, agent_digest }) => [agent, agent_digest])).toEqual([
+    ['german', german],
+    ['rest', rest],
+  ]);
+});
+
+it('an agent has memory although the last one has none', async () => {
+  write([
+    { name: 'german', when: { locale: 'de' }, tools: ['look', 'recall'] },
+    { name: 'rest', tools: ['look'], memory: false },
+  ]);
+  expect(await daemon.reloader?.reload('test')).toMatchObject({ outcome: 'changed' });
+  expect((await ask(AUSTRIAN)).response).toBe('german look,recall 0 -');
+  expect((await ask(ENGLISH)).response).toBe('rest look 0 -');
 });
 
 it('a confirmed call is not made by an agent for which its tool does not exist', async () => {

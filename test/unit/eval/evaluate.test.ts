@@ -66,6 +66,37 @@ describe('the cases of the sample company', () => {
   });
 });
 
+describe('several agents', () => {
+  const agents = [
+    { name: 'next', canary: { percent: 100 } },
+    { name: 'german', when: { locale: 'de' }, model: 'german-model' },
+    { name: 'rest', tools: ['shop_listOrders'] },
+  ];
+  const env = () => ({ AGENT_BASE_URL: model.url, AGENT_MODEL: 'm' });
+  /** Says which model was called, and how many tools it has. */
+  const introduces = ({ model: name, tools = [] }: CompletionRequest): ModelAnswer => ({
+    text: [`${name} ${tools.length > 1 ? 'all' : 'one'}`],
+  });
+  const repliesOf = async (yaml: string, agent?: string) =>
+    (await evaluateText(folder, yaml, env(), { agents, agent })).results.map(({ turns }) => turns[0]?.reply);
+  const CASES = ['de-AT', 'en'].map(
+    (locale) => `- { name: ${locale}, as: { sub: ada, locale: ${locale} }, turns: [{ say: Hello }] }`,
+  );
+
+  it('answer the cases that fit them, each with its model and tools, but none with a share of persons', async () => {
+    model.script(introduces);
+    const [german, rest] = await repliesOf(CASES.join('\n'));
+    expect(german).toBe('german-model all');
+    expect(rest).toBe('m one');
+  });
+
+  it('are not asked if one is named, which then answers all cases', async () => {
+    model.script(introduces);
+    expect(await repliesOf(CASES.join('\n'), 'rest')).toEqual(['m one', 'm one']);
+    expect(await repliesOf(CASES.join('\n'), 'next')).toEqual(['m all', 'm all']);
+  });
+});
+
 describe('a case fails', () => {
   it.each<[string, string, unknown[]]>([
     [

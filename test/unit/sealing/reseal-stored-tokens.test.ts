@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { recordingRecord } from '../../../src/daemon/agent/recording.ts';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import { createSeal, type Seal } from '../../../src/daemon/identity/seal.ts';
 import { type ResealServices, startResealing } from '../../../src/daemon/sealing/stored-tokens.ts';
@@ -8,7 +9,7 @@ import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts'
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { closeActionText, openActionText } from '../../../src/daemon/tools/journal/action-record.ts';
-import { ada, anAction, aSession } from '../../contract/fixtures.ts';
+import { ada, anAction, aRecording, aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -100,6 +101,21 @@ describe('resealing', () => {
     expect(action && openActionText(next, action, 'summary')).toBe('Cancel order 7');
   });
 
+  it('reseals recordings, and counts them, so that a key is called unused only when nothing needs it', async () => {
+    const closed = (key: Seal, turn_id: string) => key.close('{"said":"hello"}', recordingRecord(turn_id));
+    for (const turn_id of ['t1', 't2'])
+      await store.recordings.keep(aRecording({ turn_id, content: closed(old, turn_id) }));
+    expect(await byKey()).toEqual({ [ofOld]: 2 });
+    const before = await store.recordings.find('t1');
+    keys.set(NEW, OLD);
+    start();
+    await settled();
+    expect(await byKey()).toEqual({ [ofNew]: 2 });
+    const after = await store.recordings.find('t1');
+    expect(after).toEqual({ ...before, content: expect.any(String) });
+    expect(next.open(after?.content ?? '', recordingRecord('t1'))).toBe('{"said":"hello"}');
+  });
+
   it('runs again later, because a turn in progress may have stored a token that the previous key sealed', async () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
@@ -118,7 +134,8 @@ describe('resealing', () => {
     keys.set(NEW, OLD);
     await storeEverything(old);
     let left = 2;
-    const dying: Pick<Store, 'storedTokens' | 'replaceToken'> = {
+    const dying: ResealServices['store'] = {
+      recordings: store.recordings,
       storedTokens: (unlike) => store.storedTokens(unlike),
       replaceToken: async (text, value) => {
         if (left-- <= 0) throw new StoreUnavailable(new Error('killed'));
@@ -153,7 +170,8 @@ describe('resealing', () => {
     const lost = createSeal(new Secret(Buffer.alloc(32, 3).toString('base64'))).close('lost', 'lost');
     await store.links.put({ key: 'lost', token: lost, person: ada, ttl_ms: HOUR }, null);
     await store.links.put({ key: KEY, token: old.close('x', KEY), person: ada, ttl_ms: HOUR }, null);
-    const late: Pick<Store, 'storedTokens' | 'replaceToken'> = {
+    const late: ResealServices['store'] = {
+      recordings: store.recordings,
       storedTokens: (unlike) => store.storedTokens(unlike),
       async replaceToken(text, value) {
         const newer = { key: KEY, token: next.close('newer', KEY), person: ada, ttl_ms: HOUR };

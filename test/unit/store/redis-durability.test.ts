@@ -66,7 +66,8 @@ const READS = [
   ],
   ...['ids.beginningWith', 'ids.shorten'],
   ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
-  ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy', 'recordings.find', 'outages.list'],
+  ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy'],
+  ...['recordings.find', 'recordings.sealedUnlike', 'outages.list'],
   'waitingQuestions.ofTurn',
   ...['persons.show', 'replicas.list'],
   ...['signOutMarks.covers', 'signOutEnds.tokensOf', 'linkRenewals.refused', 'linkRenewals.find'],
@@ -205,6 +206,8 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       store.recordings.keep(aRecording({ turn_id: 'r', provisional: true })),
     );
     await call('recordings.mark', () => store.recordings.mark('r'));
+    const content = (await store.recordings.find('r'))?.content ?? '';
+    await call('recordings.reseal', () => store.recordings.reseal('r', content, 'other'));
     await call('outages.note', () => outages.note('chat', 'unreachable', 'x', 0));
     await call('outages.takeProbe', () => outages.takeProbe('chat', HOUR));
     await call('outages.hurry', () => outages.hurry('chat'));
