@@ -44,6 +44,7 @@ export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean;
   columns?: number;
+  rows?: number;
 }
 
 interface OutputOptions {
