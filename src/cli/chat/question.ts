@@ -32,7 +32,7 @@ function actionIn(value: unknown): Question['actions'][number] {
   return {
     title: String(title ?? ''),
     details: Array.isArray(details)
-      ? details.map((one) => ({ ...one, label: String(one?.label), value: String(one?.value) }))
+      ? details.map((one) => ({ label: String(one?.title ?? one?.label), value: String(one?.value) }))
       : [],
     ...(typeof confirm_label === 'string' ? { confirm_label } : {}),
   };

@@ -115,9 +115,18 @@ describe('a message that is a link code', () => {
   });
 
   it('ends in a group, and when it comes by an edit', async () => {
-    await say(`link ${made.code}`, { shared: true });
-    expect(await texts()).toEqual([`link ${MASKED_CODE}`]);
+    const group = aMessage(`link ${made.code}`, { shared: true });
+    for (let delivery = 1; delivery <= 2; delivery++) {
+      await deliver(group);
+      expect(await kept()).toEqual([]);
+      expect((await codeNow())?.state).toBe('expired');
+    }
+    made = await make();
+    await say(`is it ${made.code}?`, { shared: true });
+    expect(await texts()).toEqual([`is it ${MASKED_CODE}?`]);
     expect((await codeNow())?.state).toBe('expired');
+    await say('link ABCDEFGH23', { shared: true });
+    expect((await texts()).at(-1)).toBe('link ABCDEFGH23');
     made = await make();
     await say('hello', { message_id: 'edited' });
     const edited = { message_id: 'edited', user_id: 'u1', thread_id: 'telex:u1', text: made.code };

@@ -216,7 +216,7 @@ tools:
 
   tools[0].operations.listOrders.publik (agentd.yaml, line 5)
     wrong: is not a known key
-    right: public? one of as, effect, credentials, confirm, summary, public, bind, hide, idempotent, idempotency_header, parameters
+    right: public? one of as, effect, credentials, confirm, confirm_label, summary, public, bind, hide, idempotent, idempotency_header, parameters
 
   tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
     wrong: is not one of the known values

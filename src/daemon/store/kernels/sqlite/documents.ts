@@ -429,7 +429,7 @@ export class Documents {
 
 /** The hash by which the table finds the documents of a kind with this key or name. */
 export function hashOf(kind: string, name: string): number {
-  return hash('sha256', `${kind}\n${name}`, 'buffer').readUIntBE(0, 6);
+  return Number.parseInt(hash('sha256', `${kind}\n${name}`, 'hex').slice(0, 12), 16);
 }
 
 function placesOf({ shelf, key }: Pick<Entry, 'shelf' | 'key'>, version: Version | null): readonly Ordered[] {
