@@ -39,6 +39,8 @@ describe('the timeline of a message', () => {
         '12:00:00.000  0.4 ms  identify    ok       valid_token  sub=42',
         '12:00:00.001          downstream  ok                    credentials=user status=200',
         '',
+        'valid_token  The token passed all checks.',
+        '',
         'Nothing went wrong with this message.',
         '',
       ].join('\n'),
