@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { printable, printableLines, StreamMask } from '../../daemon/admin/texts.ts';
 import type { Sink } from '../output.ts';
 import type { ChatView, ToolActivity } from './chat-view.ts';
-import { keysInWords, type Question } from './question.ts';
+import type { Question } from './question.ts';
 
 /** Moves the cursor to the start of the line, and clears the line. */
 const CLEAR_LINE = '\r\u{1b}[K';
@@ -52,7 +52,7 @@ export class Screen implements ChatView {
     this.#half = '';
     this.status('');
     this.#endLine();
-    if (this.#question) this.note(`You can also answer with a key: ${keysInWords(this.#question)}.`);
+    if (this.#question) this.note(`You can also answer with ${keysOf(this.#question)}.`);
     this.#question = null;
   }
 
@@ -90,4 +90,9 @@ export class Screen implements ChatView {
 /** Escapes control characters, except line feeds and tabs. Removes carriage returns, which could overwrite a line. */
 function escapeText(text: string): string {
   return printableLines(text.replaceAll('\r', ''));
+}
+
+function keysOf({ actions: [first, ...others] }: Question): string {
+  if (others.length > 0) return 'y or n for all of them, or with the numbers (1,2) of those to confirm';
+  return first?.confirm_label === undefined ? 'y or n' : `y (${first.confirm_label}) or n`;
 }
