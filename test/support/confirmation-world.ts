@@ -194,6 +194,7 @@ export class ConfirmationWorld {
       routes: [],
       send: async (reply) => {
         await this.#take(reply);
+        if (reply.confirmation?.lead) worker.sentIds.note(reply.id, `lead-${this.sent.length}`);
         worker.sentIds.note(reply.id, `sent-${this.sent.length}`);
       },
       closeQuestion: async (closed) => {

@@ -27,17 +27,20 @@ export async function closedQuestion(
   if (closes === undefined || reply === null || question === null || message === null) return null;
   const actions = await services.store.actions.ofQuestion(question.id);
   const reading = await sendersReading(services, plugin, message);
+  // Some platforms name a person only when the person presses a button. The turn of a message has the message’s id.
+  const [{ turn_key } = { turn_key: '' }] = actions;
+  const answer = message.shared === true ? await services.store.inbox.find(turn_key) : null;
   const outcome = decisionInWords(actions, services.clock.now(), {
     ...reading,
-    who: nameOf(message, reading.texts),
+    who: nameOf([message, ...(answer?.message ? [answer.message] : [])], reading.texts),
   });
   if (outcome === null) return null;
   return { sent_id: closes.sent_id, confirmation: confirmationIn(reply, question), outcome };
 }
 
 /** Only the person who was asked can decide. In a group, others read the name under which the platform shows them. */
-function nameOf({ shared, metadata }: IncomingMessage, texts: LocalTexts): string {
-  if (shared !== true) return texts.say('decided_by_you');
-  const name = visible(metadata.user_name ?? '').trim();
-  return name === '' || name.length > NAME_MAX ? texts.say('decided_by_asked') : name;
+function nameOf(theirs: readonly IncomingMessage[], texts: LocalTexts): string {
+  if (theirs.some(({ shared }) => shared !== true)) return texts.say('decided_by_you');
+  const names = theirs.map(({ metadata }) => visible(metadata.user_name ?? '').trim());
+  return names.find((name) => name !== '' && name.length <= NAME_MAX) ?? texts.say('decided_by_asked');
 }

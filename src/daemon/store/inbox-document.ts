@@ -62,7 +62,7 @@ interface Queue {
   messages: readonly (readonly [id: string, serial: number])[];
   /** The id of the claimed message. */
   claimed: string | null;
-  /** What the first message waits for. */
+  /** What the first message waits for; null while a message of the queue is claimed. */
   head: Head | null;
   /** When the newest message that collects was received. */
   newest_at?: number;
@@ -82,8 +82,8 @@ interface Head {
 const QUEUE: Kind<Queue> = {
   name: 'inbox_queue',
   expires: () => null,
-  indexes: ({ head, claimed }) => {
-    if (head === null || claimed !== null) return [];
+  indexes: ({ head }) => {
+    if (head === null) return [];
     const { kind, platform, interrupted, due_at, serial } = head;
     return interrupted > 0
       ? [[`interrupted ${kind} ${platform}`, interrupted, due_at]]
@@ -197,7 +197,7 @@ function putQueue(tx: Tx, name: string, queue: Queue): void {
     tx.delete(QUEUE, name);
     return;
   }
-  const stored = tx.get(MESSAGE, first[0]);
+  const stored = queue.claimed === null ? tx.get(MESSAGE, first[0]) : null;
   tx.put(QUEUE, name, { ...queue, head: stored && headOf(stored, queue) });
 }
 

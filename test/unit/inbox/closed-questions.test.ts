@@ -76,6 +76,12 @@ describe('a question with buttons', () => {
     ]);
   });
 
+  it('says the name that came with the press, if the message had none', async () => {
+    const named = { metadata: { user_name: 'Ada Lovelace' } };
+    await world.press({ id: await ask('cancel 1', { metadata: {} }), approve: false }, 'ada', named);
+    expect(outcomes()).toEqual(['Declined by Ada Lovelace at 14:05 UTC. Nothing was done.']);
+  });
+
   it('shows nothing hidden in the name of the person', async () => {
     await world.press({
       id: await ask('cancel 1', { metadata: { user_name: 'A\u202eda' } }),

@@ -46,6 +46,21 @@ describe('a question that is sent on a platform', () => {
     });
   });
 
+  it('has the verb of its tool on the button, if it is about one action', async () => {
+    world = await ConfirmationWorld.open({ tool: { confirm_label: 'Cancel order' } });
+    await world.write('cancel 1');
+    expect(world.sent.at(-1)?.confirmation).toMatchObject({
+      confirm: 'Cancel order',
+      actions: [{ confirm_label: 'Cancel order' }],
+    });
+    await world.write('cancel 1 and 2');
+    expect(world.sent.at(-1)?.confirmation).toMatchObject({
+      confirm: 'Confirm all',
+      heading: 'Please confirm these 2 actions:',
+      part_line: 'To confirm only some of them, answer for example "only 1" or "not 2".',
+    });
+  });
+
   it('is for the platform’s verified user if nobody is signed in', async () => {
     const id = await ask();
     expect(await world.store.actions.find(id)).toMatchObject({ principal: 'telex:ada', person: null });

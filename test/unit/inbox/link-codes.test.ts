@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage, PushPlugin } from '../../../src/channel/index.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
+import { outgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
 import { press } from '../../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
@@ -85,6 +86,10 @@ describe('a message that is a link code', () => {
       /^Connect this chat with "ada@example\.com"\?.*\n\nAnswer "yes" to connect or "no"/s,
     );
     expect(asked?.question).toMatchObject({ id: made.id, begins_at: 0 });
+    // Beside buttons, the question does not say how to answer in words.
+    const beside = asked && outgoingReply(asked)?.confirmation?.question;
+    expect(beside).toMatch(/^Connect this chat/);
+    expect(beside).not.toContain('Answer');
   });
 
   it('reaches no log, trace, inbox or stored document', async () => {
