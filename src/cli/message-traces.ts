@@ -345,10 +345,14 @@ function principalInWords(trace: TraceRecord): string {
   return `The agent acted for the person ${printable(wordOf(sub))}.\n`;
 }
 
-/** What the other codes of the timeline mean: its reasons without advice, and the state of the session at its end. */
+/**
+ * What the other codes mean: the reasons of lines that did not go well, but need nothing to be done, and the state of
+ * the session at the end.
+ */
 function codesInWords({ lines }: TraceRecord, findings: readonly Finding[], width: number): string {
+  const reasons = lines.flatMap(({ verdict, reason }) => (verdict === 'ok' ? [] : (reason ?? [])));
   const states = lines.flatMap(({ detail }) => (typeof detail?.state === 'string' ? detail.state : []));
-  const codes = new Set([...lines.flatMap(({ reason }) => reason ?? []), ...states.slice(-1)]);
+  const codes = new Set([...reasons, ...states.slice(-1)]);
   for (const { reason } of findings) codes.delete(reason);
   return codeLegend([...codes], width);
 }

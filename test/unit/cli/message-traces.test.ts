@@ -39,8 +39,6 @@ describe('the timeline of a message', () => {
         '12:00:00.000  0.4 ms  identify    ok       valid_token  sub=42',
         '12:00:00.001          downstream  ok                    credentials=user status=200',
         '',
-        'valid_token  The token passed all checks.',
-        '',
         'Nothing went wrong with this message.',
         '',
       ].join('\n'),
@@ -58,6 +56,17 @@ describe('the timeline of a message', () => {
     const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);
     expect(words(record)).toContain(`\n\n${sentence}\nNothing went wrong`);
     expect(traceView(record).acted_for).toBe(acted_for);
+  });
+
+  it('says in words what the state of the session and codes without advice mean', () => {
+    const text = words(
+      trace('answered', [
+        { step: 'resolve-principal', verdict: 'ok', detail: { state: 'NoJWT' } },
+        { step: 'downstream', verdict: 'fallback', reason: 'no_jwt_context' },
+      ]),
+    );
+    expect(text).toMatch(/^no_jwt_context {2}The session has no token/m);
+    expect(text).toMatch(/^NoJWT {11}Nobody is signed in\.$/m);
   });
 
   it('shows no direction character of a `sub`', () => {
