@@ -33,3 +33,9 @@ export function slashCommandsInWords(): string {
   const width = Math.max(...rows.map(([name]) => name.length));
   return rows.map(([name, does]) => `${name.padEnd(width)}  ${does}`).join('\n');
 }
+
+/** For the manual page. */
+export function slashCommandsInSentence(): string {
+  const does = Object.entries(SLASH_COMMANDS).map(([name, words]) => `\`${name}\` ${words}`);
+  return `Commands of the chat: ${does.join('; ')}. A message that begins with a slash needs a space before it.`;
+}

@@ -193,7 +193,6 @@ function statusLine(text: string, look: Look): string {
 
 /** Terminals that are known to take links (OSC 8), by a variable that they set. Others might show the address as text. */
 function hasLinks(env: NodeJS.ProcessEnv): boolean {
-  if (env.FORCE_HYPERLINK !== undefined) return env.FORCE_HYPERLINK !== '0';
   return (
     Number(env.VTE_VERSION) >= 5000 ||
     /^(iTerm\.app|WezTerm|vscode|ghostty|Hyper|Tabby)$/.test(env.TERM_PROGRAM ?? '') ||

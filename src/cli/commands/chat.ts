@@ -4,10 +4,9 @@ import { openChatSession } from '../chat/open-chat-session.ts';
 import { Prompt } from '../chat/prompt.ts';
 import { Screen } from '../chat/screen.ts';
 import { type ClaimedPerson, personInWords, readClaims } from '../chat/sign-in.ts';
-import { SLASH_COMMANDS } from '../chat/slash-commands.ts';
+import { SLASH_COMMANDS, slashCommandsInSentence } from '../chat/slash-commands.ts';
 import { findEventStream, StreamClient } from '../chat/stream-client.ts';
 import { answerLines, talk } from '../chat/talk.ts';
-import { TerminalView } from '../chat/terminal-view.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { daemonAddress, fetchHealth, URL_OPTION } from '../running-daemon.ts';
@@ -20,10 +19,8 @@ export const command: CommandRecord = {
   description: [
     'Shows the answer while the agent writes it, and the tools that it uses. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
     'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
-    'On a terminal, answers are shown as Markdown: bold, lists, tables, code and links. Links can be clicked if the terminal is known to take them (OSC 8); FORCE_HYPERLINK=1 or 0 decides otherwise. A question that asks to confirm an action is shown as a card, which `y` or `n` and Enter answer; if it asks about several actions, their numbers confirm only those.',
-    `Commands of the chat: ${Object.entries(SLASH_COMMANDS)
-      .map(([name, does]) => `\`${name}\` ${does}`)
-      .join('; ')}. A message that begins with a slash needs a space before it.`,
+    'On a terminal, answers are shown as Markdown: bold, lists, tables, code and links. Links can be clicked if the terminal is known to take them (OSC 8). A question that asks to confirm an action is shown as a card, which `y` or `n` and Enter answer; if it asks about several actions, their numbers confirm only those.',
+    slashCommandsInSentence(),
     'If standard output is not a terminal, answers are written as they are, without control characters. If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
     'Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
   ].join('\n\n'),
@@ -52,7 +49,10 @@ export const command: CommandRecord = {
       const { stdout, stderr } = process;
       const nameOf = (email: string) => (person?.email === email ? person.name : null);
       const isPlain = !stdout.isTTY || process.env.TERM === 'dumb';
-      const view = isPlain ? new Screen(stdout, stderr) : new TerminalView(stdout, nameOf);
+      // Only this view needs the parser of Markdown.
+      const view = isPlain
+        ? new Screen(stdout, stderr)
+        : new (await import('../chat/terminal-view.ts')).TerminalView(stdout, nameOf);
       const terminal = [stderr, stdout].find(({ isTTY }) => isTTY);
       if (!input.isTTY || !terminal) return await answerLines(conversation, view, input);
       out.note(`agentd at ${url.origin}. /help lists commands. Ctrl-C stops an answer, Ctrl-D leaves.`);

@@ -144,6 +144,21 @@ describe('an answer on a terminal', () => {
     );
   });
 
+  it.each([
+    [{ TERM_PROGRAM: 'iTerm.app' }, true],
+    [{ VTE_VERSION: '7600' }, true],
+    [{ VTE_VERSION: '4205' }, false],
+    [{ TERM: 'xterm-kitty' }, true],
+    [{ TERM: 'xterm-256color' }, false],
+  ])('makes links that can be clicked if the terminal is known to take them: %o', (env, has) => {
+    const terminal = new VirtualTerminal(60);
+    const view = new TerminalView(terminal, () => null, env);
+    view.text('[docs](https://example.com)');
+    view.endAnswer();
+    expect(terminal.raw.includes('\u{1b}]8;;https://example.com\u{1b}')).toBe(has);
+    expect(terminal.text.includes('(https://example.com)')).toBe(!has);
+  });
+
   it('shows hostile titles and notes as text', () => {
     const terminal = new VirtualTerminal(60);
     const view = viewOn(terminal);
