@@ -1,3 +1,5 @@
+import { toolNameInWords } from '../../../src/channel/event-stream.ts';
+
 /**
  * All texts of the widget, in English. The service writes them into the script that it serves, together with the
  * operator's replacements. A site can replace them with `texts` in its configuration. A name in braces is replaced by a
@@ -110,15 +112,13 @@ export function wordsForFailure(texts: Texts, code: string): string {
 }
 
 /**
- * The tool's name in `tools`, or the title that the service sends, or its technical name as words: `shop_cancelOrder`
- * becomes “Shop cancel order”.
+ * The tool's name in `tools`, or the title that the service sends, or its technical name as words.
  */
 export function wordsForTool(
   texts: Texts,
   { name, title }: { name: string; title?: string | undefined },
 ): string {
-  const words = name.replace(/[_-]+|([a-z])(?=[A-Z])/g, '$1 ').toLowerCase();
-  return texts.tools[name] ?? title ?? words.charAt(0).toUpperCase() + words.slice(1);
+  return texts.tools[name] ?? title ?? toolNameInWords(name);
 }
 
 /** Texts by canonical language tag. The first entry is the default. */
