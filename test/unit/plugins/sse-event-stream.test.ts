@@ -34,7 +34,7 @@ function writing() {
   };
   return {
     state,
-    done: writeEvents(stream, out, scope),
+    done: writeEvents(stream, out, scope, false),
     take: (...events: StreamEvent[]) => reader?.take(events),
     room: () => reader?.room(),
     end: end.resolve,
@@ -60,7 +60,17 @@ describe('an event stream', () => {
 
   it('encodes a list of events once for all readers', () => {
     const events = [event(1), event(2)];
-    expect(framesOf(events)).toBe(framesOf(events));
+    expect(framesOf(events, false)).toBe(framesOf(events, false));
+    expect(framesOf(events, true)).toBe(framesOf(events, true));
+  });
+
+  it('tells more of a call of a tool only to a reader that asks for it', () => {
+    const progress = { tool_name: 'look', status: 'completed' };
+    const data = { title: 'Look', ...progress, credentials: 'default', sign_in_needed: true };
+    const events = [{ id: 1, event: 'tool_call' as const, data: JSON.stringify(data) }];
+    const dataOf = (frames: Buffer) => JSON.parse(/^data: (.*)$/m.exec(frames.toString())?.[1] ?? '');
+    expect(dataOf(framesOf(events, false))).toEqual(progress);
+    expect(dataOf(framesOf(events, true))).toEqual(data);
   });
 
   it('writes a comment every 10 seconds, and none after the end', async () => {
@@ -69,7 +79,8 @@ describe('an event stream', () => {
     expect(state.written).toEqual(['retry: 1000\n\n', ': still here\n\n', ': still here\n\n']);
     end();
     await done;
-    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(25_000);
+    expect(state.written).toHaveLength(3);
   });
 
   it('writes no comments while the reader has no room, and reports when the reader has room again', async () => {
@@ -87,7 +98,8 @@ describe('an event stream', () => {
     expect(state.written).toHaveLength(4);
     end();
     await done;
-    expect(vi.getTimerCount()).toBe(0);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(state.written).toHaveLength(4);
   });
 
   it('gives up on a reader that accepts nothing for 30 seconds', async () => {
@@ -99,11 +111,14 @@ describe('an event stream', () => {
     await dropped;
   });
 
-  it('fails if its source fails, and leaves no timer behind', async () => {
+  it('fails if its source fails, and then writes nothing more', async () => {
     const { signal } = new AbortController();
-    const out: ResponseStream = { signal, write: () => true, drained: async () => {} };
+    const write = vi.fn(() => true);
+    const out: ResponseStream = { signal, write, drained: async () => {} };
     const stream: OpenStream = { follow: () => Promise.reject(new Error('given up')) };
-    await expect(writeEvents(stream, out, scope)).rejects.toThrow('given up');
-    expect(vi.getTimerCount()).toBe(0);
+    await expect(writeEvents(stream, out, scope, false)).rejects.toThrow('given up');
+    const count = write.mock.calls.length;
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(write).toHaveBeenCalledTimes(count);
   });
 });
