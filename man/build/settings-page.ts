@@ -82,13 +82,13 @@ const TOOLS = [
     {
       term: '`openapi`, `name`, `operations`',
       body: prose(
-        'An API with an OpenAPI document; `openapi` is the path of the document, relative to the configuration file. Optional: `base_url` (default API_BASE_URL), `credentials`, `credential`, `exchange`, `headers`, `secrets`. An operation may have `as`, `effect`, `credentials`, `confirm`, `summary`, `public`, `bind`, `hide`, `idempotent`, `idempotency_header` and `parameters`.',
+        'An API with an OpenAPI document; `openapi` is the path of the document, relative to the configuration file. Optional: `base_url` (default API_BASE_URL), `credentials`, `credential`, `exchange`, `headers`, `secrets`. An operation may have `as`, `effect`, `credentials`, `confirm`, `confirm_label`, `summary`, `public`, `bind`, `hide`, `idempotent`, `idempotency_header` and `parameters`.',
       ),
     },
     {
       term: '`mcp`, `name`, `tools`',
       body: prose(
-        'An MCP server with an address. Optional: `credentials`, `credential`, `list_credentials`, `exchange`, `headers`, `secrets`, `timeout_seconds`. A tool may have `as`, `effect`, `credentials`, `confirm`, `summary`, `public`, `bind`, `hide` and `idempotent`.',
+        'An MCP server with an address. Optional: `credentials`, `credential`, `list_credentials`, `exchange`, `headers`, `secrets`, `timeout_seconds`. A tool may have `as`, `effect`, `credentials`, `confirm`, `confirm_label`, `summary`, `public`, `bind`, `hide` and `idempotent`.',
       ),
     },
     {

@@ -167,6 +167,8 @@ export type Refusal =
   | 'migrated'
   /** The message to delete no longer exists. */
   | 'gone'
+  /** The message already has the text and the buttons that it should get. */
+  | 'unchanged'
   /** The platform permanently refuses the call for this message, chat or person. */
   | 'refused';
 
@@ -186,6 +188,7 @@ const REFUSALS: readonly { code: number | readonly [number, number]; words?: Reg
   { code: 404, words: /^Not Found$/, is: 'credentials' },
   { code: 400, words: /can't parse entities/i, is: 'markup' },
   { code: 400, words: /message to delete not found/i, is: 'gone' },
+  { code: 400, words: /message is not modified/i, is: 'unchanged' },
   // 403: the person blocked the bot, the group removed it, the account was deleted, or the person has never written to
   // the bot.
   { code: 403, is: 'refused' },

@@ -102,6 +102,7 @@ function createMsgbot(scope: PushScope): PushChannel {
       bot.start();
     },
     send: (reply) => sender.send(reply),
+    closeQuestion: (closed) => sender.close(closed),
     typing: (reply_to) => sender.showTyping(reply_to),
     codeUrl: (code) => (bot.username === null ? null : `https://t.me/${bot.username}?start=${code}`),
     // A private chat has the same id as its person (Bot API, "Chat").

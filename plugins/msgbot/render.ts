@@ -1,4 +1,4 @@
-import type { OutgoingReply } from '../../src/channel/index.ts';
+import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
 import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
 
 /**
@@ -50,6 +50,23 @@ export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'
   if (question === null) return parts;
   const buttons = question.buttons.map(({ label, press }) => ({ text: label, callback_data: press }));
   return [...parts, { text: question.text, reply_markup: { inline_keyboard: [buttons] } }];
+}
+
+/** How a question looks that was answered. `text` is null if there is no room for the outcome. */
+export interface ClosedPart {
+  text: string | null;
+}
+
+/** The message of a question that was answered. Null if it had no buttons. */
+export async function closedPart(
+  confirmation: ReplyConfirmation,
+  outcome: string,
+): Promise<ClosedPart | null> {
+  const { question } = await renderReply({ text: '', confirmation }, HTML);
+  if (question === null) return null;
+  const line = outcome.replace(/[&<>]/g, (sign) => HTML.escapes[sign] ?? sign);
+  const hasRoom = plainText(question.text).length + 2 + outcome.length <= HTML.limit;
+  return { text: hasRoom ? `${question.text}\n\n${line}` : null };
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"' };

@@ -1,5 +1,11 @@
 import type { Api } from 'grammy';
-import type { ChannelText, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
+import type {
+  ChannelText,
+  ClosedQuestion,
+  JsonObject,
+  OutgoingReply,
+  PushScope,
+} from '../../src/channel/index.ts';
 import { type PlatformApi, PlatformFailure } from './api.ts';
 import { sentId } from './parse.ts';
 import { readId } from './read-update.ts';
@@ -69,6 +75,34 @@ export class Sender {
       );
     } catch (error) {
       throw error instanceof PlatformFailure ? this.#deliveryFailed(error) : error;
+    }
+  }
+
+  /**
+   * Takes the buttons away from a question, and says below it what became of it.
+   * @throws the error of `scope.deliveryFailed`
+   */
+  async close({ sent_id, confirmation, outcome }: ClosedQuestion): Promise<void> {
+    const [chat = 0, message = 0] = sent_id.split(':').map(Number);
+    const part = await (await loadRenderer()).closedPart(confirmation, outcome);
+    // A question without buttons stays as it is.
+    if (part === null) return;
+    const { text } = part;
+    try {
+      await this.#inChat(chat, (at) =>
+        this.#api.call((api) =>
+          text === null
+            ? api.editMessageReplyMarkup(at, message)
+            : api.editMessageText(at, message, text, {
+                parse_mode: 'HTML',
+                link_preview_options: { is_disabled: true },
+              }),
+        ),
+      );
+    } catch (error) {
+      if (!(error instanceof PlatformFailure)) throw error;
+      // An earlier attempt has changed the message.
+      if (error.refusal !== 'unchanged') throw this.#deliveryFailed(error);
     }
   }
 

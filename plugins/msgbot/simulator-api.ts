@@ -72,6 +72,10 @@ export class BotApi implements SimulatedApi {
         return { result: { has_custom_certificate: false, pending_update_count: 0, ...this.#webhook } };
       case 'sendmessage':
         return this.#sendMessage(payload);
+      case 'editmessagetext':
+        return this.#editMessage(payload);
+      case 'editmessagereplymarkup':
+        return this.#editMessage({ ...payload, text: '…' });
       case 'sendchataction':
         return this.#sendChatAction(payload);
       case 'answercallbackquery':
@@ -97,18 +101,34 @@ export class BotApi implements SimulatedApi {
     return { result: true };
   }
 
+  /** The bot can edit only its own messages. Without a keyboard in the call, the message has none from then on. */
+  #editMessage(payload: Payload): Outcome {
+    const chat = chatOf(payload);
+    if (typeof chat === 'string') return chat;
+    const message_id = Number(payload.message_id);
+    if (!(message_id > 0)) return 'message identifier is not specified';
+    if (message_id < FIRST_MESSAGE) return "message can't be edited";
+    const written = textOf(payload);
+    if (typeof written === 'string') return written;
+    const buttons = buttonsIn(payload.reply_markup);
+    if (typeof buttons === 'string') return buttons;
+    const result = {
+      message_id,
+      from: this.#bot,
+      chat,
+      date: Math.floor(Date.now() / 1000),
+      ...written.content,
+    };
+    return { result, shown: [{ ...shown('edited', payload, written.markup), ...buttons }] };
+  }
+
   #sendMessage(payload: Payload): Outcome {
     const chat = chatOf(payload);
     if (typeof chat === 'string') return chat;
-    const { text: given, parse_mode, message_thread_id } = payload;
-    const markup = typeof given === 'string' ? given : '';
-    const html = parse_mode !== undefined && String(parse_mode).toLowerCase() === 'html';
-    if (parse_mode !== undefined && !html) return 'unsupported parse_mode';
-    const parsed = html ? parseHtml(markup) : { text: markup, entities: [] };
-    if (typeof parsed === 'string') return `can't parse entities: ${parsed}`;
-    const text = parsed.text.trim();
-    if (text === '') return 'message text is empty';
-    if (text.length > TEXT_MAX) return 'message is too long';
+    const { message_thread_id } = payload;
+    const written = textOf(payload);
+    if (typeof written === 'string') return written;
+    const { markup, content } = written;
     const message_id = ++this.#last;
     this.#sent.add(`${chat.id}:${message_id}`);
     const result = {
@@ -116,8 +136,7 @@ export class BotApi implements SimulatedApi {
       from: this.#bot,
       chat,
       date: Math.floor(Date.now() / 1000),
-      text,
-      ...(parsed.entities.length > 0 ? { entities: parsed.entities } : {}),
+      ...content,
       ...(message_thread_id === undefined ? {} : { message_thread_id, is_topic_message: true }),
     };
     const buttons = buttonsIn(payload.reply_markup);
@@ -147,6 +166,22 @@ export class BotApi implements SimulatedApi {
   get #bot() {
     return { id: botId(this.#token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
   }
+}
+
+/** The text of a call as it was written and as it is sent, or why the platform refuses it. */
+function textOf({
+  text: given,
+  parse_mode,
+}: Payload): { markup: string; content: { text: string; entities?: ParsedHtml['entities'] } } | string {
+  const markup = typeof given === 'string' ? given : '';
+  const html = parse_mode !== undefined && String(parse_mode).toLowerCase() === 'html';
+  if (parse_mode !== undefined && !html) return 'unsupported parse_mode';
+  const parsed = html ? parseHtml(markup) : { text: markup, entities: [] };
+  if (typeof parsed === 'string') return `can't parse entities: ${parsed}`;
+  const text = parsed.text.trim();
+  if (text === '') return 'message text is empty';
+  if (text.length > TEXT_MAX) return 'message is too long';
+  return { markup, content: { text, ...(parsed.entities.length > 0 ? { entities: parsed.entities } : {}) } };
 }
 
 /** Maximum length of the data of a button, in bytes, and of the text of an answer, in characters. */

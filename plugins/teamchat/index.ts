@@ -11,7 +11,7 @@ import {
 import { createCall, Health, loadLibrary, refusalOf, SETTINGS } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
-import { createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
+import { createClose, createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
 import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
 import { isSigned, nameOf } from './verify.ts';
@@ -213,15 +213,17 @@ function createTeamchat(scope: PushScope): PushChannel {
       await send(reply);
       status.answered(reply.reply_to);
     },
+    closeQuestion: createClose(scope, call, health),
     typing: (reply_to) => status.show(reply_to),
-    // The platform opens the direct message with the user (`chat.postMessage`).
+    // A message that is posted to a user also arrives if the platform has not named the direct messages yet.
     privateSession(user_id, thread_id) {
-      const channel_id = direct.get(user_id);
+      const channel_id = direct.get(user_id) ?? user_id;
       const [, team] = thread_id.split(':');
-      return channel_id === undefined ? null : { thread_id: `teamchat:${team}:${channel_id}`, channel_id };
+      return isUser(user_id) ? { thread_id: `teamchat:${team}:${channel_id}`, channel_id } : null;
     },
     chatUrl: () => profile,
-    privateChat: (user_id) => (/^[UW][A-Z0-9]{1,63}$/.test(user_id) ? { channel: user_id } : null),
+    // The platform opens the direct message with the user (`chat.postMessage`).
+    privateChat: (user_id) => (isUser(user_id) ? { channel: user_id } : null),
     health: () => health.now,
     check: () => checkToken(call),
     checkRegistration: () => checkScopes(call),
@@ -229,6 +231,11 @@ function createTeamchat(scope: PushScope): PushChannel {
       stopping.abort();
     },
   };
+}
+
+/** Whether an id is of a user of this workspace, to whom a message can be posted. */
+function isUser(id: string): boolean {
+  return /^[UW][A-Z0-9]{1,63}$/.test(id);
 }
 
 /** The profile of a user. Null if the address of the workspace is not as documented. */

@@ -315,6 +315,7 @@ export function readPress(payload: Fields): Press | string {
   const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
   const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
   const user_id = presserIdOf(payload, user);
+  const user_name = nameOf({ user_profile: payload.user });
   const workspace = workspaceOf(user_id, team);
   const message: IncomingMessage = {
     platform: 'teamchat',
@@ -323,7 +324,7 @@ export function readPress(payload: Fields): Press | string {
     thread_id: `teamchat:${team}:${channel}${root === undefined ? '' : `:${root}`}`,
     text: '',
     confirm,
-    metadata: {},
+    metadata: user_name === '' ? {} : { user_name },
     // If the payload contains no time, for example because a gateway made it, a second press of the button counts as
     // the same press.
     message_id: `press:${channel}:${user}:${isDated ? action_ts : String(action.value)}`,

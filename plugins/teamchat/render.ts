@@ -1,10 +1,7 @@
-import type { OutgoingReply } from '../../src/channel/index.ts';
-import {
-  type Dialect,
-  type RenderedReply,
-  renderMarkdownInPieces,
-  renderReply,
-} from '../../src/channel/markdown.ts';
+import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
+import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
+import { type CardEnd, cardOf, endOf, SECTION_MAX, withoutEmoji } from './card.ts';
+import { escapeText } from './read-text.ts';
 
 /**
  * Slack's mrkdwn. It can escape only `&`, `<` and `>`, and recognizes marks only between words. Slack splits texts of
@@ -34,9 +31,6 @@ export function render(markdown: string): Promise<readonly string[]> {
   return renderMarkdownInPieces(markdown, MRKDWN);
 }
 
-/** Maximum length of a section, in characters (https://docs.slack.dev/reference/block-kit/blocks/section-block). */
-const SECTION_MAX = 3000;
-
 /** One message of a reply. */
 export interface Part {
   text: string;
@@ -44,30 +38,34 @@ export interface Part {
 }
 
 /**
- * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
+ * Splits a reply into messages. A question is a card with two buttons. If it is too long for a card, it is a text above
+ * the buttons; if it is too long for that, people answer with words.
  */
 export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
-  const { texts, question } = await renderReply(reply, MRKDWN, SECTION_MAX, withoutEmoji);
+  const { confirmation } = reply;
+  const { texts, question } = await rendered(reply);
   const parts: Part[] = texts.map((text) => ({ text }));
-  return question === null ? parts : [...parts, { text: question.text, blocks: blocksOf(question) }];
+  if (!confirmation || question === null) return parts;
+  return [...parts, { text: question, blocks: blocksOf(confirmation, question, { buttons: confirmation }) }];
 }
 
-/** Inserts an invisible character into `:name:`, because a value must not become an emoji. */
-function withoutEmoji(text: string): string {
-  return text.replace(/:(?=[\w+'-]+:)/g, ':\u2060');
+/** The message of a question that was answered, without its buttons. Null if it had none. */
+export async function closedPart(confirmation: ReplyConfirmation, outcome: string): Promise<Part | null> {
+  const { question } = await rendered({ text: '', confirmation });
+  if (question === null) return null;
+  const text = `${question}\n\n${withoutEmoji(escapeText(outcome))}`;
+  return { text, blocks: blocksOf(confirmation, question, { outcome }) };
 }
 
-function blocksOf({ text, buttons }: NonNullable<RenderedReply['question']>): object[] {
-  const elements = buttons.map(({ label, press, approve }) => ({
-    type: 'button',
-    action_id: approve ? 'agentd_confirm' : 'agentd_decline',
-    text: { type: 'plain_text', text: label, emoji: false },
-    value: press,
-    ...(approve ? { style: 'primary' } : {}),
-  }));
-  return [
-    // With `verbatim`, names and addresses in the text do not become links.
-    { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } },
-    { type: 'actions', elements },
-  ];
+async function rendered(
+  reply: Pick<OutgoingReply, 'text' | 'confirmation'>,
+): Promise<{ texts: readonly string[]; question: string | null }> {
+  const { texts, question } = await renderReply(reply, MRKDWN, SECTION_MAX, withoutEmoji);
+  return { texts, question: question?.text ?? null };
+}
+
+function blocksOf(confirmation: ReplyConfirmation, text: string, end: CardEnd): readonly object[] {
+  // With `verbatim`, names and addresses in the text do not become links.
+  const section = { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } };
+  return cardOf(confirmation, end) ?? [section, endOf(end)];
 }

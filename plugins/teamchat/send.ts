@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { ChannelScope, JsonObject, OutgoingReply, PushScope } from '../../src/channel/index.ts';
+import type {
+  ChannelScope,
+  ClosedQuestion,
+  JsonObject,
+  OutgoingReply,
+  PushScope,
+} from '../../src/channel/index.ts';
 import { type Call, type Health, refusalOf } from './api.ts';
 import { isId, isTimestamp } from './parse.ts';
 import type { Part } from './render.ts';
@@ -82,6 +88,28 @@ export function createSend(
       async () => (await loadRenderer()).partsOf(reply),
       (one, part) => post(reply, one, part),
     );
+}
+
+/** Takes the buttons away from a question, and says in their place what became of it. */
+export function createClose(
+  scope: PushScope,
+  call: Call,
+  health: Health,
+): (closed: ClosedQuestion) => Promise<void> {
+  return async ({ sent_id, confirmation, outcome }) => {
+    const [channel, ts] = sent_id.split(':');
+    const part = await (await loadRenderer()).closedPart(confirmation, outcome);
+    // A question without buttons stays as it is.
+    if (part === null) return;
+    try {
+      await call('chat.update', { channel, ts, ...part, parse: 'none', link_names: false });
+      health.answered();
+    } catch (error) {
+      const refusal = refusalOf(error);
+      health.refused(refusal);
+      throw scope.deliveryFailed(refusal.reason, refusal);
+    }
+  };
 }
 
 /**

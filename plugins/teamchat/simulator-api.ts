@@ -1,6 +1,6 @@
 import type {
   ChannelSettings,
-  ShownButton,
+  Shown,
   SimulatedApi,
   SimulatedApiAnswer,
   SimulatedApiCall,
@@ -8,6 +8,7 @@ import type {
   SimulatedRefused,
 } from '../../src/channel/index.ts';
 import { secretOf } from '../../src/channel/index.ts';
+import { readBlocks } from './simulator-blocks.ts';
 
 /** A workspace that does not exist. The ids have the platform's form. */
 export const TEAM = 'T0SIMULATE';
@@ -38,6 +39,7 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
         `${Math.floor(Date.now() / 1000)}.${String(posted % 1_000_000).padStart(6, '0')}`,
       );
     },
+    'chat.update': updateMessage,
     'chat.postEphemeral': postEphemeral,
     'assistant.threads.setStatus': setStatus,
   };
@@ -82,8 +84,8 @@ function postMessage({ channel = '', text = '', thread_ts, blocks }: Arguments, 
   if (!/^[CDGUW][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
   if (text === '') return failed('no_text');
   if (thread_ts !== undefined && !isTimestamp(thread_ts)) return failed('invalid_thread_ts');
-  const buttons = blocks === undefined ? [] : buttonsIn(blocks);
-  if (buttons === null) return failed('invalid_blocks');
+  const seen = blocks === undefined ? null : readBlocks(blocks);
+  if (blocks !== undefined && seen === null) return failed('invalid_blocks');
   const warning = 'message_truncated';
   const isCut = text.length > TEXT_MAX;
   const message = {
@@ -118,43 +120,32 @@ function postMessage({ channel = '', text = '', thread_ts, blocks }: Arguments, 
         what: 'message',
         to: channel,
         ...(thread_ts === undefined ? {} : { thread: thread_ts }),
-        text: message.text,
-        ...(buttons.length === 0 ? {} : { buttons }),
+        ...withButtons(seen ?? { text: message.text, buttons: [] }),
       },
     ],
   };
 }
 
-/** Limits of the platform (https://docs.slack.dev/reference/block-kit). */
-const SECTION_MAX = 3000;
-const LABEL_MAX = 75;
-const VALUE_MAX = 2000;
-
-/** The buttons in a list of blocks. Null if the platform would refuse the blocks. */
-function buttonsIn(blocks: string): ShownButton[] | null {
-  const list = JSON.parse(blocks) as Block[];
-  const isValid = list.every(
-    ({ type, text, elements }) =>
-      (type === 'section' && isText(text?.text, SECTION_MAX)) ||
-      (type === 'actions' && Array.isArray(elements)),
-  );
-  const buttons = list.flatMap(({ elements = [] }) => elements);
-  const areValid = buttons.every(
-    ({ text, value }) => isText(text?.text, LABEL_MAX) && isText(value, VALUE_MAX),
-  );
-  const ids = new Set(buttons.map(({ action_id }) => action_id));
-  if (!isValid || !areValid || ids.size < buttons.length) return null;
-  return buttons.map(({ text, value }) => ({ label: text?.text ?? '', press: value ?? '' }));
+/**
+ * Replaces the text and the blocks of a message of the bot
+ * (https://docs.slack.dev/reference/methods/chat.update). The simulator does not remember the messages of an earlier one.
+ */
+function updateMessage({ channel = '', ts = '', text = '', blocks }: Arguments): Answer {
+  if (!/^[CDG][A-Za-z0-9_-]+$/.test(channel)) return failed('channel_not_found');
+  if (!isTimestamp(ts)) return failed('message_not_found');
+  if (text === '') return failed('no_text');
+  const seen = blocks === undefined ? { text, buttons: [] } : readBlocks(blocks);
+  if (seen === null) return failed('invalid_blocks');
+  return {
+    body: { ok: true, channel, ts, text, message: { type: 'message', user: BOT_USER, bot_id: BOT_ID, text } },
+    shown: [{ what: 'edited', to: channel, ...withButtons(seen) }],
+  };
 }
 
-interface Block {
-  type: string;
-  text?: { text?: string };
-  elements?: { action_id?: string; text?: { text?: string }; value?: string }[];
-}
+type Seen = Required<Pick<Shown, 'text' | 'buttons'>>;
 
-function isText(text: string | undefined, max: number): boolean {
-  return text !== undefined && text.length > 0 && text.length <= max;
+function withButtons({ text, buttons }: Seen): Pick<Shown, 'text' | 'buttons'> {
+  return { text, ...(buttons.length === 0 ? {} : { buttons }) };
 }
 
 /** Shows a text to one person only. */

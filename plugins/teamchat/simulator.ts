@@ -323,8 +323,8 @@ function pressForm(event: SimulatedEvent, timestamps: Timestamps): string {
     type: 'block_actions',
     user: {
       id: event.user,
-      username: event.user.toLowerCase(),
-      name: event.user.toLowerCase(),
+      username: event.user_name ?? event.user.toLowerCase(),
+      name: event.user_name ?? event.user.toLowerCase(),
       team_id: TEAM,
     },
     api_app_id: APP,

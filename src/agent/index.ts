@@ -373,6 +373,8 @@ export interface ToolDefinition {
   confirm?: 'always' | 'never' | ConfirmWhen;
   /** The action in the question for confirmation. `{parameter}` is replaced by the argument. Default: the title. */
   summary?: string;
+  /** The verb on the button that confirms the action, at most 20 characters. Default: the text `confirm_button`. */
+  confirm_label?: string;
   /** Top-level fields of the results of `context.api` that may be shown under default credentials. Default: none. */
   public?: readonly string[] | 'all';
   /**

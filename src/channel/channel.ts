@@ -1,4 +1,4 @@
-import type { JsonObject, OutgoingReply } from './message.ts';
+import type { ClosedQuestion, JsonObject, OutgoingReply } from './message.ts';
 import type { Route } from './route.ts';
 import type { ChannelScope, PushScope, ResponseScope, StreamScope } from './scope.ts';
 import type { ChannelSettings, ChannelText, SettingRecord } from './setting.ts';
@@ -160,6 +160,7 @@ export interface WebChannel extends ChannelBase {
   send?: never;
   receive?: never;
   typing?: never;
+  closeQuestion?: never;
   codeUrl?: never;
   privateChat?: never;
   privateSession?: never;
@@ -180,6 +181,12 @@ export interface PushChannel extends ChannelBase {
    * call it in place of the platform, so it must work without the connection.
    */
   receive?(update: Uint8Array): Promise<void>;
+  /**
+   * Takes the buttons away from a question that was answered or has ended, and shows `outcome` in their place. Called
+   * once for each message with a question (`reply.confirmation`) for which `sendPart` resolved to an id. Throws
+   * `scope.deliveryFailed(...)` like `send`, and is then called again. Absent if the platform cannot change messages.
+   */
+  closeQuestion?(closed: ClosedQuestion): Promise<void>;
   /** Shows that an answer is being written. Failures are ignored. */
   typing?(reply_to: JsonObject): Promise<void>;
   /**

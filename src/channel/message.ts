@@ -162,8 +162,9 @@ export interface ConfirmableAction {
   /** The action, with the arguments that its summary names. */
   title: string;
   /** The other arguments. Texts are in quotes; other values are JSON. */
-  details: readonly { label: string; value: string }[];
-  /** What the button that confirms this action alone may say; absent if the operation does not say it. */
+  /** `title`: what the schema calls the argument. Absent if it has no title of its own. */
+  details: readonly { label: string; title?: string; value: string }[];
+  /** The verb on the button that confirms this action alone, at most 20 characters. Absent: a general word. */
   confirm_label?: string;
 }
 
@@ -219,7 +220,10 @@ export interface ReplyConfirmation {
   id: string;
   /** `text` before the question, CommonMark; empty if there is nothing before it. */
   lead: string;
-  /** CommonMark. It must not be shortened: if it is too long for buttons, send `text` without them. */
+  /**
+   * CommonMark. It must not be shortened: if it is too long for buttons, send `text` without them. Only `text` says how
+   * to answer in words.
+   */
   question: string;
   /** Labels of the buttons, at most 20 characters each. */
   confirm: string;
@@ -229,6 +233,24 @@ export interface ReplyConfirmation {
    * earlier version has stored.
    */
   actions?: readonly ConfirmableAction[];
+  /** What the question begins with if it has several actions. Plain text on one line, like the next two. */
+  heading?: string;
+  /** For whom it would be done. Absent if it is for no person. */
+  as_line?: string;
+  /** How to confirm only some of several actions. Show it beside the buttons. */
+  part_line?: string;
+}
+
+/** A question that was answered, or that has ended. */
+export interface ClosedQuestion {
+  /** The id of the message with the question, as `sendPart` resolved to it for the last part of the reply. */
+  sent_id: string;
+  /** As in the reply. */
+  reply_to: JsonObject;
+  /** The question as it was sent. */
+  confirmation: ReplyConfirmation;
+  /** Who decided and when, and what became of it. Plain text on one line, at most 400 characters. */
+  outcome: string;
 }
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

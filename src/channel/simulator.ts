@@ -115,7 +115,8 @@ export type SimulatedRefused = Omit<SimulatedApiAnswer, 'shown'>;
 
 /** Something that a person sees in the platform's app. */
 export interface Shown {
-  what: 'message' | 'private' | 'typing' | 'read' | 'deleted';
+  /** `edited`: a message of the bot has a new text, and these buttons. */
+  what: 'message' | 'edited' | 'private' | 'typing' | 'read' | 'deleted';
   /** The room or person that the call names. */
   to: string;
   /** The thread that the call names. */

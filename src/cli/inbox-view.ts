@@ -162,7 +162,8 @@ function whatToDo({ state, failure }: InboxMessage): string | undefined {
   return state === 'failed' && failure !== null ? adviceFor(failure.split(':')[0] ?? '')?.todo : undefined;
 }
 
-function textName({ notice, session_id }: InboxMessage): string {
+function textName({ notice, session_id, closes }: InboxMessage): string {
+  if (closes !== undefined) return 'outcome of a question';
   if (notice !== null) return 'notice of the failure';
   return session_id === null ? 'text' : 'reply';
 }

@@ -15,6 +15,7 @@ import { backChannelLogout } from './http/back-channel-logout.ts';
 import { feedbackRoute } from './http/feedback-route.ts';
 import { linkRoutes } from './http/link-routes.ts';
 import { createServer } from './http/server.ts';
+import type { Claims } from './identity/identity.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
@@ -134,11 +135,12 @@ export async function startDaemon(
 
     const stopping = new AbortController();
     let notices: Notices | null = null;
+    const tellEnded = async (link: Parameters<typeof noticeEnded>[1], claims: Claims) =>
+      notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over');
     const renewer = LinkRenewer.of({
       ...{ settings, store, seal, clock, log, observer },
       tokens: { validate: (...token) => services.tokens.validate(...token) },
-      tellEnded: async (link, claims) =>
-        notices === null ? undefined : noticeEnded(notices, link, claims, 'link_sign_in_over'),
+      tellEnded,
     });
     if (renewer) readiness.useRenewer(renewer);
     const services = createServices({
@@ -220,7 +222,7 @@ export async function startDaemon(
         ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
-          ? [backChannelLogout(services, (claims) => signOutAtSite({ store, seal }, claims))]
+          ? [backChannelLogout(services, (claims) => signOutAtSite({ store, seal, tellEnded }, claims))]
           : []),
       ],
       get agents() {

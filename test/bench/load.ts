@@ -1,110 +1,172 @@
-import { once } from 'node:events';
-import { createConnection, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Connection } from './connection.ts';
+import { cpuOf } from './cpu.ts';
 import { percentile } from './rounds.ts';
+
+/** How requests arrive: each connection sends its next one when the last is answered, or so many a second arrive. */
+export type Arrivals = { connections: number } | { per_second: number };
 
 export interface LoadOrder {
   port: number;
+  /** The process of the server, whose processor time is measured. */
+  pid: number;
+  /** Connections that the warm-up keeps busy. At least as many as the measurement uses. */
   connections: number;
+  /** While the measurement lasts. */
+  arrivals: Arrivals;
+  /** Shortest and longest warm-up, ms. */
   warm_up_ms: number;
+  steady_within_ms: number;
   measure_ms: number;
 }
 
 export interface LoadResult {
-  /** Answers per second, without the warm-up. */
+  /** Answers per second. Like all figures of time, without the warm-up. */
   rate: number;
   p50_ms: number;
   p99_ms: number;
+  p999_ms: number;
+  /** Processor time of the server per request, µs. Unlike the rate, it hardly depends on other programs. */
+  cpu_us: number;
   /** Answers with status 200, warm-up included. */
   acknowledged: number;
   /** Answers with another status. */
   refused: number;
 }
 
+/** How often the warm-up looks at the processor time, ms. */
+const SLICE_MS = 500;
+/** The warm-up compares this many slices with as many before them. */
+const SLICES = 4;
+/** A server is warm if the newer slices need at least this share of the processor time of the older ones. */
+const STEADY = 0.98;
+
 /**
- * Keeps every connection busy with one request at a time, on raw sockets, so that the load costs less than the server
- * that it measures. It begins when all connections are open, and ends when the last request is answered.
+ * Warms a server up, and then measures it.
  * @param next returns the next complete request
+ * @param done resolves when the work of a request is done, if that is later than its answer
  */
-export async function drive(order: LoadOrder, next: () => string): Promise<LoadResult> {
-  const sockets = await Promise.all(
-    Array.from({ length: order.connections }, async () => {
-      const socket = createConnection({ host: '127.0.0.1', port: order.port, noDelay: true });
-      await once(socket, 'connect');
-      return socket;
-    }),
+export async function drive(
+  order: LoadOrder,
+  next: () => string,
+  done?: () => Promise<void>,
+): Promise<LoadResult> {
+  const { port, pid, arrivals, warm_up_ms, steady_within_ms, measure_ms } = order;
+  const connections = await Promise.all(
+    Array.from({ length: order.connections }, () => Connection.open(port)),
   );
-  const warm = performance.now() + order.warm_up_ms;
-  const end = warm + order.measure_ms;
-  const took: number[] = [];
   const result = { acknowledged: 0, refused: 0 };
-  await Promise.all(
-    sockets.map((socket) =>
-      keepBusy(socket, next, (status, sent) => {
-        const now = performance.now();
-        if (status === 200) result.acknowledged++;
-        else result.refused++;
-        if (sent >= warm && now <= end) took.push(now - sent);
-        return now < end;
-      }),
-    ),
-  );
+  let took: number[] = [];
+  const ask = async (connection: Connection, arrived = performance.now()) => {
+    const status = await connection.exchange(next());
+    if (status === 200) result.acknowledged++;
+    else result.refused++;
+    await done?.();
+    took.push(performance.now() - arrived);
+  };
+
+  const warmUp = keepBusy(connections, ask);
+  await untilSteady(() => ({ cpu_ms: cpuOf(pid), count: took.length }), warm_up_ms, steady_within_ms);
+  await warmUp.end();
+
+  took = [];
+  const [began, cpu_before] = [performance.now(), cpuOf(pid)];
+  const measured =
+    'connections' in arrivals
+      ? keepBusy(connections.slice(0, arrivals.connections), ask)
+      : keepArriving(connections, arrivals.per_second, ask);
+  await delay(measure_ms);
+  await measured.end();
+  const seconds = (performance.now() - began) / 1000;
+  const cpu_us = ((cpuOf(pid) - cpu_before) * 1000) / took.length;
+  for (const connection of connections) connection.close();
+
   const sorted = Float64Array.from(took).sort();
   return {
     ...result,
-    rate: took.length / (order.measure_ms / 1000),
+    rate: took.length / seconds,
     p50_ms: percentile(sorted, 0.5),
     p99_ms: percentile(sorted, 0.99),
+    p999_ms: percentile(sorted, 0.999),
+    cpu_us,
+  };
+}
+
+interface Load {
+  /** Sends no more requests, and resolves when the last is answered. */
+  end(): Promise<void>;
+}
+
+type Ask = (connection: Connection, arrived?: number) => Promise<void>;
+
+/** Each connection has one request at a time. */
+function keepBusy(connections: readonly Connection[], ask: Ask): Load {
+  let over = false;
+  const all = Promise.all(
+    connections.map(async (connection) => {
+      do await ask(connection);
+      while (!over);
+    }),
+  );
+  return {
+    async end() {
+      over = true;
+      await all;
+    },
   };
 }
 
 /**
- * @param answered called with the status of each answer and the time when its request was sent; returns whether to
- * continue
+ * Requests arrive in even steps, whether the server keeps up or not. One that finds all connections busy waits, and its
+ * time counts from its arrival.
  */
-function keepBusy(
-  socket: Socket,
-  next: () => string,
-  answered: (status: number, sent: number) => boolean,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let received = '';
-    let sent = 0;
-    const send = () => {
-      sent = performance.now();
-      socket.write(next(), 'latin1');
-    };
-    socket.setEncoding('latin1');
-    socket.on('data', (text: string) => {
-      received += text;
-      const length = answerLength(received);
-      if (length === null || received.length < length) return;
-      if (received.length > length) reject(new Error('the server sent more than was requested'));
-      const status = Number(received.slice(9, 12));
-      received = '';
-      if (answered(status, sent)) return send();
-      socket.end();
-      resolve();
+function keepArriving(connections: readonly Connection[], per_second: number, ask: Ask): Load {
+  const idle = [...connections];
+  const waiting: number[] = [];
+  const running = new Set<Promise<void>>();
+  const begin = (connection: Connection, arrived: number) => {
+    const run = ask(connection, arrived).then(() => {
+      running.delete(run);
+      const oldest = waiting.shift();
+      if (oldest === undefined) idle.push(connection);
+      else begin(connection, oldest);
     });
-    socket.on('error', reject);
-    socket.on('close', () => reject(new Error('the server closed a connection that was in use')));
-    send();
-  });
+    running.add(run);
+  };
+  const began = performance.now();
+  let arrived = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    for (const due = ((now - began) / 1000) * per_second; arrived < due; arrived++) {
+      const connection = idle.pop();
+      if (connection) begin(connection, now);
+      else waiting.push(now);
+    }
+  }, 1);
+  return {
+    async end() {
+      clearInterval(timer);
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
 }
 
-const LENGTH = /\r\ncontent-length: *(\d+)\r\n/i;
-const CHUNKED = /\r\ntransfer-encoding: *chunked\r\n/i;
-/** The last chunk. If the body is empty, it follows the head directly. */
-const LAST_CHUNK = '\r\n0\r\n\r\n';
-
-/** Length of head and body together; null while it is unknown. */
-function answerLength(received: string): number | null {
-  const end = received.indexOf('\r\n\r\n');
-  if (end < 0) return null;
-  const length = LENGTH.exec(received)?.[1];
-  if (length === undefined && CHUNKED.test(received)) {
-    const last = received.indexOf(LAST_CHUNK, end + 2);
-    return last < 0 ? null : last + LAST_CHUNK.length;
+/** Resolves when the processor time of a request falls no more, or at the latest after `longest_ms`. */
+async function untilSteady(
+  read: () => { cpu_ms: number; count: number },
+  shortest_ms: number,
+  longest_ms: number,
+): Promise<void> {
+  const readings = [read()];
+  const cost = (from: number, to: number) => {
+    const [first, last] = [readings.at(from), readings.at(to)];
+    if (!first || !last) return Number.POSITIVE_INFINITY;
+    return (last.cpu_ms - first.cpu_ms) / Math.max(1, last.count - first.count);
+  };
+  for (let passed = 0; passed < longest_ms; passed += SLICE_MS) {
+    await delay(SLICE_MS);
+    readings.push(read());
+    const [older, newer] = [cost(-1 - 2 * SLICES, -1 - SLICES), cost(-1 - SLICES, -1)];
+    if (passed >= shortest_ms && newer >= older * STEADY) return;
   }
-  if (length === undefined) throw new Error(`an answer without Content-Length: ${received.slice(0, end)}`);
-  return end + 4 + Number(length);
 }

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { CAN_PIN } from './machine.ts';
 
@@ -21,8 +20,6 @@ export interface Server {
   pid: number;
   /** Time from the start of the process to its line `… ready on http://…`, ms. */
   ready_ms: number;
-  /** Processor time that it has used so far, ms; 0 if the system does not report it. */
-  cpu_ms(): number;
   /** Stops the server, and resolves when it has ended. Rejects if it failed. */
   stop(): Promise<void>;
 }
@@ -47,7 +44,6 @@ export async function startServer(program: readonly string[], options: StartOpti
       port: Number(port),
       pid: child.pid ?? 0,
       ready_ms,
-      cpu_ms: () => cpuOf(child.pid),
       async stop() {
         child.kill('SIGTERM');
         const [code] = await ended;
@@ -58,13 +54,16 @@ export async function startServer(program: readonly string[], options: StartOpti
   throw new Error(`${program.join(' ')} ended before it was ready`);
 }
 
+/** A program that has not answered an order after this time, in ms, is ended. */
+const ANSWER_MS = 180_000;
+
 /** Sends `order` to a Node.js program, which answers with one message and ends. */
 export async function ask<Answer>(
   program: string,
   order: object,
   options: StartOptions = {},
 ): Promise<Answer> {
-  const child = start([program], options, ['ignore', 'inherit', 'inherit', 'ipc']);
+  const child = start([program], options, ['ignore', 'inherit', 'inherit', 'ipc'], ANSWER_MS);
   const ended = once(child, 'close') as Promise<[code: number | null]>;
   let answer: Answer | undefined;
   child.on('message', (message) => {
@@ -101,24 +100,17 @@ function start(
   program: readonly string[],
   { part, cwd, env }: StartOptions,
   stdio: ('ignore' | 'inherit' | 'pipe' | 'ipc' | number)[],
+  timeout?: number,
 ): ChildProcess {
   const pin = part !== undefined && CAN_PIN ? ['taskset', '-c', CORES[part]] : [];
   const [command = '', ...args] = [...pin, process.execPath, ...program];
   const child = spawn(command, args, {
     stdio,
+    ...(timeout === undefined ? {} : { timeout }),
     ...(cwd === undefined ? {} : { cwd }),
     env: { ...PASSED_ON, ...env },
   });
   running.add(child);
   child.once('close', () => running.delete(child));
   return child;
-}
-
-/** Processor time of a process, ms. proc(5) has user and system time in hundredths of a second. */
-function cpuOf(pid = 0): number {
-  const path = `/proc/${pid}/stat`;
-  if (!existsSync(path)) return 0;
-  // The second field is the program's name in brackets, which may contain anything.
-  const fields = readFileSync(path, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }

@@ -10,6 +10,10 @@ export interface Row {
   unit: Benchmark['unit'];
   bare: Series;
   ours: Series;
+  /** Processor time per unit of work of ours, divided by that of the limit; null if it is not measured. */
+  cpu_ratio: number | null;
+  /** The same two ratios to each peer. */
+  peers: Readonly<Record<string, { ratio: number; cpu_ratio: number | null }>>;
   /** Our figure divided by the limit. For a rate, higher is better; for a time, lower. */
   ratio: number;
   /** Null for a peer, whose figure is only for comparison. */
@@ -29,6 +33,7 @@ export function rowsOf(benchmark: Benchmark, [bare, ...others]: readonly Series[
   if (!bare) throw new Error('nothing was measured');
   const { name, work, limit, unit, peers = [], ours } = benchmark;
   const targets = [...peers.map(() => null), ...ours.map(({ target }) => target)];
+  const measuredPeers = others.slice(0, peers.length);
   return others.map((series, place) => {
     const target = targets[place] ?? null;
     const ratio = series.median / bare.median;
@@ -42,11 +47,23 @@ export function rowsOf(benchmark: Benchmark, [bare, ...others]: readonly Series[
       bare,
       ours: series,
       ratio,
+      cpu_ratio: cpuRatio(series, bare),
+      peers: Object.fromEntries(
+        (target === null ? [] : measuredPeers).map((peer) => [
+          peer.name,
+          { ratio: series.median / peer.median, cpu_ratio: cpuRatio(series, peer) },
+        ]),
+      ),
       target,
       target_met: target !== null && meets('ratio' in target ? target.ratio : target.value),
       ambition_met: target !== null && meets(target.ambition),
     };
   });
+}
+
+function cpuRatio(one: Series, other: Series): number | null {
+  const [cpu, other_cpu] = [one.figures['CPU µs'], other.figures['CPU µs']];
+  return cpu && other_cpu ? cpu / other_cpu : null;
 }
 
 export function table({ machine, effort, rows }: Report): string {
@@ -55,7 +72,9 @@ export function table({ machine, effort, rows }: Report): string {
     row.benchmark,
     row.ours.name,
     spread(row.bare, row.unit),
+    processorTime(row.bare),
     spread(row.ours, row.unit),
+    processorTime(row.ours),
     `${(row.ratio * 100).toFixed(0)} %`,
     words(row.target, row),
     judgement(row),
@@ -67,7 +86,7 @@ export function table({ machine, effort, rows }: Report): string {
       .join(', '),
     `medians of ${effort.rounds} interleaved rounds [lowest … highest]`,
     '',
-    ...columns([['', 'what', 'bare limit', 'agentd', 'ratio', 'target', ''], ...lines]),
+    ...columns([['', 'what', 'bare limit', 'CPU', 'agentd', 'CPU', 'ratio', 'target', ''], ...lines]),
     '',
     ...rows.flatMap(notes),
     '',
@@ -77,6 +96,11 @@ export function table({ machine, effort, rows }: Report): string {
 function spread({ median, lowest, highest }: Series, unit: string): string {
   const figure = (value: number) => (value >= 100 ? value.toFixed(0) : value.toFixed(1));
   return `${figure(median)} ${unit} [${figure(lowest)} … ${figure(highest)}]`;
+}
+
+function processorTime({ figures }: Series): string {
+  const us = figures['CPU µs'];
+  return us === undefined ? '–' : `${us.toFixed(0)} µs`;
 }
 
 function judgement({ target, target_met, ambition_met }: Row): string {
@@ -92,14 +116,18 @@ function words(target: Row['target'], { unit }: Row): string {
 }
 
 /** Lines that describe the work and the limit, with the figures and counts of both. */
-function notes({ benchmark, work, limit, bare, ours }: Row): string[] {
+function notes({ benchmark, work, limit, bare, ours, peers }: Row): string[] {
   const list = (record: Readonly<Record<string, number>>, digits: number) =>
     Object.entries(record).map(([name, value]) => `${name} ${value.toFixed(digits)}`);
   const side = ({ name, figures, counts }: Series) => {
     const all = [...list(figures, 1), ...list(counts, 0)];
     return all.length > 0 ? [`    ${name}: ${all.join(', ')}`] : [];
   };
-  return [`${benchmark}: ${work}; limit: ${limit}`, ...side(bare), ...side(ours)];
+  const compared = Object.entries(peers).map(([name, { ratio, cpu_ratio }]) => {
+    const cpus = cpu_ratio === null ? '' : `, ${cpu_ratio.toFixed(2)}× its CPU`;
+    return `    of ${name}: ${(ratio * 100).toFixed(0)} %${cpus}`;
+  });
+  return [`${benchmark}: ${work}; limit: ${limit}`, ...side(bare), ...side(ours), ...compared];
 }
 
 function columns(lines: readonly (readonly string[])[]): string[] {

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { type Benchmark, FULL, QUICK } from './benchmark.ts';
-import { chat } from './chat/chat.ts';
+import { calmChats, chat, longChat } from './chat/chat.ts';
 import { cli } from './cli/cli.ts';
 import { guard } from './guard/guard.ts';
 import { describeMachine } from './machine.ts';
@@ -17,11 +17,14 @@ import { fanOut, firstEvent, streamMemory } from './sse/sse.ts';
 import { start } from './start/start.ts';
 import { token } from './token/token.ts';
 import { readCall, writeCall } from './tools/tools.ts';
-import { webhook } from './webhook/webhook.ts';
+import { webhook, webhookDone } from './webhook/webhook.ts';
 
 const BENCHMARKS: readonly Benchmark[] = [
   chat,
+  longChat,
+  ...calmChats,
   webhook,
+  webhookDone,
   guard,
   token,
   readCall,

@@ -43,6 +43,67 @@ export function describeQuestions(current: () => StoreUnderTest): void {
       expect(await store.actions.ofQuestion('unknown')).toEqual([]);
     });
 
+    /** Sends the reply that asks the question. @returns the id of its message */
+    async function show(card_id = 'c:1'): Promise<string> {
+      const stored = { id: 'q', begins_at: 0, confirm: 'Yes', decline: 'No' };
+      const message = anInboxMessage({ session_id, reply: 'Sure?', question: stored });
+      await store.inbox.enqueue([message]);
+      const [sending] = await store.inbox.claim('send', ['chat'], 1);
+      await store.inbox.settle(sending as InboxClaim, { kind: 'sent', card_id });
+      return message.id;
+    }
+    /** The messages on the platform whose buttons are to be taken away now. */
+    const closing = async (of = store) =>
+      (await of.inbox.list({ states: ['replied'], limit: 9 })).map(({ closes }) => closes);
+    const commit = async (answered_question: string) => {
+      const session = aSession(test.now(), { session_id });
+      await store.commitTurn(claim, { trace: aTrace(session), answered_question });
+    };
+
+    it('lose their buttons with the commit of the answer, once, also after a restart', async () => {
+      const message_id = await show();
+      await commit('q');
+      // Nobody has answered.
+      expect(await closing()).toEqual([]);
+      await answer(['q:1'], ['q:2', 'q:3']);
+      expect(await closing()).toEqual([]);
+      await commit('another');
+      expect(await closing()).toEqual([]);
+      await commit('q');
+      await commit('q');
+      const restarted = await test.restart();
+      expect(await closing(restarted)).toEqual([{ message_id, sent_id: 'c:1' }]);
+      expect((await restarted.inbox.take(['chat'], { run: 1, send: 9 })).claims).toHaveLength(1);
+    });
+
+    it('lose their buttons when they are withdrawn, in each message that shows them', async () => {
+      const shown = [await show('c:1'), await show('c:2')];
+      await store.actions.withdraw({ session_tag: session_id });
+      const closed = (await closing()).map((one) => one?.message_id);
+      expect(closed.sort()).toEqual(shown.sort());
+    });
+
+    it('lose their buttons after they have expired, but not while their calls are made', async () => {
+      await show();
+      test.advance(HOUR / 4 - 1000);
+      await store.inbox.reap();
+      expect(await closing()).toEqual([]);
+      await answer(ids, []);
+      await store.actions.settle(claim, 'q:1', 'started', 'answering');
+      test.advance(2000);
+      await store.inbox.reap();
+      expect(await closing()).toEqual([]);
+      test.advance(HOUR / 4);
+      await store.inbox.reap();
+      expect(await closing()).toHaveLength(1);
+    });
+
+    it('that were withdrawn before they were shown lose their buttons at once', async () => {
+      await store.actions.withdraw({ session_tag: session_id });
+      await show();
+      expect(await closing()).toHaveLength(1);
+    });
+
     it('are answered once, for each action, and the answer survives a restart', async () => {
       expect(await answer(['q:1', 'q:3'], ['q:2'])).toBe('settled');
       expect(await answer(['q:1', 'q:3'], ['q:2'])).toBe('gone');

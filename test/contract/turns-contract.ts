@@ -57,6 +57,7 @@ export async function beginFullTurn(store: Store, now: number): Promise<FullTurn
     reply: { claim: inbox_claim, text: 'the reply' },
     pending: [aPendingAction(session)],
     reply_to_asked: { principal: 'nobody', sent_by: null, repeats: null, withdraws: null },
+    answered_question: 'unknown',
     waits: aWaitingQuestion(session, { turn_id: record.turn_id }),
     answer: { claim: (key as { claim: KeyClaim }).claim, answer: ANSWER, ttl_ms: HOUR },
     events: { claim: stream_claim as StreamClaim, events: END },

@@ -1,6 +1,10 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { drive } from '../bench/load.ts';
 import { median, percentile } from '../bench/rounds.ts';
 import { isThorough } from '../support/effort.ts';
 
@@ -27,9 +31,15 @@ it.runIf(isThorough)(
       effort: { rounds: 1 },
     });
     expect(report.rows.map(({ benchmark, ours }) => [benchmark, ours.name])).toEqual([
-      ['chat', 'agentd'],
+      ['chat', '64 connections'],
+      ['chat', 'sessions of 30 turns'],
+      ['chat', 'one connection, p50'],
+      ['chat', '500 requests/s, p50'],
+      ['webhook', 'durable bare'],
       ['webhook', 'Bolt'],
       ['webhook', 'agentd'],
+      ['webhook', 'Bolt'],
+      ['webhook', 'until done'],
       ['guard', 'agentd'],
       ['token', 'agentd'],
       ['tools', 'read'],
@@ -89,4 +99,24 @@ it('medians and percentiles are interpolated', () => {
   expect(median([4, 1, 2, 3])).toBe(2.5);
   expect(percentile([1, 2, 3, 4, 5], 0.99)).toBe(4.5);
   expect(percentile([], 0.5)).toBe(0);
+});
+
+it('the time of a request that finds all connections busy counts from its arrival', async () => {
+  const answer_ms = 20;
+  const server = createServer((_, response) => {
+    setTimeout(() => response.writeHead(200, { 'Content-Length': 0 }).end(), answer_ms);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const { acknowledged, p50_ms } = await drive(
+    {
+      ...{ port, pid: process.pid, connections: 1, arrivals: { per_second: 250 } },
+      ...{ warm_up_ms: 0, steady_within_ms: 0, measure_ms: 200 },
+    },
+    () => 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
+  );
+  // About 50 requests have arrived, and only the first of them found the connection idle.
+  expect(acknowledged).toBeGreaterThan(10);
+  expect(p50_ms).toBeGreaterThan(3 * answer_ms);
+  server.close();
 });

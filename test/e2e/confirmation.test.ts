@@ -9,7 +9,7 @@ import phonechat from '../../plugins/phonechat/index.ts';
 import teamchat from '../../plugins/teamchat/index.ts';
 import type { Shown, SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from '../support/command.ts';
-import { type Agentd, agentd, startAgentd } from '../support/daemon.ts';
+import { type Agentd, agentd, type StartOptions, startAgentd } from '../support/daemon.ts';
 import { eventsIn, type Seen } from '../support/event-stream.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { token } from '../support/tokens.ts';
@@ -25,7 +25,11 @@ export default {
   apiVersion: 1,
   async *run({ text, tools, confirmed }) {
     const [, whose, id] = /^(mine|ours|bound) (\\S+)$/.exec(text) ?? [];
-    if (confirmed) yield 'It was done: ' + JSON.stringify(confirmed.answer);
+    const list = /^list (.+)$/.exec(text)?.[1].split(' ') ?? [];
+    const cancel = tools.find(({ name }) => name === 'ours_cancelOrder');
+    for (const one of list) await cancel.call({ id: one, body: { reason: 'late' } });
+    if (list.length > 0) yield 'I ask you.';
+    else if (confirmed) yield 'It was done: ' + JSON.stringify(confirmed.answer);
     else if (whose) {
       const answer = await tools.find(({ name }) => name === whose + '_cancelOrder').call({ id, body: { reason: 'late' } });
       yield answer.ok ? 'I ask you.' : answer.message;
@@ -46,7 +50,7 @@ paths:
       requestBody:
         content:
           application/json:
-            schema: { type: object, properties: { reason: { type: string }, account: { type: string } } }
+            schema: { type: object, properties: { reason: { type: string, title: Reason }, account: { type: string } } }
       responses: { '200': { description: Cancelled } }
 `;
 
@@ -59,7 +63,7 @@ tools:
     name: ours
     base_url: BASE/open
     credentials: none
-    operations: { cancelOrder: { summary: 'Cancel order {id}' } }
+    operations: { cancelOrder: { summary: 'Cancel order {id}', confirm_label: Cancel order } }
   - openapi: ./shop.yaml
     name: bound
     operations: { cancelOrder: { summary: 'Cancel order {id}', bind: { body.account: org } } }
@@ -88,6 +92,7 @@ const api = createServer(async (request, response) => {
 /** What the daemon says at the end of the reply. */
 const LINE = 'Cancel order "1004" (body.reason: "late") – done';
 
+let options: StartOptions;
 let daemon: Agentd;
 let platforms: Record<'teamchat' | 'phonechat' | 'msgbot', FakePlatform>;
 let ada: string;
@@ -105,10 +110,11 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'shop.yaml'), DOCUMENT);
   writeFileSync(join(folder, 'agentd.yaml'), CONFIGURATION.replace('BASE', base), { mode: 0o600 });
   const env = Object.assign({}, ...Object.values(platforms).map((platform) => platform.env));
-  daemon = await startAgentd({
+  options = {
     directory: folder,
     env: { ...env, SSE_ENABLED: 'true', AGENT_RUNTIME: './runtime.ts', API_BASE_URL: `${base}/v1` },
-  });
+  };
+  daemon = await startAgentd(options);
   ada = await token({ sub: 'ada' });
 });
 afterAll(async () => {
@@ -246,9 +252,10 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
 
   it('shows two buttons below the question; pressing the first makes the call', async () => {
     const asked = await ask();
-    expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm', 'Decline']);
+    expect(asked.buttons?.map(({ label }) => label)).toEqual(['Cancel order', 'Decline']);
     expect(unescaped(asked.text)).toContain('Cancel order "1004"');
-    expect(unescaped(asked.text)).toContain('body.reason: "late"');
+    expect(unescaped(asked.text)).toContain(name === 'teamchat' ? '*Reason*: "late"' : 'body.reason: "late"');
+    expect(asked.text).not.toContain('Answer');
     expect(calls).toEqual([]);
     expect((await press(asked, 0)).status).toBe(200);
     await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
@@ -262,6 +269,40 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
     await platform().until(() => messages().some(({ text }) => text.includes('still there?')));
     expect(calls).toHaveLength(1);
     expect(messages().length - before).toBeLessThanOrEqual(hasRooms ? 1 : 2);
+  });
+
+  /** How the message with this question looks later. The change of an earlier test may arrive late. */
+  async function closed({ to, text }: Shown): Promise<Shown> {
+    // How to answer a part of several actions is left out then.
+    const [first = ''] = text.split('\n');
+    const found = () =>
+      platform().shown.find((one) => one.what === 'edited' && one.to === to && one.text.startsWith(first));
+    await platform().until(() => found() !== undefined);
+    return found() as Shown;
+  }
+
+  it.runIf(hasRooms)('shows what became of the question in place of its buttons', async () => {
+    const asked = await ask({ place: 'group', user_name: 'Ada Lovelace' });
+    await press(asked, 0, { place: 'group' });
+    const { text, buttons } = await closed(asked);
+    expect(buttons).toBeUndefined();
+    expect(text.slice(asked.text.length).trim()).toMatch(
+      /^Confirmed by Ada Lovelace at \d\d:\d\d UTC\. This was done\.$/,
+    );
+  });
+
+  it('asks about several actions at once, and makes those that the person confirms', async () => {
+    const asked = await ask({ text: 'list 1004 1005 1006' });
+    expect(asked.buttons?.map(({ label }) => label)).toEqual(['Confirm all', 'Decline all']);
+    expect(asked.text).toContain('answer for example');
+    await platform().deliver(daemon, { text: 'only 1 and 3', number: number + 1 });
+    await platform().until(() => messages().some(({ text }) => text.includes('It was done')));
+    expect(calls.map(({ line }) => line)).toEqual([
+      'POST /open/orders/1004/cancel',
+      'POST /open/orders/1006/cancel',
+    ]);
+    if (!hasRooms) return;
+    expect((await closed(asked)).text).toMatch(/1, 3: This was done\. 2: This was declined, and not done\.$/);
   });
 
   it('accepts a written "yes" after the question was delivered', async () => {
@@ -287,6 +328,23 @@ describe.each(['teamchat', 'phonechat', 'msgbot'] as const)('%s', (name) => {
       expect(calls).toHaveLength(1);
     },
   );
+});
+
+it('after kill -9, the next daemon takes the buttons away that the first one could not', async () => {
+  const platform = platforms.teamchat;
+  const isUpdate = ({ path }: { path: string }) => path.includes('chat.update');
+  platform.answer = (call) => (isUpdate(call) ? 'hang' : null);
+  await platform.deliver(daemon, { text: 'ours 1004', number: 9000 });
+  await platform.until(() => platform.shown.some(({ buttons }) => buttons));
+  const asked = platform.shown.find(({ buttons }) => buttons);
+  await platform.deliver(daemon, { kind: 'press', text: asked?.buttons?.[0]?.press ?? '', number: 9000 });
+  await platform.until(() => platform.calls.some(isUpdate));
+  await daemon.stop('SIGKILL');
+  platform.answer = () => null;
+  daemon = await startAgentd(options);
+  await platform.until(() => platform.shown.some(({ what }) => what === 'edited'));
+  expect(platform.shown.find(({ what }) => what === 'edited')?.text).toMatch(/This was done\.$/);
+  expect(calls).toHaveLength(1);
 });
 
 describe('the command line', () => {

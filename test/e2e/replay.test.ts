@@ -1,9 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { execa } from 'execa';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import msgbot from '../../plugins/msgbot/index.ts';
+import { BIN, baseEnv } from '../support/daemon.ts';
 import { FakeModel, type ModelAnswer } from '../support/fake-model.ts';
 import { FakePlatform } from '../support/fake-platform.ts';
 import { type Shop, startShop } from '../support/shop.ts';
@@ -26,6 +29,9 @@ const RECORDED: readonly ModelAnswer[] = [
   call('cancel', { id: '7' }),
   { text: ['It was not cancelled.'] },
 ];
+
+/** Whether this user may run a program without any network. */
+const canIsolate = () => spawnSync('unshare', ['-n', 'true']).status === 0;
 
 let folder: string;
 let model: FakeModel;
@@ -204,6 +210,29 @@ describe('agentd replay', () => {
       stderr: expect.stringContaining('Pass --agent with one of these: default.'),
     });
   });
+
+  it.skipIf(!canIsolate())(
+    'needs no network: it runs without any, with the builtin agent (skipped if the machine has no `unshare -n`)',
+    async () => {
+      const args = ['-n', process.execPath, BIN, 'replay', await turnId(), '--json'];
+      const env = {
+        ...baseEnv(folder),
+        ...platform.env,
+        AGENT_RUNTIME: 'builtin',
+        API_BASE_URL: shop.api.url,
+      };
+      const { exitCode, stdout } = await execa('unshare', args, {
+        cwd: folder,
+        env,
+        extendEnv: false,
+        reject: false,
+      });
+      expect(exitCode).toBe(1);
+      expect(JSON.parse(stdout).runs).toMatchObject([
+        { failure: null, calls: [{ tool: 'get_user', from: 'recording' }] },
+      ]);
+    },
+  );
 
   it('says what is missing if there is no recording', async () => {
     const unknown = await shop.run('replay', 'no-such-id');

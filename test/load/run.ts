@@ -58,7 +58,15 @@ async function load(): Promise<LoadResult> {
   try {
     const server = await startServer([program, 'serve', '--dev'], { cwd: directory, env });
     try {
-      const order = { port: server.port, connections, warm_up_ms: WARM_UP_MS, measure_ms: seconds * 1000 };
+      const order = {
+        port: server.port,
+        pid: server.pid,
+        connections,
+        arrivals: { connections },
+        warm_up_ms: WARM_UP_MS,
+        steady_within_ms: WARM_UP_MS,
+        measure_ms: seconds * 1000,
+      };
       return await drive(order, await requests());
     } finally {
       await server.stop();

@@ -1,6 +1,7 @@
 import webchat from '../../plugins/webchat/index.ts';
 import type { AgentRuntime, AgentTurn } from '../../src/agent/index.ts';
 import type {
+  ClosedQuestion,
   Confirmation,
   ConfirmationAnswer,
   IncomingMessage,
@@ -62,6 +63,8 @@ export class ConfirmationWorld {
   readonly calls: ReceivedCall[] = [];
   /** Replies that the platform accepted. */
   readonly sent: OutgoingReply[] = [];
+  /** Questions whose buttons were taken away, in order. */
+  readonly closed: ClosedQuestion[] = [];
   /** The input of each run of the agent. */
   readonly turns: AgentTurn[] = [];
   /** The answer of the API to each call. */
@@ -74,6 +77,8 @@ export class ConfirmationWorld {
   otherwise: ((turn: AgentTurn) => AsyncIterable<string>) | null = null;
   /** Called for each reply to the platform. A test makes it throw if the platform should refuse the reply. */
   take: (reply: OutgoingReply) => void | Promise<void> = () => {};
+  /** Called before the buttons of a question are taken away. A test makes it throw if the platform should refuse it. */
+  close: (closed: ClosedQuestion) => void | Promise<void> = () => {};
   #messages = 0;
 
   private constructor(clock: VirtualClock, store: Store, services: StreamServices) {
@@ -121,7 +126,7 @@ export class ConfirmationWorld {
       env: { RECEIPTS: 'off', ...options.env },
     });
     world = new ConfirmationWorld(clock, store, services);
-    world.worker.add(TELEX, { routes: [], send: async (reply) => world.#take(reply) });
+    world.addTo(world.worker);
     return world;
   }
 
@@ -181,6 +186,22 @@ export class ConfirmationWorld {
   /** Stores a message of the platform without processing it. */
   async post(text: string, user = 'ada', members: Partial<IncomingMessage> = {}): Promise<void> {
     await enqueue(TELEX, this.services, this.worker, [this.#platformMessage(text, user, members)]);
+  }
+
+  /** Lets a worker send to the platform. */
+  addTo(worker: InboxWorker): void {
+    worker.add(TELEX, {
+      routes: [],
+      send: async (reply) => {
+        await this.#take(reply);
+        if (reply.confirmation?.lead) worker.sentIds.note(reply.id, `lead-${this.sent.length}`);
+        worker.sentIds.note(reply.id, `sent-${this.sent.length}`);
+      },
+      closeQuestion: async (closed) => {
+        await this.close(closed);
+        this.closed.push(closed);
+      },
+    });
   }
 
   /** Processes everything that is due. */

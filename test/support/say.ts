@@ -10,6 +10,8 @@ export interface Sender {
   user_id?: string;
   shared?: boolean;
   platform?: boolean;
+  /** Aborts when the person stops the answer. */
+  stopped?: AbortSignal;
 }
 
 export interface Said {
@@ -25,12 +27,13 @@ let count = 0;
 export async function say(
   world: StepWorld,
   text: string,
-  { session_id = 's', sub, user_id, shared, platform }: Sender = {},
+  { session_id = 's', sub, user_id, shared, platform, stopped }: Sender = {},
 ): Promise<Said> {
   const id = ++count;
   const turn_id = `turn-${id}`;
   const turn = aTurnOf(world, {
     ...(platform ? ON_PLATFORM : {}),
+    ...(stopped === undefined ? {} : { stopped }),
     turn_id,
     request_id: `request-${id}`,
     session_id,

@@ -180,8 +180,8 @@ export class StandIn {
     return ({ body, ...call }) => {
       const { status, headers, body: answer, shown } = api.answer({ ...call, body: Buffer.from(body) });
       for (const { what, text, buttons } of shown) {
-        if (buttons) this.buttons = buttons;
-        if (what === 'message' || what === 'private') this.seen.push(text);
+        if (buttons || what === 'edited') this.buttons = buttons ?? [];
+        if (what === 'message' || what === 'edited' || what === 'private') this.seen.push(text);
       }
       return new Response(JSON.stringify(answer), {
         status,

@@ -15,6 +15,8 @@ export interface Sending {
   platform: StandIn;
   /** The error of `send`; null if it resolves. */
   send(text?: string, id?: string): Promise<Error | null>;
+  /** The ids of the messages that were sent, as `sendPart` resolved to them. */
+  sent: readonly string[];
   /** Sends a reply with a question at its end. */
   ask(question: ReplyConfirmation): Promise<Error | null>;
 }
@@ -32,7 +34,7 @@ export async function sending(
     const send = (text = reply.text, id = reply.id) => attempt(open, { ...reply, text, id });
     const ask = (confirmation: ReplyConfirmation) =>
       attempt(open, { ...reply, text: `${confirmation.lead}\n\n${confirmation.question}`, confirmation });
-    await work({ platform, send, ask });
+    await work({ platform, send, ask, sent: open.scope.sent });
   });
 }
 

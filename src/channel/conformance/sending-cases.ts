@@ -44,6 +44,7 @@ export function sendingCases({ send, plugin }: ConformanceOptions): readonly [na
     ['continues a long reply at the part that failed', continues],
     ['sends a question, with buttons that answer it if the channel has buttons', asks],
     ['sends a long question in full', asksLong],
+    ['takes the buttons away from a question that was answered, also after a restart', closes],
     failing('reports status 400 as a final failure', () => status(400), { final: true }),
     failing('reports status 429 as a failure that allows a retry', () => status(429), PASSING),
     failing('passes on Retry-After', () => status(429, { 'Retry-After': '7' }), {
@@ -183,6 +184,46 @@ async function presses(
     assert.notEqual(pressed.message_id, message?.message_id, 'a press is a separate message');
   });
 }
+
+/** The outcome takes the place of the buttons. If the message cannot be changed, the daemon must learn it. */
+async function closes(options: TrialOptions): Promise<void> {
+  const bench = await Bench.set(options);
+  for (const place of bench.simulator ? bench.places : (['direct'] as const)) {
+    const platform = bench.platform();
+    let sent_id: string | undefined;
+    const confirmation = {
+      ...QUESTION,
+      actions: [{ number: 1, title: 'Cancel order "1004"', details: DETAILS }],
+    };
+    await sending(
+      bench,
+      async ({ ask, sent }) => {
+        isSent(await ask(confirmation));
+        sent_id = sent.at(-1);
+      },
+      place,
+      platform,
+    );
+    const { reply_to } = await replyOf(bench, place);
+    platform.seen.splice(0);
+    await withChannel(bench, { platform }, async ({ channel }) => {
+      if (!channel.closeQuestion) return;
+      assert.ok(sent_id, 'a channel with closeQuestion() must return the id of a message from sendPart');
+      const closed = { sent_id, reply_to, confirmation, outcome: OUTCOME };
+      const close = () => outcomeOf(channel.closeQuestion?.(closed));
+      platform.trouble = () => status(500);
+      isFailure(await close(), UNREACHABLE);
+      platform.trouble = () => null;
+      isSent(await close());
+      assert.match(platform.seen.join('\n'), /Cancel order (?:\\?"|&quot;)1004/, 'what people saw');
+      assert.match(platform.seen.join('\n'), /Confirmed by Ada at 14:05\./, 'what people saw');
+      assert.equal(platform.buttons.length, 0, 'the buttons must be gone');
+    });
+  }
+}
+
+const DETAILS = [{ label: 'reason', value: '"late"' }];
+const OUTCOME = 'Confirmed by Ada at 14:05. This was done.';
 
 async function asksLong(options: TrialOptions): Promise<void> {
   await sending(await Bench.set(options), async ({ ask, platform }) => {

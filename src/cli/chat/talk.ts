@@ -1,7 +1,7 @@
 import { openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { ReadStream } from 'node:tty';
-import type { ActionReceipt } from '../../channel/index.ts';
+import type { ActionReceipt, ConfirmableAction } from '../../channel/index.ts';
 import { CliError, EXIT, usageError } from '../cli-error.ts';
 import type { Sink } from '../output.ts';
 import { explainError } from '../report-error.ts';
@@ -132,7 +132,7 @@ async function streamAnswer(
 ): Promise<{ stopped: boolean }> {
   let shown = '';
   let status = WAITING;
-  let asked = 0;
+  let asked: readonly AskedAction[] = [];
   let done: readonly string[] = [];
   screen.status(status);
   try {
@@ -150,7 +150,7 @@ async function streamAnswer(
           screen.status(status);
         },
         confirmation(_id, { actions }) {
-          asked = Array.isArray(actions) ? actions.length : 1;
+          asked = Array.isArray(actions) ? actions : [{}];
         },
         actions(data) {
           // Usually, the answer ends with a line for each of them.
@@ -166,9 +166,18 @@ async function streamAnswer(
   } finally {
     screen.endAnswer();
     for (const line of done) screen.note(line);
-    if (asked === 1) screen.note('You can also answer with y or n.');
-    else if (asked > 1) screen.note('You can also answer with y or n for all of them.');
+    if (asked.length > 0) screen.note(howToAnswer(asked));
   }
+}
+
+/** An action of a question. A later version of the daemon may send something else. */
+type AskedAction = Partial<ConfirmableAction> | null;
+
+function howToAnswer([first, ...others]: readonly AskedAction[]): string {
+  if (others.length > 0) return 'You can also answer with y or n for all of them.';
+  const { confirm_label } = first ?? {};
+  const yes = typeof confirm_label === 'string' ? `y (${confirm_label})` : 'y';
+  return `You can also answer with ${yes} or n.`;
 }
 
 /** A line for each action of the event `actions`. A later version of the daemon may send something else. */

@@ -18,7 +18,7 @@ export const command: CommandRecord = {
     'The digest identifies the definition. For a tool of an MCP server it covers the title, description and schema as the server sent them, as in `agentd tools trust`; for any other tool, what the model reads.',
     '`confirm` is `always`, `never`, or the conditions under which the person must confirm a call.',
     'Exit code 1 if there is no such tool, or if it is not offered now.',
-    'With --json, {name, title, source, kind, origin, effect, credentials, confirm, summary, public, bind, idempotent, timeout_seconds, tokens, digest, description, parameters}.',
+    'With --json, {name, title, source, kind, origin, effect, credentials, confirm, summary, confirm_label, public, bind, idempotent, timeout_seconds, tokens, digest, description, parameters}.',
   ].join('\n\n'),
   args: { '<name>': 'name of the tool, as `agentd tools list` shows it' },
   examples: {
@@ -52,6 +52,7 @@ const DETAILS: readonly Column<DescribedTool>[] = [
   { title: 'credentials', json: 'credentials' },
   { title: 'confirm', json: 'confirm', text: ({ confirm_words }) => confirm_words },
   { title: 'summary', json: 'summary' },
+  { title: 'confirm label', json: 'confirm_label', value: ({ confirm_label = null }) => confirm_label },
   { title: 'public', json: 'public', text: (tool) => [tool.public].flat().join(', ') },
   { title: 'bind', json: 'bind', text: ({ bind }) => bound(bind) },
   { title: 'idempotent', json: 'idempotent' },

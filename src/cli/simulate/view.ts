@@ -34,6 +34,7 @@ function words(event: SimulationEvent, isOneOfMany: boolean): string {
       const where = printable([to, thread].filter(Boolean).join(', thread '));
       const choice = buttons.map(({ label }) => `[${printable(label)}]`).join(' ');
       if (what === 'message') return `← ${where}: ${paragraph(text)}${choice && `\n    ${choice}`}`;
+      if (what === 'edited') return `← ${where}, changed: ${paragraph(text)}${choice && `\n    ${choice}`}`;
       if (what === 'private') return `← ${where}, in private: ${paragraph(text)}`;
       return `← ${where}: [${SIGNS[what]}]`;
     }

@@ -13,6 +13,7 @@ const OPTIONAL_MEMBERS = [
   'send',
   'receive',
   'typing',
+  'closeQuestion',
   'codeUrl',
   'privateChat',
   'privateSession',

@@ -43,7 +43,7 @@ export class PlatformWatch {
       stop: async () => channel.stop?.(),
     };
     if (!channel.send) return { plugin, channel: watched };
-    const { receive, typing, codeUrl, privateChat, privateSession, chatUrl } = channel;
+    const { receive, closeQuestion, typing, codeUrl, privateChat, privateSession, chatUrl } = channel;
     const push: PushChannel = {
       ...watched,
       send: async (reply) => {
@@ -51,6 +51,7 @@ export class PlatformWatch {
         this.#clear(name);
       },
       ...(receive ? { receive: (update) => receive.call(channel, update) } : {}),
+      ...(closeQuestion ? { closeQuestion: async (closed) => closeQuestion.call(channel, closed) } : {}),
       ...(typing ? { typing: async (reply_to) => typing.call(channel, reply_to) } : {}),
       ...(codeUrl ? { codeUrl: async (code) => codeUrl.call(channel, code) } : {}),
       ...(privateChat ? { privateChat: (user_id) => privateChat.call(channel, user_id) } : {}),

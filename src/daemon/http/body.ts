@@ -39,7 +39,8 @@ export async function readBody(
   }
 }
 
-function checkMediaType(
+/** @throws `unsupported_media_type` if the body is encoded, or is not of the expected type */
+export function checkMediaType(
   type: string | undefined,
   encoding: string | undefined,
   expected: string | undefined,

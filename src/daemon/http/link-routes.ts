@@ -11,6 +11,7 @@ import { linksOf, type PersonsLink, removeFound } from '../linking/links.ts';
 import type { Services } from '../message/services.ts';
 import type { LinkCode } from '../store/link-codes.ts';
 import { settledWithin } from '../time/time-limit.ts';
+import { checkMediaType } from './body.ts';
 import { validateOnce } from './received-request.ts';
 import type { ActiveChannel } from './routes.ts';
 
@@ -105,8 +106,14 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
   ];
 }
 
+/** A body is optional, because the token may be in the header. @throws like a route with a JSON body, if there is one */
 function tokenIn(request: ChannelRequest): string | null | undefined {
-  return readToken(request, request.body.length > 0 ? ['header', 'body'] : ['header']);
+  if (request.body.length === 0) return readToken(request, ['header']);
+  checkMediaType(request.headers['content-type'], undefined, 'application/json');
+  const { jwt_token = null } = request.json();
+  if (jwt_token === null || typeof jwt_token === 'string') return readToken(request, ['header', 'body']);
+  const errors = [{ field: 'jwt_token', message: 'must be a string or null' }];
+  throw new AgentdError('invalid_request', 'The request has fields that are not valid.', { errors });
 }
 
 async function validToken(request: ChannelRequest, { tokens }: Services): Promise<Valid> {

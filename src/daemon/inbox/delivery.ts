@@ -12,6 +12,7 @@ import { wait } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { DeliveryOutcome } from '../trace/observer.ts';
+import { closedQuestion } from './closed-question.ts';
 import {
   DeliveryFailed,
   failedForGood,
@@ -26,6 +27,7 @@ import { PushOutlet } from './push-outlet.ts';
 import type { QuestionsBeingSent } from './questions-being-sent.ts';
 import type { SentIds } from './sent-ids.ts';
 import { hintAtSignIn } from './sign-in-hint.ts';
+import { traceDelivery } from './trace-delivery.ts';
 import type { Typing } from './typing.ts';
 
 /** A channel that sends its replies later. */
@@ -174,14 +176,35 @@ export class Delivery {
   }
 
   async #send(): Promise<void> {
+    if (this.#message.closes !== undefined) return this.#attempt((reply_to) => this.#closeCard(reply_to));
     const reply = outgoingReply(this.#message);
     if (reply === null) throw new Error('a message in the state `replied` has no text');
     const { session_id, confirmation } = reply;
     const ended = confirmation && session_id !== null ? this.#questions.begin(session_id) : () => {};
-    await this.#sendReply(reply).finally(ended);
+    await this.#attempt((reply_to) => this.#sendReply(reply, reply_to)).finally(ended);
   }
 
-  async #sendReply(reply: OutgoingReply): Promise<void> {
+  async #sendReply(reply: OutgoingReply, reply_to: JsonObject): Promise<AttemptOutcome | null> {
+    const completed = await this.#completed(reply, reply_to);
+    if (completed === null) return null;
+    const { channel } = this.#later;
+    await this.#inTime(() => channel.send({ ...completed, reply_to }));
+    const sent_ids = this.#sentIds.take(reply.id);
+    // The question is the last message of a reply.
+    const card_id = completed.confirmation?.actions && channel.closeQuestion ? sent_ids.at(-1) : undefined;
+    return { kind: 'sent', sent_ids, ...(card_id === undefined ? {} : { card_id }) };
+  }
+
+  async #closeCard(reply_to: JsonObject): Promise<AttemptOutcome> {
+    const { channel, plugin } = this.#later;
+    const closed = await closedQuestion(this.#services, plugin, this.#message);
+    if (closed !== null && channel.closeQuestion)
+      await this.#inTime(async () => channel.closeQuestion?.({ ...closed, reply_to }));
+    return { kind: 'sent' };
+  }
+
+  /** @param send sends the text. It resolves to null if the claim is lost */
+  async #attempt(send: (reply_to: JsonObject) => Promise<AttemptOutcome | null>): Promise<void> {
     if (this.#message.interrupted >= this.#services.settings.INBOX_MAX_ATTEMPTS) {
       this.#observe('failed');
       await this.#end({ kind: 'failed', failure: 'delivery_failed: interrupted', begun: false });
@@ -195,15 +218,15 @@ export class Delivery {
       return;
     }
     const began = this.#services.clock.now();
+    let sent: AttemptOutcome | null;
     try {
       this.#admitted ??= await this.#reach.admit(this.#message.platform);
       if (this.#admitted === 'wait') {
         await this.#end({ kind: 'given_back' });
         return;
       }
-      const completed = await this.#completed(reply, reply_to);
-      if (completed === null) return;
-      await this.#sendInTime({ ...completed, reply_to });
+      sent = await send(reply_to);
+      if (sent === null) return;
     } catch (error) {
       await this.#sendFailed(error, began);
       return;
@@ -211,7 +234,7 @@ export class Delivery {
     this.#observe('sent');
     await this.#noteReach(() => this.#reach.answered(this.#message.platform));
     if (this.#claim.message.state === 'replied') await this.#trace('sent', began);
-    await this.#end({ kind: 'sent', sent_ids: this.#sentIds.take(reply.id) });
+    await this.#end(sent);
   }
 
   /** The reply with what it still needs about sign-in. Null if the claim is lost. */
@@ -341,12 +364,12 @@ export class Delivery {
     }
   }
 
-  async #sendInTime(reply: OutgoingReply): Promise<void> {
+  async #inTime(call: () => Promise<void>): Promise<void> {
     const { clock, stopping } = this.#services;
     stopping.throwIfAborted();
     const limit = new TimeLimit(clock, SEND_MS, [stopping]);
     try {
-      await limit.within(this.#later.channel.send(reply));
+      await limit.within(call());
     } finally {
       limit.lift();
     }
@@ -378,11 +401,13 @@ export class Delivery {
 
   /** The `reply_to` for the channel; null if it cannot be opened. */
   #replyTo(): JsonObject | null {
-    const { id, reply_to } = this.#message;
-    return openReplyTo(this.#services.seal, id, reply_to);
+    const { id, reply_to, closes } = this.#message;
+    return openReplyTo(this.#services.seal, closes?.message_id ?? id, reply_to);
   }
 
   #observe(outcome: DeliveryOutcome): void {
+    // It is no reply: nobody waits for it.
+    if (this.#message.closes !== undefined) return;
     this.#services.observer.deliveryEnded(this.#message.platform, outcome);
   }
 
@@ -392,7 +417,8 @@ export class Delivery {
       const { failure, wait_ms } = outcome;
       log.warn({ ...this.#about, failure, wait_ms }, 'message will be tried again');
     } else if (outcome.kind === 'notify' || outcome.kind === 'failed') {
-      log.error({ ...this.#about, failure: outcome.failure }, 'message has failed for good');
+      const level = this.#message.closes === undefined ? 'error' : 'warn';
+      log[level]({ ...this.#about, failure: outcome.failure }, 'message has failed for good');
     }
   }
 
@@ -408,44 +434,4 @@ export class Delivery {
     const { id, request_id, platform, attempts, sends } = this.#message;
     return { request_id, channel: platform, message: id, attempts, sends };
   }
-}
-
-/**
- * Stores the outcome of an attempt to send in a separate trace, because the trace of the run was complete when the
- * reply was stored. Not called for a first attempt that succeeds, because the message in the inbox already shows that.
- * Texts without a run have no trace.
- */
-async function traceDelivery(
-  { store, clock }: Pick<Services, 'store' | 'clock'>,
-  message: InboxMessage,
-  { outcome, began }: { outcome: string; began: number },
-): Promise<void> {
-  if (message.session_id === null) return;
-  const finished_at = clock.now();
-  const [word = outcome, words] = outcome.split(': ', 2);
-  await store.traces.keep({
-    turn_id: message.id,
-    request_id: message.request_id,
-    session_id: message.session_id,
-    message_id: message.message_id,
-    platform: message.platform,
-    user_id: message.message?.user_id ?? null,
-    started_at: began,
-    finished_at,
-    outcome: word,
-    lines: [
-      {
-        at: finished_at,
-        step: 'send-reply',
-        verdict: word === 'sent' ? 'ok' : 'failed',
-        reason: word,
-        detail: {
-          sends: message.sends,
-          notice: message.notice !== null,
-          ...(words === undefined ? {} : { words }),
-        },
-        took_ms: finished_at - began,
-      },
-    ],
-  });
 }

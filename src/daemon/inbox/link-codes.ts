@@ -29,7 +29,8 @@ interface Arriving {
 /**
  * Handles the link codes in messages, before a message is screened or stored (agentd-identity(7), "Link codes"). A
  * message of a private chat that is a code claims it, and its sender is asked. A word that answers this question settles
- * it. In all other messages, the codes of people are masked; if others can read the message, they end.
+ * it. In all other messages, the codes of people are masked; if others can read the message, they end, and a message
+ * that is only a code is not answered.
  *
  * Everything is repeated without effect if the platform delivers the message again.
  * @returns the messages that go on; null for each that was handled here.
@@ -57,14 +58,16 @@ export async function endCodesIn(text: string, { services }: Pick<Notices, 'serv
   return known.size === 0 ? text : maskCodes(text, (code) => known.has(code));
 }
 
-/** @returns the message with codes masked; null if it has claimed a code */
+/** @returns the message with codes masked; null if it has claimed a code, or is only a code that others can read */
 async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<IncomingMessage | null> {
   const { services } = arriving.notices;
   const { text } = message;
   if (message.shared) {
     const masked = await endCodesIn(text, arriving.notices);
-    if (masked !== text) await trace(arriving, message, { verdict: 'refused', reason: 'link_code_seen' });
-    return { ...message, text: masked };
+    if (masked === text) return message;
+    await trace(arriving, message, { verdict: 'refused', reason: 'link_code_seen' });
+    // A code alone asks the agent nothing, and the group is to hear nothing.
+    return codeAlone(text) === null ? { ...message, text: masked } : null;
   }
   const known = await knownCodesIn(text, services);
   const masked =
@@ -123,12 +126,10 @@ async function sendQuestion(
 ): Promise<void> {
   const texts = textsFor(arriving.notices, message, claims);
   const [[confirm], [decline]] = [texts.words('confirm'), texts.words('decline')];
-  const text = [
-    texts.say('link_code_question', { email: quoted(claims.email) }),
-    texts.say('link_code_how', { confirm, decline }),
-  ].join('\n\n');
+  const how = texts.say('link_code_how', { confirm, decline });
+  const text = [texts.say('link_code_question', { email: quoted(claims.email) }), how].join('\n\n');
   const buttons = { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') };
-  await answer(arriving, message, text, { id: code_id, begins_at: 0, ...buttons });
+  await answer(arriving, message, text, { id: code_id, begins_at: 0, how: how.length, ...buttons });
 }
 
 /** Sends the answer to a message, once. */

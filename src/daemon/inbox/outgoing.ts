@@ -2,6 +2,7 @@ import type { JsonObject, OutgoingReply, ReplyConfirmation } from '../../channel
 import type { PartsMemory } from '../../channel/reply-parts.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { InboxMessage, InboxStore, StoredQuestion } from '../store/inbox.ts';
+import { escapeMarkdown } from '../tools/confirmation/question.ts';
 
 /**
  * The end of the id of a notice. Without it, a platform that deduplicates replies by their ids would take the notice
@@ -22,8 +23,18 @@ export function outgoingReply(message: InboxMessage): OutgoingReply | null {
   return { id, session_id, text, reply_to, ...asks };
 }
 
-function confirmationIn(text: string, { begins_at, ...question }: StoredQuestion): ReplyConfirmation {
-  return { ...question, lead: text.slice(0, begins_at).trimEnd(), question: text.slice(begins_at) };
+/** The question for buttons: they take the place of the words that say how to answer. */
+export function confirmationIn(
+  text: string,
+  { begins_at, how = 0, ...question }: StoredQuestion,
+): ReplyConfirmation {
+  const { part_line } = question;
+  const asked = text.slice(begins_at, text.length - how).trimEnd();
+  return {
+    ...question,
+    lead: text.slice(0, begins_at).trimEnd(),
+    question: part_line === undefined ? asked : `${asked}\n\n${escapeMarkdown(part_line)}`,
+  };
 }
 
 /** The id of the inbox message to which a reply belongs. */

@@ -20,18 +20,28 @@ type Parts = Pick<LinkServices, 'store' | 'seal' | 'clock' | 'log'> & { texts: T
 export async function sendersTexts(services: Parts, channel: LinkedChannel, sent: Sent): Promise<LocalTexts> {
   const { texts } = services;
   // Without translations, the language makes no difference, and the link need not be read.
-  const locale = texts.areTranslated ? await linkedLocale(services, channel, sent) : null;
-  return texts.in(locale, sent.locale);
+  const claims = texts.areTranslated ? await linkedClaims(services, channel, sent) : null;
+  return texts.in(claims?.locale, sent.locale);
+}
+
+/** As `sendersTexts`, with the time zone of the token in the link; null if it is not known. */
+export async function sendersReading(
+  services: Parts,
+  channel: LinkedChannel,
+  sent: Sent,
+): Promise<{ texts: LocalTexts; timezone: string | null }> {
+  const claims = await linkedClaims(services, channel, sent);
+  return { texts: services.texts.in(claims?.locale, sent.locale), timezone: claims?.timezone ?? null };
 }
 
 /** Null if there is no link of this sender with a token that has not expired, or if the store cannot be reached. */
-async function linkedLocale(services: Parts, channel: LinkedChannel, sent: Sent): Promise<string | null> {
+async function linkedClaims(services: Parts, channel: LinkedChannel, sent: Sent) {
   const found = await findLink(services, channel, sent.user_id).catch((error: unknown) => {
     if (error instanceof StoreUnavailable) return null;
     throw error;
   });
   if (found === null || effectiveExpiry(found) <= services.clock.now()) return null;
-  return isSenders(found, channel, sent) ? (claimsOfStoredToken(found.token).locale ?? null) : null;
+  return isSenders(found, channel, sent) ? claimsOfStoredToken(found.token) : null;
 }
 
 /** False if the platform has given the user id to somebody else since the link was made. */

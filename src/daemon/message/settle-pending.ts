@@ -44,7 +44,8 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  *
  * A word that answers a question which has ended, and a button of a question that was answered, are answered, too.
  *
- * Adds `settlement`, and the question that stays open; if actions are confirmed, run-agent makes the calls. Throws
+ * Adds `settlement`, the question that stays open, and to `changes` the question that was answered; if actions are
+ * confirmed, run-agent makes the calls. Throws
  * `confirmation_gone` if a web client names a question that does not wait for its answer, and `invalid_request` if the
  * answer has a number that the question does not have. In these cases no action is confirmed or declined.
  */
@@ -61,11 +62,22 @@ export const settlePending: Step<Turn, Settled> = {
     const earlier = mayAnswer(turn) ? settledBefore(turn) : [];
     if (earlier.length > 0) {
       line.reason = 'settled_before';
-      return { ...added, settlement: again(earlier, turn, services, texts), open: null };
+      const settlement = again(earlier, turn, services, texts);
+      return { ...added, ...noted(settlement, turn), open: null };
     }
-    return { ...added, ...(await settle(turn, texts, services, line)) };
+    const { settlement, open } = await settle(turn, texts, services, line);
+    return { ...added, ...noted(settlement, turn), open };
   },
 };
+
+/** The settlement, and which question it answers, for the commit. */
+function noted(settlement: Settlement, { changes }: Turn): Pick<Settled, 'settlement' | 'changes'> {
+  if (settlement.kind !== 'confirmed' && settlement.kind !== 'declined') return { settlement, changes };
+  const { declined } = settlement;
+  const [action] = settlement.kind === 'confirmed' ? [...settlement.actions, ...declined] : declined;
+  const answered = action === undefined ? {} : { answered_question: questionIdOf(action) };
+  return { settlement, changes: { ...changes, ...answered } };
+}
 
 const REASONS: Readonly<Record<AnswerVerdict, string>> = {
   left: 'action_waits',

@@ -100,13 +100,13 @@ export function signInOf(sign_in: SignInNeeded | null, text: string): Pick<Compl
 }
 
 function questionOf(
-  { id, shown: actions, summary, as, begins_at, buttons, expires_at: ends_at }: AskedQuestion,
+  { id, shown: actions, summary, as, begins_at, buttons, card, expires_at: ends_at }: AskedQuestion,
   now: number,
 ): ReplyQuestion {
   const expires_at = new Date(ends_at ?? now + ANSWER_MS).toISOString();
   return {
     confirmation: { id, summary, expires_at, begins_at, actions, ...(as === null ? {} : { as }) },
-    stored: { id, begins_at, ...buttons, actions },
+    stored: { id, begins_at, ...buttons, ...card, actions },
   };
 }
 

@@ -11,7 +11,7 @@ import type { Credential, PersonKey, Principal, ValidatedToken } from '../identi
 import type { Session, StoredTurn } from '../session/session.ts';
 import type { Action, ReplyToAsked } from '../store/actions.ts';
 import type { KeyClaim, SessionClaim } from '../store/claims.ts';
-import type { Rerun, SignInHint } from '../store/inbox.ts';
+import type { QuestionCard, Rerun, SignInHint } from '../store/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import type { Ticket } from '../time/tickets.ts';
@@ -102,7 +102,7 @@ export interface Answering extends Arrived {
   /** What the run of the message is noted in. Absent if runs are not recorded, and before the run. */
   recording?: RunRecording;
   /** Changes that steps have made. The single commit of the turn stores them. */
-  changes: Pick<TurnChanges, 'session'>;
+  changes: Pick<TurnChanges, 'session' | 'answered_question'>;
 }
 
 /** Notes a run (RECORD_RUNS). */
@@ -193,6 +193,8 @@ export interface Settled {
   /** The message. For a button without a text, the text is the label of the button. */
   message: IncomingMessage;
   settlement: Settlement;
+  /** With the question that the message answers. */
+  changes: Answering['changes'];
   /** Whether the message presses a button and also has a text of its own. */
   says_more: boolean;
   /** The question to this principal that the message leaves open; null if there is none. */
@@ -273,6 +275,7 @@ export interface AskedQuestion {
   /** Where the question begins in the reply. */
   begins_at: number;
   buttons: Readonly<{ confirm: string; decline: string }>;
+  card: QuestionCard;
 }
 
 /** Added by store-reply: the turn is durable. */

@@ -1,4 +1,5 @@
 import type { ChannelText, SettingRecord } from '../../channel/index.ts';
+import { BUTTON_CHARACTERS } from '../texts/text-records.ts';
 import { type SettingGroup, textsSchema } from './reference.ts';
 import { fileSettingOf, rightForm } from './value.ts';
 
@@ -187,6 +188,11 @@ const TOOL = {
   summary: {
     ...TEXT,
     description: 'The action in the question for confirmation, with {parameter} filled in.',
+  },
+  confirm_label: {
+    ...TEXT,
+    maxLength: BUTTON_CHARACTERS,
+    description: 'The verb on the button that confirms the action.',
   },
   public: {
     description: 'Top-level fields of a result that may be shown under default credentials.',

@@ -73,3 +73,15 @@ export function isPending({ state, expires_at }: Action, now: number): boolean {
 export function asItIsNow(action: Action, now: number): Action {
   return action.state !== 'pending' || isPending(action, now) ? action : { ...action, state: 'expired' };
 }
+
+/** `ActionStore.ofQuestion`, as they are stored. */
+export function actionsOfQuestion(tx: Tx, question_id: string): Action[] {
+  const alone = tx.get(ACTION, question_id);
+  if (alone !== null) return alone.action.question === undefined ? [alone.action] : [];
+  const found: Action[] = [];
+  for (let number = 1; ; number++) {
+    const next = tx.get(ACTION, `${question_id}:${number}`);
+    if (next === null) return found;
+    found.push(next.action);
+  }
+}

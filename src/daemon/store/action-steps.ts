@@ -1,9 +1,17 @@
-import { ACTION, asItIsNow, change, isOpen, type StoredAction } from './action-document.ts';
-import { type Action, type ActionFilter, type ActionStore, type RunClaims, SENT_MAX } from './actions.ts';
+import { ACTION, actionsOfQuestion, asItIsNow, change, isOpen } from './action-document.ts';
+import {
+  type Action,
+  type ActionFilter,
+  type ActionStore,
+  questionIdOf,
+  type RunClaims,
+  SENT_MAX,
+} from './actions.ts';
 import { keepsSession } from './claim-state.ts';
 import { holdsKey, noteStarted } from './idempotency.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
+import { closeCards } from './question-cards.ts';
 import { pendingActionsIn, withdrawActions } from './questions.ts';
 import { declinedIn, findSession, noteDeclined } from './session-document.ts';
 import { newestWrites, noteWrite, SESSION_WRITE } from './session-writes.ts';
@@ -24,12 +32,12 @@ export function actionStore(
         return stored && asItIsNow(stored.action, tx.now);
       }),
     ofQuestion: (question_id) =>
-      kernel.step((tx) => actionsOfQuestion(tx, question_id).map(({ action }) => asItIsNow(action, tx.now))),
+      kernel.step((tx) => actionsOfQuestion(tx, question_id).map((action) => asItIsNow(action, tx.now))),
     answer: (claim, { confirmed, declined, answered_at }, turn_key) =>
       journaled((tx) => {
         if (!keepsSession(tx, claim)) return 'lost';
         const answered = [
-          ...confirmed.map((id) => [id, { state: 'confirmed' }] as const),
+          ...confirmed.map((id) => [id, { state: 'confirmed', answered_at }] as const),
           ...declined.map((id) => [id, { state: 'declined', finished_at: tx.now, answered_at }] as const),
         ].map(([id, to]) => ({ stored: tx.get(ACTION, id), to }));
         for (const { stored } of answered)
@@ -47,6 +55,7 @@ export function actionStore(
         const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
         change(tx, stored, { state: to, turn_key, ...times });
         if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
+        else if (stored.action.state === 'pending') closeCards(tx, questionIdOf(stored.action));
         return 'settled';
       }),
     withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),
@@ -159,16 +168,4 @@ export function declinedActionsIn(tx: Tx, session_tag: string): Action[] {
 function maySettle(tx: Tx, action: Action, turn_key: string): boolean {
   if (action.state !== 'confirmed') return isOpen(tx, action);
   return action.turn_key === turn_key && findSession(tx, action.session_tag ?? '') !== null;
-}
-
-/** `ActionStore.ofQuestion`. */
-function actionsOfQuestion(tx: Tx, question_id: string): StoredAction[] {
-  const alone = tx.get(ACTION, question_id);
-  if (alone !== null) return alone.action.question === undefined ? [alone] : [];
-  const found: StoredAction[] = [];
-  for (let number = 1; ; number++) {
-    const next = tx.get(ACTION, `${question_id}:${number}`);
-    if (next === null) return found;
-    found.push(next);
-  }
 }

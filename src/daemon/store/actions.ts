@@ -247,7 +247,7 @@ export interface Action extends NewAction {
   seen_replies?: readonly SeenReply[];
   /** How many replies have ended with the question again, after messages that were neither a yes nor a no. */
   repeats?: number;
-  /** When the message was accepted that declined the action. Absent if none did. */
+  /** When the message was accepted that declined the action, or confirmed it together with others. Absent if none did. */
   answered_at?: number;
   /** When a pending action expires; for a settled one, when it would have expired. Null if nobody had to confirm. */
   expires_at: number | null;

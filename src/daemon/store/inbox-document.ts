@@ -19,7 +19,7 @@ export const MESSAGE: Kind<StoredMessage> = {
   name: 'inbox_message',
   expires: ({ expires_at }) => expires_at,
   indexes: ({ message, serial, claim }) => {
-    const { state, platform, message_id, user_id, ended_at, text_stored_at, turn_id } = message;
+    const { state, platform, message_id, user_id, ended_at, text_stored_at, turn_id, card } = message;
     const places: IndexEntry[] = [];
     if (message_id !== null) places.push([`message ${message_id}`, serial]);
     if (state === 'failed') places.push(['failed', ended_at ?? 0, serial]);
@@ -28,10 +28,20 @@ export const MESSAGE: Kind<StoredMessage> = {
     if (state === 'replied' && claim === null && turn_id === undefined)
       places.push([`replied ${platform}`, text_stored_at ?? 0, serial]);
     if (claim !== null) places.push(['claimed', claim.expires_at, serial]);
+    if (card !== undefined)
+      places.push([cardIndex(card.question_id), serial], [DUE_CARDS, card.closes_at, serial]);
     return places;
   },
   isWide: (index) => index.startsWith('message '),
 };
+
+/** The index of the messages whose replies show a question with buttons. */
+export function cardIndex(question_id: string): string {
+  return `card ${question_id}`;
+}
+
+/** The index of all of them, by the time at which the buttons are taken away. */
+export const DUE_CARDS = 'cards';
 
 /** The index of the messages of one user whose turn is not fixed yet. */
 export function collectingIndex(platform: string, user_id: string | null): string {
@@ -52,7 +62,7 @@ interface Queue {
   messages: readonly (readonly [id: string, serial: number])[];
   /** The id of the claimed message. */
   claimed: string | null;
-  /** What the first message waits for. */
+  /** What the first message waits for; null while a message of the queue is claimed. */
   head: Head | null;
   /** When the newest message that collects was received. */
   newest_at?: number;
@@ -72,8 +82,8 @@ interface Head {
 const QUEUE: Kind<Queue> = {
   name: 'inbox_queue',
   expires: () => null,
-  indexes: ({ head, claimed }) => {
-    if (head === null || claimed !== null) return [];
+  indexes: ({ head }) => {
+    if (head === null) return [];
     const { kind, platform, interrupted, due_at, serial } = head;
     return interrupted > 0
       ? [[`interrupted ${kind} ${platform}`, interrupted, due_at]]
@@ -187,7 +197,7 @@ function putQueue(tx: Tx, name: string, queue: Queue): void {
     tx.delete(QUEUE, name);
     return;
   }
-  const stored = tx.get(MESSAGE, first[0]);
+  const stored = queue.claimed === null ? tx.get(MESSAGE, first[0]) : null;
   tx.put(QUEUE, name, { ...queue, head: stored && headOf(stored, queue) });
 }
 

@@ -1,3 +1,4 @@
+import { actionsOfQuestion } from './action-document.ts';
 import { afterVerdict } from './after-verdict.ts';
 import { DONE_MS, FAILED_MS, INBOX_FOUND_MAX } from './bounds.ts';
 import { claimSteps, clamped, isValid, newClaim, ONLY_CLAIMS, renewed } from './claim-state.ts';
@@ -28,6 +29,7 @@ import {
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
 import { outagesOf } from './outages.ts';
+import { closeDueCards, noteCard } from './question-cards.ts';
 import { dropUnasked, noteAsked, noteNotice } from './questions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
@@ -149,6 +151,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       }),
     reap: () =>
       claiming((tx) => {
+        closeDueCards(tx);
         let reaped = 0;
         for (const { doc } of tx.first(MESSAGE, 'claimed', BATCH)) {
           if (doc.claim !== null && isValid(doc.claim, tx)) {
@@ -268,6 +271,8 @@ export function settleStored(
   putMessage(tx, { ...changed(tx, stored, message), claim: null });
   if (message.state === 'done') {
     noteAsked(tx, message.id);
+    if (outcome.kind === 'sent' && outcome.card_id !== undefined && message.question)
+      noteCard(tx, message.id, outcome.card_id, actionsOfQuestion(tx, message.question.id));
     if (message.follow_up !== undefined) storeMessage(tx, message.follow_up);
   }
   const { id: turn_id, platform, session_id, notice, user_id } = message;

@@ -140,9 +140,10 @@ export type AttemptOutcome =
   | { kind: 'again'; wait_ms: number; failure: string; counts: boolean }
   /**
    * The platform has accepted the text. The message is `done` or, if the text was a notice, `failed`. `sent_ids`: the
-   * platform's ids of an answer (`FeedbackStore.findSent`), at most 50.
+   * platform's ids of an answer (`FeedbackStore.findSent`), at most 50. `card_id`: the platform's id of the message with
+   * the question, if its buttons can be taken away.
    */
-  | { kind: 'sent'; sent_ids?: readonly string[] }
+  | { kind: 'sent'; sent_ids?: readonly string[]; card_id?: string }
   | FinalFailure;
 
 /** `begun: false`: earlier attempts decided the outcome, so this attempt was not carried out and is not counted. */
@@ -201,8 +202,18 @@ export interface NewInboxMessage {
   rerun?: Rerun;
   /** A text that is stored when the reply of this message has been sent. */
   follow_up?: NewInboxMessage;
+  /** Set for a text that takes the buttons away from a message with a question. */
+  closes?: ClosesCard;
   /** A text that is deleted if it cannot be sent. It never enters the failed list. */
   is_hint?: true;
+}
+
+/** A message on a platform whose question was answered or has ended. */
+export interface ClosesCard {
+  /** The inbox message whose reply ends with the question. */
+  message_id: string;
+  /** The platform's id of the message. */
+  sent_id: string;
 }
 
 /** The second run of a message (agentd-identity(7), "The question waits"). */
@@ -278,8 +289,20 @@ export interface InboxEdit {
   text: string;
 }
 
+/** What a message with buttons says apart from the actions. */
+export interface QuestionCard {
+  /** How many characters at the end of the reply say how to answer in words. Absent: none. */
+  how?: number;
+  /** `ReplyConfirmation.heading`. */
+  heading?: string;
+  /** `ReplyConfirmation.as_line`. */
+  as_line?: string;
+  /** `ReplyConfirmation.part_line`. */
+  part_line?: string;
+}
+
 /** The question at the end of a reply, as its channel needs it. */
-export interface StoredQuestion {
+export interface StoredQuestion extends QuestionCard {
   /** Id of the question, or of the link code. */
   id: string;
   /** Where the question begins in the reply. */
@@ -336,6 +359,8 @@ export interface InboxMessage extends NewInboxMessage {
   /** The number of consecutive attempts during which the process died. */
   interrupted: number;
   next_attempt_at: number;
+  /** Where the platform shows the question of the reply with its buttons. Absent if there are none, or no longer. */
+  card?: { question_id: string; sent_id: string; closes_at: number };
   /** What the reply still needs before it is sent. Absent if it needs nothing. */
   sign_in?: SignInHint;
   /** The question at the end of the reply; null if there is none. */

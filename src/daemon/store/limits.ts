@@ -43,52 +43,42 @@ export const LIMIT: Kind<StoredLimit, ListedHit> = {
   hasList: true,
 };
 
+/** How many hits are in the document where lists are at hand: a few are cheaper there than in rows of their own. */
+const FEW = 50;
 /** How many dropped hits may be in the list before it is written anew without them. */
 const DROPPED_MAX = 50;
 
 export function limitStore(kernel: Kernel): LimitStore {
-  const hit = kernel.hasLocalLists ? hitInList : hitInDocument;
-  return { hit: (key, limit) => kernel.step((tx) => hit(tx, key, limit), { lazy: true }) };
+  // On a server, a list would be one more trip for each hit, and could not be read before the hits under way.
+  const few = kernel.hasLocalLists ? FEW : Number.POSITIVE_INFINITY;
+  return { hit: (key, limit) => kernel.step((tx) => hit(tx, key, limit, few), { lazy: true }) };
 }
 
-type CountHit = (
-  tx: Tx,
-  key: string,
-  limit: Parameters<LimitStore['hit']>[1],
-) => Awaited<ReturnType<LimitStore['hit']>>;
-
-/** On a server, a list would be one more trip for each hit, and could not be read before the hits under way. */
-const hitInDocument: CountHit = (tx, key, limit) => {
-  const { hits: stored } = tx.get(LIMIT, key) ?? {};
-  const before = stored === undefined ? null : hitsOf(unpacked(stored));
-  const { state, hits, expires_at } = hitWindow(before, limit, tx.now);
-  tx.put(LIMIT, key, { expires_at, hits: packed(listHits(hits)) });
-  return state;
-};
-
-/** Where lists are at hand, each hit costs the same, however many there are. */
-const hitInList: CountHit = (tx, key, limit) => {
-  const { dropped = 0 } = tx.get(LIMIT, key) ?? {};
-  const before = hitsOf(tx.items(LIMIT, key, dropped).map(fromList));
-  const { state, hits, added, expires_at } = hitWindow(before, limit, tx.now);
-  if (hits === before) {
-    tx.put(LIMIT, key, { dropped, expires_at });
-    return state;
+/** @param few beyond so many hits, they are in the list: then each hit costs the same, however many there are */
+function hit(tx: Tx, key: string, limit: Parameters<LimitStore['hit']>[1], few: number): WindowState {
+  const { hits: stored, dropped } = tx.get(LIMIT, key) ?? {};
+  const isListed = dropped !== undefined;
+  const before = isListed ? tx.items(LIMIT, key, dropped).map(fromList) : unpacked(stored);
+  const found = hitsOf(before);
+  const { state, hits, added, expires_at } = hitWindow(found, limit, tx.now);
+  if (!isListed && hitCount(hits) <= few) tx.put(LIMIT, key, { expires_at, hits: packed(listHits(hits)) });
+  else if (isListed && hits === found) tx.put(LIMIT, key, { dropped, expires_at });
+  else {
+    const drops = (dropped ?? 0) + (added?.dropped ?? 0);
+    const isAppended = isListed && added !== null && drops <= Math.max(DROPPED_MAX, hitCount(hits));
+    tx.put(LIMIT, key, { dropped: isAppended ? drops : 0, expires_at });
+    if (isAppended) tx.append(LIMIT, key, [toList(added.hit)]);
+    else tx.rewrite(LIMIT, key, listHits(hits).map(toList));
   }
-  const drops = dropped + (added?.dropped ?? 0);
-  const isAppended = added !== null && drops <= Math.max(DROPPED_MAX, hitCount(hits));
-  tx.put(LIMIT, key, { dropped: isAppended ? drops : 0, expires_at });
-  if (isAppended) tx.append(LIMIT, key, [toList(added.hit)]);
-  else tx.rewrite(LIMIT, key, listHits(hits).map(toList));
   return state;
-};
+}
 
 function packed(hits: readonly Hit[]): StoredLimit['hits'] & {} {
   const since = hits[0]?.at ?? 0;
   return { since, times: hits.flatMap(({ at, counted_at }) => [at - since, counted_at - at]) };
 }
 
-function unpacked({ since, times }: StoredLimit['hits'] & {}): Hit[] {
+function unpacked({ since, times }: StoredLimit['hits'] & {} = { since: 0, times: [] }): Hit[] {
   const found: Hit[] = [];
   for (let place = 0; place < times.length; place += 2) {
     const at = since + (times[place] as number);

@@ -17,6 +17,7 @@ import {
   type WithdrawnActions,
 } from './actions.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
+import { closeCards } from './question-cards.ts';
 import { findSession } from './session-document.ts';
 
 /** Maximum number of pending actions that a step reads. */
@@ -180,6 +181,7 @@ function indexed(tx: Tx, index: string): StoredAction[] {
 
 function expire(tx: Tx, stored: StoredAction): void {
   change(tx, stored, { state: 'expired', finished_at: stored.action.expires_at });
+  closeCards(tx, questionIdOf(stored.action));
 }
 
 function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
@@ -198,4 +200,5 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
 
 function withdraw(tx: Tx, stored: StoredAction): void {
   change(tx, stored, { state: 'withdrawn', finished_at: tx.now });
+  closeCards(tx, questionIdOf(stored.action));
 }

@@ -35,9 +35,14 @@ const NAME: Kind<{ tag: string; expires_at: number }> = {
 
 /** The live session with this id, as its current id or the id before sign-in; null if there is none. */
 export function findSession(tx: Tx, session_id: string): StoredSession | null {
-  const tag = tx.get(NAME, session_id)?.tag ?? session_id;
-  const stored = tx.get(SESSION, tag);
-  return stored !== null && namesOf(stored.session).includes(session_id) ? stored : null;
+  const named = (tag: string) => {
+    const stored = tx.get(SESSION, tag);
+    return stored !== null && namesOf(stored.session).includes(session_id) ? stored : null;
+  };
+  // Most ids are tags. Two sessions never have the same id.
+  const found = named(session_id);
+  const tag = found === null ? tx.get(NAME, session_id)?.tag : undefined;
+  return tag === undefined ? found : named(tag);
 }
 
 /** All turns of the session with this id, oldest first. */

@@ -1,6 +1,7 @@
 import type { StreamEvent } from '../../channel/index.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
+import { actionsOfQuestion, isPending } from './action-document.ts';
 import { actionsOfTurn, declinedActionsIn } from './action-steps.ts';
 import type { Action, NewPendingAction, ReplyToAsked } from './actions.ts';
 import { claimSteps, holdsSession, SESSION_CLAIM, takeSession } from './claim-state.ts';
@@ -10,6 +11,7 @@ import { holdsKey, type StoredAnswer, storeAnswer } from './idempotency.ts';
 import type { FinalFailure, InboxClaim, SignInHint, StoredQuestion } from './inbox.ts';
 import { heldMessage, type InboxBounds, settleStored, storeReply } from './inbox-steps.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
+import { closeCards } from './question-cards.ts';
 import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from './questions.ts';
 import { findSession, putSession, SESSION, turns } from './session-document.ts';
 import { createSession, expectTag } from './sessions.ts';
@@ -75,6 +77,8 @@ export interface TurnChanges {
   pending?: readonly NewPendingAction[];
   /** What the reply says about the question that was open before. Absent if its reader is not known. */
   reply_to_asked?: ReplyToAsked;
+  /** The question that the message has answered. Its buttons are taken away on the platform. */
+  answered_question?: string;
   /** The message waits until its sender signs in. Not stored if the session has ended. */
   waits?: NewWaitingQuestion;
   /** The next events of a stream, as `StreamStore.append` adds them. */
@@ -145,10 +149,17 @@ function commitTurn(
   // First, because a new question is withdrawn with neither an earlier question nor its reply.
   if (changes.reply_to_asked && isStored) noteReply(tx, claim.session_tag, changes.reply_to_asked);
   if (pending && isStored) addPending(tx, pending, bounds.actionsRetentionMs);
+  if (changes.answered_question !== undefined) closeAnswered(tx, changes.answered_question);
   if (waits && isStored) keepQuestion(tx, waits, claim.session_tag);
   if (events) appendEvents(tx, events.claim.stream_id, events.events);
   if (changes.ends_claim) tx.delete(SESSION_CLAIM, claim.session_tag);
   return isStored ? 'committed' : 'session_ended';
+}
+
+/** A question that was not answered after all, for example because the person stopped the run, keeps its buttons. */
+function closeAnswered(tx: Tx, question_id: string): void {
+  const isOpen = actionsOfQuestion(tx, question_id).some((action) => isPending(action, tx.now));
+  if (!isOpen) closeCards(tx, question_id);
 }
 
 /** False if the session has ended. */

@@ -27,7 +27,7 @@ interface WordsRecord {
 }
 
 /** Maximum length of a button's text on the strictest platform, in characters. */
-const BUTTON_CHARACTERS = 20;
+export const BUTTON_CHARACTERS = 20;
 
 export const TEXTS = {
   confirm: {
@@ -87,6 +87,12 @@ export const TEXTS = {
     'Answer "{confirm}" to confirm all of them or "{decline}" to decline all of them. For some of them, answer for example "{only}" or "{except}".',
     'confirm',
     'decline',
+    'only',
+    'except',
+  ),
+  confirm_part: line(
+    'Beside the buttons of a question about several actions. {only} and {except} are examples with the first words of `confirm_only` and `confirm_except`.',
+    'To confirm only some of them, answer for example "{only}" or "{except}".',
     'only',
     'except',
   ),
@@ -181,6 +187,23 @@ export const TEXTS = {
   became_withdrawn: plain(
     'The answer to a button: what became of the action.',
     'This was withdrawn, and not done.',
+  ),
+  decided_yes: line(
+    'Takes the place of the buttons: who confirmed a question, and when ({time}, as in `confirm_late`). What became of it follows.',
+    'Confirmed by {who} at {time}.',
+    'who',
+    'time',
+  ),
+  decided_no: line(
+    'Takes the place of the buttons: who declined a question, and when.',
+    'Declined by {who} at {time}. Nothing was done.',
+    'who',
+    'time',
+  ),
+  decided_by_you: plain('{who} in a private chat.', 'you'),
+  decided_by_asked: plain(
+    '{who} in a group if the platform does not name the person.',
+    'the person who was asked',
   ),
   confirm_not_yours: plain(
     'Shown to a person who presses another person’s button.',

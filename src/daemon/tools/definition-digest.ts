@@ -20,10 +20,31 @@ const records = new WeakMap<Tool, string>();
 export function digestRecord(tool: Tool): string {
   const known = records.get(tool);
   if (known !== undefined) return known;
-  const { name, title, description, parameters, source, effect, credentials, confirm, summary } = tool;
+  const {
+    name,
+    title,
+    description,
+    parameters,
+    source,
+    effect,
+    credentials,
+    confirm,
+    summary,
+    confirm_label,
+  } = tool;
   const { bind, hide, idempotent, timeout_ms, digest: definition } = tool;
   const digest = hashed([
-    canonicalJson({ name, title, description, parameters, effect, credentials, confirm, summary }),
+    canonicalJson({
+      name,
+      title,
+      description,
+      parameters,
+      effect,
+      credentials,
+      confirm,
+      summary,
+      confirm_label,
+    }),
     canonicalJson({ public: tool.public, bind, hide, idempotent, timeout_ms, definition, source }),
   ]);
   records.set(tool, digest);

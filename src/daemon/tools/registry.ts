@@ -4,6 +4,7 @@ import { ConfigurationError, type SettingProblem } from '../settings/problem.ts'
 import type { Settings } from '../settings/settings.ts';
 import { createGetUser } from './built-in/get-user.ts';
 import { createMemoryTools, createMyActions } from './built-in/own-tools.ts';
+import { isConfirmLabel } from './confirmation/confirm-label.ts';
 import { readConfirmPolicy } from './confirmation/confirm-policy.ts';
 import { builtInSource, describeSource } from './describe-source.ts';
 import type { McpSourceParts } from './mcp/mcp-source.ts';
@@ -114,7 +115,9 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
   const policy = readConfirmPolicy(confirm);
   if (!('policy' in policy)) throw new Error('its `confirm` is no policy');
   const shown = tool.public;
-  const { offered, unusable, timeout_ms, digest, of_memory } = tool;
+  const { offered, unusable, timeout_ms, digest, of_memory, confirm_label } = tool;
+  if (confirm_label !== undefined && !isConfirmLabel(confirm_label))
+    throw new Error('its `confirm_label` does not fit on a button');
   return Object.freeze({
     name,
     title,
@@ -132,6 +135,7 @@ export function admitTool(tool: Tool, source: ToolSourceInfo): Tool {
     hide: Object.freeze(hide.filter((parameter) => Object.hasOwn(bind, parameter))),
     idempotent,
     ...(digest === undefined ? {} : { digest }),
+    ...(confirm_label === undefined ? {} : { confirm_label }),
     ...(of_memory === true ? { of_memory } : {}),
     ...(timeout_ms === undefined ? {} : { timeout_ms }),
     ...(offered === undefined

@@ -90,6 +90,7 @@ export interface ToolEntry {
   readonly credentials?: CredentialPolicy;
   readonly confirm?: ConfirmPolicy;
   readonly summary?: string;
+  readonly confirm_label?: string;
   readonly public?: readonly string[] | 'all';
   readonly bind?: Readonly<Record<string, string>>;
   /** Bound parameters that the question for confirmation does not show. */
@@ -124,12 +125,16 @@ export function readPolicy(
   tool: ToolEntry,
   effect: Effect,
   isApi: boolean,
-): Pick<Tool, 'effect' | 'credentials' | 'confirm' | 'summary' | 'public' | 'bind' | 'hide'> {
+): Pick<
+  Tool,
+  'effect' | 'credentials' | 'confirm' | 'summary' | 'confirm_label' | 'public' | 'bind' | 'hide'
+> {
   const byEffect = effect === 'write' ? 'user' : 'user-or-default';
   const wanted = ofSource ?? (isApi ? byEffect : 'none');
   const { summary = null, bind = {}, hide = [] } = tool;
   return {
     ...{ effect, summary, bind, hide, public: tool.public ?? [] },
+    ...(tool.confirm_label === undefined ? {} : { confirm_label: tool.confirm_label }),
     credentials: tool.credentials ?? (wanted === 'user-or-default' ? byEffect : wanted),
     confirm: tool.confirm ?? (effect === 'write' ? 'always' : 'never'),
   };

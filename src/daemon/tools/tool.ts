@@ -51,6 +51,8 @@ export interface Tool {
   readonly confirm: ConfirmPolicy;
   /** The action in the question for confirmation; `{parameter}` is filled in. If null, `title` or `name` is used. */
   readonly summary: string | null;
+  /** The verb on the button that confirms the action. Absent: the text `confirm_button`. */
+  readonly confirm_label?: string;
   /**
    * The top-level fields of a result that may be shown under default credentials. For an array, the fields of each
    * element.

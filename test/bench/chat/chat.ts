@@ -3,58 +3,110 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Benchmark, Effort, Sample } from '../benchmark.ts';
-import type { LoadResult } from '../load.ts';
-import { ask, type Server, startServer } from '../process.ts';
-import type { ChatOrder } from './load.ts';
+import type { Benchmark, Effort, Sample, Target } from '../benchmark.ts';
+import { measureServer, SATURATED, sampleOf } from '../http.ts';
+import type { Arrivals, LoadResult } from '../load.ts';
+import { type Server, startServer } from '../process.ts';
 import { ENCRYPTION_KEY, SECRET } from './people.ts';
 import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 
-const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** The directory with the initial store, which each round copies, and the expiry of the tokens in this store. */
 let template = '';
 let exp = 0;
 
+/** The form of a chat benchmark. */
+interface Form {
+  what: string;
+  arrivals: Arrivals;
+  /** Number of turns that each session has when the daemon starts. If it is not 0, there are fewer sessions. */
+  turns: number;
+  /** The figure that is compared. */
+  value: 'rate' | 'p50_ms';
+  target: Target;
+}
+
 /**
  * A message of a signed-in visitor through all steps over HTTP: rate limit, token, session, guard, identity,
  * agent (answers at once), turn and trace on disk, reply.
  */
-export const chat: Benchmark = {
-  name: 'chat',
-  work: 'synchronous chat, all steps, agent stubbed',
-  limit:
-    'node:http, HMAC check, session row with its conversation loaded and saved with better-sqlite3 NORMAL',
-  unit: 'requests/s',
-  async prepare(effort) {
-    template = await mkdtemp(join(tmpdir(), 'agentd-bench-chat-'));
-    exp = Math.floor(Date.now() / 1000) + 86_400;
-    await seedOurs(template, effort.people, exp);
-    seedBare(template, effort.people, exp);
-    return () => rm(template, { recursive: true });
-  },
-  bare: {
-    name: 'bare',
-    round: (effort) =>
-      inCopy(async (directory) => {
-        const server = await startServer([file('bare.ts'), bareFile(directory)], { part: 'server' });
-        const talk = await chatWith(server, effort);
-        return sampleOf(talk, countBare(directory));
-      }),
-  },
-  ours: [
-    {
-      name: 'agentd',
-      target: { ratio: 0.65, ambition: 0.85 },
-      round: (effort) => chatRound(effort),
-    },
-  ],
+function chatBenchmark(form: Form): Benchmark {
+  const { what, turns, value, target } = form;
+  return {
+    name: 'chat',
+    work: `synchronous chat, all steps, agent stubbed: ${what}`,
+    limit:
+      'node:http, HMAC check, session row with its conversation loaded and saved with better-sqlite3 NORMAL',
+    unit: value === 'rate' ? 'requests/s' : 'ms',
+    prepare: (effort) => prepare(effort, turns),
+    bare: { name: 'bare', round: (effort) => bareRound(effort, form) },
+    ours: [{ name: what, target, round: (effort) => chatRound(effort, {}, form) }],
+  };
+}
+
+const USUAL: Form = {
+  what: '64 connections',
+  arrivals: SATURATED,
+  turns: 0,
+  value: 'rate',
+  target: { ratio: 0.8, ambition: 1.2 },
 };
 
-/** One round of the daemon. @param env further settings */
-export function chatRound(effort: Effort, env: Readonly<Record<string, string>> = {}): Promise<Sample> {
+export const chat = chatBenchmark(USUAL);
+export const longChat = chatBenchmark({
+  ...USUAL,
+  what: 'sessions of 30 turns',
+  turns: 30,
+  target: { ratio: 0.65, ambition: 1.1 },
+});
+/** Latency at loads that a site has: requests do not wait for each other. */
+export const calmChats = [
+  chatBenchmark({
+    ...USUAL,
+    what: 'one connection, p50',
+    arrivals: { connections: 1 },
+    value: 'p50_ms',
+    target: { ratio: 3, ambition: 2 },
+  }),
+  chatBenchmark({
+    ...USUAL,
+    what: '500 requests/s, p50',
+    arrivals: { per_second: 500 },
+    value: 'p50_ms',
+    target: { ratio: 3, ambition: 2 },
+  }),
+];
+
+async function prepare(effort: Effort, turns: number): Promise<() => Promise<void>> {
+  const people = peopleOf(effort, turns);
+  template = await mkdtemp(join(tmpdir(), 'agentd-bench-chat-'));
+  exp = Math.floor(Date.now() / 1000) + 86_400;
+  await seedOurs(template, { people, exp, turns });
+  seedBare(template, { people, exp, turns });
+  return () => rm(template, { recursive: true });
+}
+
+const peopleOf = ({ people }: Effort, turns: number) => (turns === 0 ? people : Math.ceil(people / 4));
+
+function bareRound(effort: Effort, form: Form): Promise<Sample> {
   return inCopy(async (directory) => {
+    const seeded = countBare(directory).turns;
+    const server = await startServer([file('bare.ts'), bareFile(directory)], { part: 'server' });
+    const result = await talkWith(server, form, effort);
+    return sampleOf(result, form.value, { turns: countBare(directory).turns - seeded });
+  });
+}
+
+/** One round of the daemon. @param env further settings */
+export function chatRound(
+  effort: Effort,
+  env: Readonly<Record<string, string>> = {},
+  form: Form = USUAL,
+): Promise<Sample> {
+  return inCopy(async (directory) => {
+    const seeded = await countOurs(directory);
+    const { value, turns } = form;
     const log = join(directory, 'log');
     const stderr = openSync(log, 'w');
     const program = file('../../../bin/agentd.js');
@@ -64,18 +116,26 @@ export function chatRound(effort: Effort, env: Readonly<Record<string, string>> 
       env: { ...settings(directory), ...env },
       stderr,
     });
-    const talk = await chatWith(server, effort);
+    const result = await talkWith(server, form, effort);
     closeSync(stderr);
-    return sampleOf(talk, {
-      ...(await countOurs(directory)),
+    const kept = await countOurs(directory);
+    return sampleOf(result, value, {
+      turns: kept.turns - seeded.turns,
+      // The store drops old traces, so those of the seeded turns must not be among them.
+      ...(turns === 0 ? { traces: kept.traces } : {}),
       'log lines': readFileSync(log, 'utf8').split('"message answered"').length - 1,
     });
   });
 }
 
+function talkWith(server: Server, { arrivals, turns }: Form, effort: Effort): Promise<LoadResult> {
+  const people = peopleOf(effort, turns);
+  return measureServer(server, file('load.ts'), arrivals, effort, { people, exp });
+}
+
 /**
  * The settings of the daemon. All other settings have their defaults: writes are durable, limits apply, and every
- * message is logged.
+ * message is logged. The limit of messages is high, because so few people send so much.
  */
 function settings(directory: string): Record<string, string> {
   return {
@@ -87,6 +147,7 @@ function settings(directory: string): Record<string, string> {
     TOKEN_ENCRYPTION_KEY: ENCRYPTION_KEY,
     JWT_ISSUER: 'https://shop.example.com',
     JWT_AUDIENCE: 'agentd',
+    LOOP_GUARD_MAX_MESSAGES: '1000',
     AGENT_RUNTIME: file('agent.ts'),
   };
 }
@@ -99,35 +160,4 @@ async function inCopy(round: (directory: string) => Promise<Sample>): Promise<Sa
   } finally {
     await rm(directory, { recursive: true });
   }
-}
-
-interface Talk {
-  load: LoadResult;
-  /** Processor time of the server per message. Unlike the rate, it does not depend on other programs. */
-  cpu_us: number;
-}
-
-async function chatWith(server: Server, { warm_up_ms, measure_ms, people }: Effort): Promise<Talk> {
-  const order: ChatOrder = {
-    port: server.port,
-    connections: CONNECTIONS,
-    warm_up_ms,
-    measure_ms,
-    people,
-    exp,
-  };
-  const cpu_before = server.cpu_ms();
-  const load = await ask<LoadResult>(file('load.ts'), order, { part: 'load' });
-  const cpu_us = ((server.cpu_ms() - cpu_before) * 1000) / load.acknowledged;
-  await server.stop();
-  return { load, cpu_us };
-}
-
-function sampleOf({ load, cpu_us }: Talk, kept: Record<string, number>): Sample {
-  const { rate, p50_ms, p99_ms, ...counts } = load;
-  return {
-    value: rate,
-    figures: { 'p50 ms': p50_ms, 'p99 ms': p99_ms, 'CPU µs': cpu_us },
-    counts: { ...counts, ...kept },
-  };
 }

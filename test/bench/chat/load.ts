@@ -1,5 +1,5 @@
 import { drive, type LoadOrder } from '../load.ts';
-import { sessionId, tokenOf, userId } from './people.ts';
+import { QUESTION, sessionId, tokenOf, userId } from './people.ts';
 
 export interface ChatOrder extends LoadOrder {
   people: number;
@@ -39,7 +39,7 @@ function requests({ people, exp }: ChatOrder): () => string {
 function partsOf(person: number, exp: number): [before: string, after: string] {
   const body = JSON.stringify({
     user_id: userId(person),
-    message: 'Where is my order ########? It should have come last week, and nobody has told me anything.',
+    message: QUESTION,
     session_id: sessionId(person),
     metadata: {
       page_url: 'https://shop.example.com/orders',

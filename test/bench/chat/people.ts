@@ -6,6 +6,9 @@ export const SECRET = 'a-secret-for-benchmarks-of-at-least-256-bits';
 /** The key with which the daemon seals the stored tokens. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 
+/** What everybody asks. */
+export const QUESTION =
+  'Where is my order ########? It should have come last week, and nobody has told me anything.';
 /** The reply to everybody. */
 export const REPLY = 'Your order left our warehouse this morning and arrives on Thursday.';
 

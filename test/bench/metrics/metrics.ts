@@ -17,6 +17,7 @@ type Round = (effort: Effort, env?: Readonly<Record<string, string>>) => Promise
 const shortly = (effort: Effort): Effort => ({
   ...effort,
   warm_up_ms: Math.min(effort.warm_up_ms, 1500),
+  steady_within_ms: Math.min(effort.steady_within_ms, 10_000),
   measure_ms: Math.min(effort.measure_ms, 3000),
   people: Math.min(effort.people, 2000),
 });

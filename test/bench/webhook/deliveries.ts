@@ -31,6 +31,9 @@ export function deliveries(): () => string {
   };
 }
 
+/** What the agents of these benchmarks answer. */
+export const REPLY = 'Your order left our warehouse this morning and arrives on Thursday.';
+
 /** Signature scheme v0, over the time and the exact bytes. */
 export function signatureOf(seconds: number | string, body: string | Uint8Array): string {
   return `v0=${createHmac('sha256', SIGNING_SECRET).update(`v0:${seconds}:`).update(body).digest('hex')}`;

@@ -4,15 +4,17 @@ import { devNull, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MESSAGE } from '../../../src/daemon/store/inbox-document.ts';
+import { freePort } from '../../support/free-ports.ts';
 import { storedDocuments } from '../../support/stored-documents.ts';
 import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
-import type { LoadOrder, LoadResult } from '../load.ts';
-import { ask, type Server, startServer } from '../process.ts';
+import { measureServer, SATURATED, sampleOf } from '../http.ts';
+import { type Server, startServer } from '../process.ts';
 import { SIGNING_SECRET } from './deliveries.ts';
 
-const CONNECTIONS = 64;
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+type Round = (effort: Effort) => Promise<Sample>;
 
 /**
  * A signed delivery of one direct message to the teamchat channel, until it is answered 200: the daemon checks the
@@ -24,8 +26,14 @@ export const webhook: Benchmark = {
   work: 'a signed webhook: its message is checked by the loop guard, synced to disk, and acknowledged',
   limit: 'node:http, HMAC check, nothing stored',
   unit: 'requests/s',
-  bare: { name: 'bare', round: (effort) => roundOf(file('bare.ts'), effort) },
-  peers: [{ name: 'Bolt', round: (effort) => roundOf(file('bolt.ts'), effort) }],
+  bare: { name: 'bare', round: acknowledgedBy(() => [file('bare.ts')]) },
+  peers: [
+    {
+      name: 'durable bare',
+      round: acknowledgedBy((directory) => [file('bare.ts'), join(directory, 'bare.db')]),
+    },
+    { name: 'Bolt', round: acknowledgedBy(() => [file('bolt.ts')]) },
+  ],
   ours: [
     {
       name: 'agentd',
@@ -35,26 +43,58 @@ export const webhook: Benchmark = {
   ],
 };
 
+/**
+ * The same, until the reply has arrived at the platform, which is a part of the load. The agent answers at once. 64
+ * messages are on their way.
+ */
+export const webhookDone: Benchmark = {
+  name: 'webhook',
+  work: 'a signed webhook from its delivery until its reply is posted: all steps, agent and platform stubbed',
+  limit: 'node:http, HMAC check, a row in better-sqlite3 FULL in group commit, fetch to the platform',
+  unit: 'requests/s',
+  bare: {
+    name: 'durable bare',
+    round: doneBy((directory, url) => [file('bare.ts'), join(directory, 'bare.db'), url]),
+  },
+  peers: [{ name: 'Bolt', round: doneBy((_, url) => [file('bolt.ts'), `${url}/`]) }],
+  ours: [
+    {
+      name: 'until done',
+      target: { ratio: 0.45, ambition: 0.6 },
+      round: (effort) =>
+        inDirectory(async (directory) => {
+          const port = await freePort();
+          const server = await startDaemon(directory, {
+            AGENT_RUNTIME: file('answering-agent.ts'),
+            TEAMCHAT_API_URL: `http://127.0.0.1:${port}`,
+          });
+          const sample = await untilDone(server, port, effort);
+          return { ...sample, counts: { ...sample.counts, ...(await countKept(directory)) } };
+        }),
+    },
+  ],
+};
+
 /** One round of the daemon. @param env further settings */
-export async function webhookRound(
-  effort: Effort,
-  env: Readonly<Record<string, string>> = {},
-): Promise<Sample> {
-  const directory = await mkdtemp(join(tmpdir(), 'agentd-bench-webhook-'));
+export function webhookRound(effort: Effort, env: Readonly<Record<string, string>> = {}): Promise<Sample> {
+  return inDirectory(async (directory) => {
+    const server = await startDaemon(directory, env);
+    const result = await measureServer(server, file('load.ts'), SATURATED, effort);
+    return sampleOf(result, 'rate', await countKept(directory));
+  });
+}
+
+async function startDaemon(directory: string, env: Readonly<Record<string, string>>): Promise<Server> {
   const stderr = openSync(devNull, 'w');
   try {
-    const program = [file('../../../bin/agentd.js'), 'serve'];
-    const options = {
+    return await startServer([file('../../../bin/agentd.js'), 'serve'], {
       part: 'server',
       cwd: directory,
       env: { ...settings(directory), ...env },
       stderr,
-    } as const;
-    const sample = await deliverTo(await startServer(program, options), effort);
-    return { ...sample, counts: { ...sample.counts, ...(await countKept(directory)) } };
+    });
   } finally {
     closeSync(stderr);
-    await rm(directory, { recursive: true });
   }
 }
 
@@ -71,22 +111,42 @@ function settings(directory: string): Record<string, string> {
     JWT_SECRET_KEY: SECRET,
     AGENT_RUNTIME: file('agent.ts'),
     AGENT_TIMEOUT_SECONDS: '600',
+    LOOP_GUARD_MAX_MESSAGES: '1000',
     SHUTDOWN_GRACE_SECONDS: '1',
   };
 }
 
-async function roundOf(program: string, effort: Effort): Promise<Sample> {
-  return deliverTo(await startServer([program], { part: 'server' }), effort);
+/** @param program the command line of a server, for a directory in which it may store data */
+function acknowledgedBy(program: (directory: string) => string[]): Round {
+  return (effort) =>
+    inDirectory(async (directory) => {
+      const server = await startServer(program(directory), { part: 'server' });
+      return sampleOf(await measureServer(server, file('load.ts'), SATURATED, effort), 'rate');
+    });
 }
 
-async function deliverTo(server: Server, { warm_up_ms, measure_ms }: Effort): Promise<Sample> {
-  const order: LoadOrder = { port: server.port, connections: CONNECTIONS, warm_up_ms, measure_ms };
-  const cpu_before = server.cpu_ms();
-  const load = await ask<LoadResult>(file('load.ts'), order, { part: 'load' });
-  const cpu_us = ((server.cpu_ms() - cpu_before) * 1000) / load.acknowledged;
-  await server.stop();
-  const { rate, p50_ms, p99_ms, ...counts } = load;
-  return { value: rate, figures: { 'p50 ms': p50_ms, 'p99 ms': p99_ms, 'CPU µs': cpu_us }, counts };
+/** @param program the same; its second argument is the address of the platform */
+function doneBy(program: (directory: string, url: string) => string[]): Round {
+  return (effort) =>
+    inDirectory(async (directory) => {
+      const port = await freePort();
+      const command = program(directory, `http://127.0.0.1:${port}`);
+      return untilDone(await startServer(command, { part: 'server' }), port, effort);
+    });
+}
+
+async function untilDone(server: Server, platform_port: number, effort: Effort): Promise<Sample> {
+  const order = { platform_port };
+  return sampleOf(await measureServer(server, file('done-load.ts'), SATURATED, effort, order), 'rate');
+}
+
+async function inDirectory(round: (directory: string) => Promise<Sample>): Promise<Sample> {
+  const directory = await mkdtemp(join(tmpdir(), 'agentd-bench-webhook-'));
+  try {
+    return await round(directory);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }
 
 /** How many messages are in the store after a round. */

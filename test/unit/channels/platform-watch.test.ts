@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { ChannelCheck, ChannelPlugin, OutgoingReply, PushChannel } from '../../../src/channel/index.ts';
+import type {
+  ChannelCheck,
+  ChannelPlugin,
+  ClosedQuestion,
+  OutgoingReply,
+  PushChannel,
+} from '../../../src/channel/index.ts';
 import { PlatformWatch } from '../../../src/daemon/channels/platform-watch.ts';
 import type { Log } from '../../../src/daemon/process/log.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
@@ -129,6 +135,9 @@ it('the methods of a watched channel work even if the channel is an object of a 
     async typing() {
       this.#said.push('typing');
     }
+    async closeQuestion() {
+      this.#said.push('closed');
+    }
     async stop() {
       this.#said.push('stopped');
     }
@@ -143,6 +152,7 @@ it('the methods of a watched channel work even if the channel is an object of a 
   await channel.start?.();
   await channel.send?.(reply);
   await channel.typing?.({});
+  await channel.closeQuestion?.({} as ClosedQuestion);
   await channel.stop?.();
-  expect(telex.said).toEqual(['started', 'sent', 'typing', 'stopped']);
+  expect(telex.said).toEqual(['started', 'sent', 'typing', 'closed', 'stopped']);
 });

@@ -66,11 +66,14 @@ interface Answer {
   body: any;
 }
 
-async function ask(method: string, path: string, bearer?: string, body?: object): Promise<Answer> {
+async function ask(method: string, path: string, bearer?: string, body?: object | string): Promise<Answer> {
   const response = await fetch(`${url}${path}`, {
     method,
-    headers: bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` },
-    ...(body ? { body: JSON.stringify(body) } : {}),
+    headers: {
+      ...(bearer === undefined ? {} : { Authorization: `Bearer ${bearer}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
   return { status: response.status, headers: response.headers, body: text && JSON.parse(text) };
@@ -111,6 +114,23 @@ describe('POST /link/codes', () => {
     expect((stored?.expires_at ?? 0) - (stored?.created_at ?? 0)).toBe(600_000);
     expect(JSON.stringify([stored, lines])).not.toContain(body.code);
     expect((await ask('POST', '/link/codes', undefined, { jwt_token: ada })).status).toBe(201);
+  });
+
+  it('refuses a body that is not JSON, also if the token is in the header', async () => {
+    const ada = await token();
+    for (const body of ['{', '[]', 'null']) {
+      const refused = await ask('POST', '/link/codes', ada, body);
+      expect([refused.status, refused.body.code]).toEqual([400, 'malformed_json']);
+    }
+    expect((await ask('POST', '/link/codes', ada, { jwt_token: 5 })).body.errors).toEqual([
+      { field: 'jwt_token', message: 'must be a string or null' },
+    ]);
+    const plain = await fetch(`${url}/link/codes`, {
+      ...{ method: 'POST', headers: { Authorization: `Bearer ${ada}`, 'Content-Type': 'text/plain' } },
+      body: '{}',
+    });
+    expect(plain.status).toBe(415);
+    expect((await ask('POST', '/link/codes', ada, {})).status).toBe(201);
   });
 
   it('takes a token from nowhere but the header and the body, and only a valid one', async () => {

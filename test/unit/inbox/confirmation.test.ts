@@ -32,9 +32,10 @@ const signIn = async (user: string, sub = user) => {
 describe('a question that is sent on a platform', () => {
   it('is at the end of the reply, and is also passed on separately to channels with buttons', async () => {
     const [text] = await world.write('cancel 1004 because late');
-    const question =
-      'Please confirm: Cancel order "1004"\n\n- reason: "late"\n\nAnswer "yes" to confirm or "no" to decline.';
-    expect(text).toBe(`I need your confirmation. \n\n${question}`);
+    const question = 'Please confirm: Cancel order "1004"\n\n- reason: "late"';
+    expect(text).toBe(
+      `I need your confirmation. \n\n${question}\n\nAnswer "yes" to confirm or "no" to decline.`,
+    );
     expect(world.sent.at(-1)?.confirmation).toEqual({
       id: expect.stringMatching(/^[\w-]{22}$/),
       lead: 'I need your confirmation.',
@@ -42,6 +43,21 @@ describe('a question that is sent on a platform', () => {
       confirm: 'Confirm',
       decline: 'Decline',
       actions: [{ number: 1, title: 'Cancel order "1004"', details: [{ label: 'reason', value: '"late"' }] }],
+    });
+  });
+
+  it('has the verb of its tool on the button, if it is about one action', async () => {
+    world = await ConfirmationWorld.open({ tool: { confirm_label: 'Cancel order' } });
+    await world.write('cancel 1');
+    expect(world.sent.at(-1)?.confirmation).toMatchObject({
+      confirm: 'Cancel order',
+      actions: [{ confirm_label: 'Cancel order' }],
+    });
+    await world.write('cancel 1 and 2');
+    expect(world.sent.at(-1)?.confirmation).toMatchObject({
+      confirm: 'Confirm all',
+      heading: 'Please confirm these 2 actions:',
+      part_line: 'To confirm only some of them, answer for example "only 1" or "not 2".',
     });
   });
 

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IncomingMessage, PushPlugin } from '../../../src/channel/index.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
 import { edit, enqueue } from '../../../src/daemon/inbox/enqueue.ts';
+import { outgoingReply } from '../../../src/daemon/inbox/outgoing.ts';
 import { press } from '../../../src/daemon/inbox/press.ts';
 import { InboxWorker } from '../../../src/daemon/inbox/work.ts';
 import { bindCode } from '../../../src/daemon/linking/bind-code.ts';
@@ -85,6 +86,10 @@ describe('a message that is a link code', () => {
       /^Connect this chat with "ada@example\.com"\?.*\n\nAnswer "yes" to connect or "no"/s,
     );
     expect(asked?.question).toMatchObject({ id: made.id, begins_at: 0 });
+    // Beside buttons, the question does not say how to answer in words.
+    const beside = asked && outgoingReply(asked)?.confirmation?.question;
+    expect(beside).toMatch(/^Connect this chat/);
+    expect(beside).not.toContain('Answer');
   });
 
   it('reaches no log, trace, inbox or stored document', async () => {
@@ -115,9 +120,18 @@ describe('a message that is a link code', () => {
   });
 
   it('ends in a group, and when it comes by an edit', async () => {
-    await say(`link ${made.code}`, { shared: true });
-    expect(await texts()).toEqual([`link ${MASKED_CODE}`]);
+    const group = aMessage(`link ${made.code}`, { shared: true });
+    for (let delivery = 1; delivery <= 2; delivery++) {
+      await deliver(group);
+      expect(await kept()).toEqual([]);
+      expect((await codeNow())?.state).toBe('expired');
+    }
+    made = await make();
+    await say(`is it ${made.code}?`, { shared: true });
+    expect(await texts()).toEqual([`is it ${MASKED_CODE}?`]);
     expect((await codeNow())?.state).toBe('expired');
+    await say('link ABCDEFGH23', { shared: true });
+    expect((await texts()).at(-1)).toBe('link ABCDEFGH23');
     made = await make();
     await say('hello', { message_id: 'edited' });
     const edited = { message_id: 'edited', user_id: 'u1', thread_id: 'telex:u1', text: made.code };

@@ -115,6 +115,12 @@ describe('a press of a button in Slack', () => {
     });
   });
 
+  it('names the person as Slack does', () => {
+    expect(read({ user: { id: 'U1', team_id: 'T1', name: 'ada' } })).toMatchObject({
+      metadata: { user_name: 'ada' },
+    });
+  });
+
   it('in a direct message belongs to the conversation, not to a thread', () => {
     expect(read({ channel: { id: 'D1' }, message: { ts: '2.0' } })).toMatchObject({
       thread_id: 'teamchat:T1:D1',

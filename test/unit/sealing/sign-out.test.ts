@@ -15,7 +15,9 @@ import { token } from '../../support/tokens.ts';
 
 let world: StepWorld;
 let names: string[];
+let told: string[];
 beforeEach(async () => {
+  told = [];
   world = await stepWorld({ sealKey: Buffer.alloc(32, 1).toString('base64') });
   names = [];
 });
@@ -23,7 +25,12 @@ beforeEach(async () => {
 const ISSUED = Math.floor(Date.now() / 1000) - 10;
 const signOut = (members: Partial<LogoutClaims> = {}) =>
   signOutAtSite(
-    { store: world.store, seal: world.services.seal },
+    {
+      ...{ store: world.store, seal: world.services.seal },
+      tellEnded: async ({ platform, user_id }, { email }) => {
+        told.push(`${platform} ${user_id} ${email}`);
+      },
+    },
     {
       ...{ iss: '', jti: crypto.randomUUID(), iat: ISSUED, sub: 'ada', tenant_id: null, sid: null },
       ...{ expires_at: world.clock.now() + 60_000, ...members },
@@ -89,6 +96,8 @@ describe('a sign-out at the site ends', () => {
     expect(await left()).toEqual({ plain: ALL, tenant: ALL, bob: ALL, 'other issuer': ALL });
     expect(await signOut()).toBe('added');
     expect(await left()).toEqual({ plain: [], tenant: [], bob: ALL, 'other issuer': ALL });
+    // The users of the ended links hear of it, nobody else.
+    expect(told.sort()).toEqual(['telex plain ada@example.com', 'telex tenant ada@example.com']);
     // The owner of a session stays: it is still a session of that person.
     expect(await world.peer.sessions.find('plain')).toMatchObject({ owner: personKey({ sub: 'ada' }) });
   });

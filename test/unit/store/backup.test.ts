@@ -14,3 +14,12 @@ it('the time of the last backup is known to other processes of the store', async
   expect(daemon.maintenance.lastBackupAt()).toBeGreaterThan(began_at - 100);
   expect(statSync(`${path}.last-backup`).mode & 0o777).toBe(0o600);
 });
+
+it('a backup is made even while the daemon reads', async () => {
+  const directory = stateDirectory();
+  const daemon = openAt(join(directory, 'agentd.db'));
+  // The read goes on until this process waits for something.
+  const read = daemon.sessions.find('nobody');
+  await daemon.maintenance.backup(join(directory, 'copy.db'));
+  expect(await read).toBeNull();
+});

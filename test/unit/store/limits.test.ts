@@ -46,7 +46,12 @@ it('the store counts hits exactly across many commits, processes and sweeps, eve
   const step = fc.oneof(
     {
       weight: 8,
-      arbitrary: fc.record({ hit: fc.constantFrom('a', 'b'), max: fc.integer({ min: 1, max: 20 }) }),
+      // Few hits are stored in another way than many.
+      arbitrary: fc.record({
+        hit: fc.constantFrom('a', 'b'),
+        max: fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 40, max: 80 })),
+        times: fc.oneof(fc.constant(1), fc.integer({ min: 10, max: 40 })),
+      }),
     },
     { weight: 4, arbitrary: fc.record({ pass_ms: fc.integer({ min: 0, max: 300 }) }) },
     fc.constant({ sweep: true as const }),
@@ -63,21 +68,22 @@ it('the store counts hits exactly across many commits, processes and sweeps, eve
         else if ('anew' in step) {
           await own.close();
           own = open();
-        } else {
-          const { now } = time;
-          const counted = model[step.hit] ?? [];
-          const hits = counted.filter((at) => at > now - 1000);
-          const allowed = hits.length < step.max;
-          if (allowed) hits.push(now);
-          model[step.hit] = hits;
-          const frees = hits.at(-step.max);
-          expect(await own.limits.hit(step.hit, { max: step.max, window_ms: 1000 })).toEqual({
-            allowed,
-            remaining: Math.max(0, step.max - hits.length),
-            retry_after_ms: frees === undefined ? 0 : frees + 1000 - now,
-            reset_ms: (hits.at(-1) ?? now) + 1000 - now,
-          });
-        }
+        } else
+          for (let times = 0; times < step.times; times++) {
+            const { now } = time;
+            const counted = model[step.hit] ?? [];
+            const hits = counted.filter((at) => at > now - 1000);
+            const allowed = hits.length < step.max;
+            if (allowed) hits.push(now);
+            model[step.hit] = hits;
+            const frees = hits.at(-step.max);
+            expect(await own.limits.hit(step.hit, { max: step.max, window_ms: 1000 })).toEqual({
+              allowed,
+              remaining: Math.max(0, step.max - hits.length),
+              retry_after_ms: frees === undefined ? 0 : frees + 1000 - now,
+              reset_ms: (hits.at(-1) ?? now) + 1000 - now,
+            });
+          }
       }
       await own.close();
     }),

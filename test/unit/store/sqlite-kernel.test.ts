@@ -254,6 +254,23 @@ it('steps see at once what another process has written, and run again on top of 
   expect(await kernel.step((tx) => tx.get(THING, 'a'))).toBeNull();
 });
 
+it('a step that puts what is stored writes nothing, even if it puts something else before', async () => {
+  const { kernel, put, commits, open } = fixture();
+  await put('a', 1);
+  await put('a', 1);
+  await kernel.step((tx) => {
+    tx.put(THING, 'a', aThing(2));
+    tx.put(THING, 'a', aThing(1));
+  });
+  expect(commits()).toBe(1);
+  // What is not stored yet is written once, for both.
+  await Promise.all([put('a', 2), put('a', 2)]);
+  expect(commits()).toBe(2);
+  expect(await open(false).kernel.step((tx) => tx.get(THING, 'a')?.n)).toBe(2);
+  await kernel.step((tx) => tx.append(THING, 'a', [1]));
+  expect(commits()).toBe(3);
+});
+
 it('a ring has at most its newest records, and a sweep deletes the rows of the others', async () => {
   const { kernel, db, time } = fixture();
   const ring = { ...RING, max: 5 };

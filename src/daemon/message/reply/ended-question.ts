@@ -29,15 +29,44 @@ export function becameOf(actions: readonly Action[], now: number, reading: Readi
   const outcomes = actions.map((action) => whyNotSent(action, now) ?? outcomeOf(action, now));
   if (outcomes.includes('pending')) return null;
   if (outcomes[0] === 'expired') return lateAnswer(first, reading);
-  const { texts } = reading;
-  const groups = Map.groupBy(outcomes.keys(), (index) => texts.say(TEXT_OF[outcomes[index] ?? 'withdrawn']));
-  const line =
-    groups.size === 1
-      ? [...groups.keys()].join('')
-      : [...groups]
-          .map(([text, numbers]) => `${numbers.map((index) => index + 1).join(', ')}: ${text}`)
-          .join(' ');
+  const line = outcomesInWords(outcomes, reading.texts);
   return line.length > LINE_MAX ? null : line;
+}
+
+/**
+ * Who decided about a question and when, and what became of its actions, on one line of plain text. Null if it is still
+ * open. Called when the answer has been processed: an action that has no outcome then will have none.
+ */
+export function decisionInWords(
+  actions: readonly Action[],
+  now: number,
+  reading: Reading & { who: string },
+): string | null {
+  const [first] = actions;
+  const outcomes = actions.map((action) => {
+    const outcome = whyNotSent(action, now) ?? outcomeOf(action, now);
+    return outcome === 'running' ? 'unknown' : outcome === 'confirmed' ? 'withdrawn' : outcome;
+  });
+  if (first === undefined || outcomes.includes('pending')) return null;
+  const decided = actions.map(({ answered_at, started_at }) => answered_at ?? started_at ?? Infinity);
+  const at = Math.min(...decided);
+  const { texts, timezone, who } = reading;
+  if (at === Infinity)
+    return outcomes[0] === 'expired' ? lateAnswer(first, reading) : outcomesInWords(outcomes, texts);
+  // The line stays in the chat, where others may read it, too.
+  const time = timezone === null ? `${timeOfDay(at, null)} UTC` : timeOfDay(at, timezone);
+  if (outcomes.every((outcome) => outcome === 'declined')) return texts.say('decided_no', { who, time });
+  return `${texts.say('decided_yes', { who, time })} ${outcomesInWords(outcomes, texts)}`;
+}
+
+/** What became of each action; several are numbered, those with the same outcome together. */
+function outcomesInWords(outcomes: readonly (ActionOutcomeNow | NotSent)[], texts: LocalTexts): string {
+  const groups = Map.groupBy(outcomes.keys(), (index) => texts.say(TEXT_OF[outcomes[index] ?? 'withdrawn']));
+  return groups.size === 1
+    ? [...groups.keys()].join('')
+    : [...groups]
+        .map(([text, numbers]) => `${numbers.map((index) => index + 1).join(', ')}: ${text}`)
+        .join(' ');
 }
 
 const TEXT_OF = {

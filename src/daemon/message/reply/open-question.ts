@@ -1,8 +1,10 @@
 import type { Seal } from '../../identity/seal.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
-import { actingAs, asInWords } from '../../tools/confirmation/acting-as.ts';
+import { actingAs, asInPlainWords, asInWords } from '../../tools/confirmation/acting-as.ts';
 import {
   escapeMarkdown,
+  howToAnswer,
+  howToConfirmPart,
   plainQuestions,
   type Question,
   questionLine,
@@ -76,14 +78,30 @@ export function askedQuestion(
   return {
     ...asked,
     as: actingAs(principal, shared),
-    shown: questions.map(({ title, details }, index) => ({ number: index + 1, title, details })),
+    shown: questions.map((question, index) => ({ number: index + 1, ...question })),
     summary: plainQuestions(questions),
     begins_at,
-    buttons:
-      questions.length === 1
-        ? { confirm: texts.say('confirm_button'), decline: texts.say('decline_button') }
-        : { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') },
+    buttons: buttonsOf(questions, texts),
+    card: {
+      how: howToAnswer(questions, texts).length,
+      ...(questions.length === 1
+        ? {}
+        : { heading: texts.say('confirm_question_list', { count: String(questions.length) }) }),
+      ...partOf('as_line', asInPlainWords(principal, shared, texts)),
+      ...partOf('part_line', howToConfirmPart(questions, texts)),
+    },
   };
+}
+
+function partOf<Name extends string>(name: Name, text: string | null): Partial<Record<Name, string>> {
+  return text === null ? {} : ({ [name]: text } as Record<Name, string>);
+}
+
+function buttonsOf(questions: readonly Question[], texts: LocalTexts): AskedQuestion['buttons'] {
+  const [only] = questions;
+  if (only === undefined || questions.length > 1)
+    return { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') };
+  return { confirm: only.confirm_label ?? texts.say('confirm_button'), decline: texts.say('decline_button') };
 }
 
 /** A text of the daemon that ends with the open question, for a reply without a run. */

@@ -18,9 +18,21 @@ export function actingAs(principal: Principal, shared: boolean): string | null {
 
 /** The sentence of a question that says for whom it is, in CommonMark; empty if there is no person. */
 export function asInWords(principal: Principal, shared: boolean, texts: LocalTexts): string {
-  if (principal.person === null) return '';
+  return sentence(principal, shared, texts, escapeMarkdown) ?? '';
+}
+
+/** The same sentence as plain text on one line; null if there is no person. */
+export function asInPlainWords(principal: Principal, shared: boolean, texts: LocalTexts): string | null {
+  return sentence(principal, shared, texts, (email) => email)?.replace(/\s+/g, ' ') ?? null;
+}
+
+function sentence(
+  principal: Principal,
+  shared: boolean,
+  texts: LocalTexts,
+  write: (email: string) => string,
+): string | null {
+  if (principal.person === null) return null;
   const email = actingAs(principal, shared);
-  return email === null
-    ? texts.say('confirm_as_you')
-    : texts.say('confirm_as', { email: escapeMarkdown(email) });
+  return email === null ? texts.say('confirm_as_you') : texts.say('confirm_as', { email: write(email) });
 }

@@ -1,5 +1,6 @@
 import type { LocalTexts } from '../../texts/texts.ts';
 import { boundPath } from '../bind-parameters.ts';
+import type { JsonSchema } from '../tool.ts';
 import { isolated, isRightToLeft, shownName, shownValue, visible } from './plain-value.ts';
 
 /** Longest question, in characters. Nothing is shortened, so a call with a longer question is refused. */
@@ -22,6 +23,10 @@ export interface AskedTool {
   summary: string | null;
   /** The bound arguments that are not shown unless the summary names them, named as in `Tool.bind`. */
   hide: readonly string[];
+  /** The schema of the arguments that the model chose. */
+  parameters?: JsonSchema;
+  /** The verb on the button that confirms the action. */
+  confirm_label?: string;
 }
 
 type Arguments = Readonly<Record<string, unknown>>;
@@ -32,12 +37,16 @@ export interface Question {
   readonly title: string;
   /** Each argument that the title does not show. */
   readonly details: readonly Detail[];
+  /** The verb on its button. Absent: the text `confirm_button`. */
+  readonly confirm_label?: string;
 }
 
 /** An argument as a person is shown it: `label: value`. */
 export interface Detail {
   /** Its name, or the path to a member of it. */
   readonly label: string;
+  /** Its title in the schema. Absent if it has none of its own. */
+  readonly title?: string;
   readonly value: string;
 }
 
@@ -89,8 +98,13 @@ function built(tool: AskedTool, args: Arguments, write: Writing): Question {
           .split(/\{([^{}]+)\}/)
           .map((part, index) => (index % 2 === 0 ? write.text(part) : fill(part)))
           .join('');
-  const details = leavesOf(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
-  return { title, details };
+  const leaves = leavesOf(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
+  const { confirm_label } = tool;
+  return {
+    title,
+    details: titled(leaves, tool, write),
+    ...(confirm_label === undefined ? {} : { confirm_label }),
+  };
 }
 
 /** The whole question as plain text: the action, and one line for each further argument. */
@@ -159,17 +173,49 @@ function valueAt(args: Arguments, path: Path): unknown {
   return value;
 }
 
+/** Longest title of an argument that is shown, in characters. */
+const TITLE_MAX = 60;
+
+/** The details with their titles. A title that two arguments have says nothing about either of them. */
+function titled(leaves: readonly Leaf[], { parameters }: AskedTool, write: Writing): Detail[] {
+  const titles = leaves.map(({ path }) => titleAt(parameters, path));
+  return leaves.map(({ label, value }, index) => {
+    const title = titles[index];
+    const isOwn = title !== undefined && titles.indexOf(title) === titles.lastIndexOf(title);
+    return { label, ...(isOwn ? { title: write.text(title) } : {}), value };
+  });
+}
+
+/** The title of the argument at a path in a schema. Undefined if it has none that can be shown. */
+function titleAt(schema: JsonSchema | undefined, path: Path): string | undefined {
+  let at: unknown = schema;
+  for (const name of path) at = memberOf(memberOf(at, 'properties'), name);
+  const title = memberOf(at, 'title');
+  if (typeof title !== 'string' || title.trim() === '' || title.length > TITLE_MAX) return undefined;
+  return title;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  const isParent = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
+  return isParent ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/** A detail before its title is known. */
+interface Leaf extends Detail {
+  readonly path: Path;
+}
+
 /** One line for each value; objects and lists are split into their members. */
 function leavesOf(
   value: unknown,
   path: Path,
   how: { write: Writing; isShown: (path: Path) => boolean },
   label = '',
-): Detail[] {
+): Leaf[] {
   if (how.isShown(path)) return [];
   const isOpen = typeof value === 'object' && value !== null && path.length < MAX_DEPTH;
   const members = isOpen ? Object.entries(value) : [];
-  if (members.length === 0) return path.length === 0 ? [] : [{ label, value: how.write.value(value) }];
+  if (members.length === 0) return path.length === 0 ? [] : [{ path, label, value: how.write.value(value) }];
   return members.flatMap(([name, member]) => {
     const dot = label === '' ? '' : '.';
     const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
@@ -195,15 +241,11 @@ function textOfSeveral(questions: readonly Question[], texts: LocalTexts, as: st
     const list = listOf(details, ' '.repeat(number.length));
     return `${number}${escapeMarkdown(title)}${list === '' ? '' : `\n${list}`}`;
   });
-  const [confirm] = texts.words('confirm');
-  const [decline] = texts.words('decline');
-  const [only] = texts.words('confirm_only');
-  const [except] = texts.words('confirm_except');
   return [
     texts.say('confirm_question_list', { count: String(questions.length) }),
     actions.join('\n'),
     as,
-    texts.say('confirm_how_list', { confirm, decline, only: `${only} 1`, except: `${except} 2` }),
+    howToAnswer(questions, texts),
   ]
     .filter((part) => part !== '')
     .join('\n\n');
@@ -212,11 +254,29 @@ function textOfSeveral(questions: readonly Question[], texts: LocalTexts, as: st
 function textOfOne(question: Question, texts: LocalTexts, as: string): string {
   const { action: written, list } = markdownQuestion(question);
   const action = isRightToLeft(texts.template('confirm_question')) ? isolated(written) : written;
-  const [confirm] = texts.words('confirm');
-  const [decline] = texts.words('decline');
-  return [texts.say('confirm_question', { action }), list, as, texts.say('confirm_how', { confirm, decline })]
+  return [texts.say('confirm_question', { action }), list, as, howToAnswer([question], texts)]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+/** The end of a question: how to answer it in words. Buttons take its place. */
+export function howToAnswer(questions: readonly Question[], texts: LocalTexts): string {
+  const [confirm] = texts.words('confirm');
+  const [decline] = texts.words('decline');
+  return questions.length === 1
+    ? texts.say('confirm_how', { confirm, decline })
+    : texts.say('confirm_how_list', { confirm, decline, ...partExamples(texts) });
+}
+
+/** Beside buttons: how to confirm only some actions. Null if there is only one. Plain text on one line. */
+export function howToConfirmPart(questions: readonly Question[], texts: LocalTexts): string | null {
+  return questions.length === 1 ? null : texts.say('confirm_part', partExamples(texts));
+}
+
+function partExamples(texts: LocalTexts): { only: string; except: string } {
+  const [only] = texts.words('confirm_only');
+  const [except] = texts.words('confirm_except');
+  return { only: `${only} 1`, except: `${except} 2` };
 }
 
 /** `_` is markup only at the edge of a word, `&` only in a character reference, `:` only in an address. */

@@ -3,6 +3,7 @@ import { isObject } from '../../../channel/json-object.ts';
 import { importModule, provideContracts, type Refusal, unfit } from '../../channels/modules/import-module.ts';
 import { isPath, type Located, locatePackage, locatePath } from '../../channels/modules/locate-module.ts';
 import { ConfigurationError, type SettingProblem } from '../../settings/problem.ts';
+import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../confirmation/confirm-label.ts';
 import { readConfirmPolicy, unknownArguments } from '../confirmation/confirm-policy.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { ModuleEntry } from '../source-entry.ts';
@@ -50,6 +51,7 @@ const MEMBERS = [
   'credentials',
   'confirm',
   'summary',
+  'confirm_label',
   'public',
   'idempotent',
   'call',
@@ -61,7 +63,7 @@ function checkDefinition(exported: unknown): Refusal[] {
     return [unfit('it', 'an object with name, description, parameters, effect, call', exported)];
   const { name, title, description, parameters, effect, credentials, confirm, summary, idempotent, call } =
     exported;
-  const shown = exported.public;
+  const { public: shown, confirm_label } = exported;
   const found: (Refusal | null)[] = [
     expects(
       typeof name === 'string' && NAME.test(name),
@@ -86,6 +88,12 @@ function checkDefinition(exported: unknown): Refusal[] {
     ),
     ...checkConfirm(confirm, parameters),
     expects(isTextOrAbsent(summary), '`summary`', 'a text', summary),
+    expects(
+      confirm_label === undefined || (typeof confirm_label === 'string' && isConfirmLabel(confirm_label)),
+      '`confirm_label`',
+      RIGHT_CONFIRM_LABEL,
+      confirm_label,
+    ),
     expects(
       shown === undefined || shown === 'all' || isTexts(shown),
       '`public`',

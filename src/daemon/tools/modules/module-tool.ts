@@ -30,6 +30,7 @@ export function createModuleTool(definition: ToolDefinition, source: ToolSourceI
     parameters,
     effect,
     summary = null,
+    confirm_label,
     idempotent = false,
   } = definition;
   return {
@@ -42,6 +43,7 @@ export function createModuleTool(definition: ToolDefinition, source: ToolSourceI
     credentials: definition.credentials ?? (effect === 'read' ? 'user-or-default' : 'user'),
     confirm: definition.confirm ?? (effect === 'read' ? 'never' : 'always'),
     summary,
+    ...(confirm_label === undefined ? {} : { confirm_label }),
     public: definition.public ?? [],
     bind: {},
     hide: [],

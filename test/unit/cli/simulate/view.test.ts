@@ -23,6 +23,19 @@ describe('a simulated message', () => {
   });
 });
 
+describe('what people see in a simulation', () => {
+  it('is shown with its buttons, and again when the platform has changed it', () => {
+    const shown = { type: 'shown', other: false, to: 'room', text: 'Sure?' } as const;
+    const buttons = [{ label: 'Confirm', press: 'yes' }];
+    expect(eventInWords({ ...shown, what: 'message', buttons }, false)).toBe(
+      '← room: Sure?\n    [Confirm]\n',
+    );
+    expect(eventInWords({ ...shown, what: 'edited', text: 'Sure?\nDone.' }, false)).toBe(
+      '← room, changed: Sure?\n    Done.\n',
+    );
+  });
+});
+
 describe('the summary of a simulation', () => {
   it('says what to run if a message failed or was not answered', () => {
     const hint =

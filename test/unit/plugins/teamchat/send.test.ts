@@ -39,10 +39,11 @@ const long = (parts: number) =>
   Array.from({ length: parts }, (_, part) => `Part ${part}. ${'word '.repeat(750)}`).join('\n\n');
 
 describe('a private message', () => {
-  it('shows the session of the direct messages, which only the answer of the platform names', async () => {
+  it('is in the session of the direct messages, which the answer of the platform names, or else of the user', async () => {
     const push = channel as PushChannel;
-    const session = () => push.privateSession?.('U0ADA', 'teamchat:T0TEAM:C0LOUNGE:1.2');
-    expect(session()).toBeNull();
+    const session = (user = 'U0ADA') => push.privateSession?.(user, 'teamchat:T0TEAM:C0LOUNGE:1.2');
+    expect(session()).toEqual({ thread_id: 'teamchat:T0TEAM:U0ADA', channel_id: 'U0ADA' });
+    expect(session('T0OTHER:U0ADA')).toBeNull();
     await send(reply('Hello', { reply_to: push.privateChat?.('U0ADA') ?? {} }));
     expect(session()).toEqual({ thread_id: 'teamchat:T0TEAM:D0ADA', channel_id: 'D0ADA' });
     // The ids of users of other workspaces cannot be written to.

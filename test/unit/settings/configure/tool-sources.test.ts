@@ -216,7 +216,7 @@ tools:
 
   tools[0].operations.listOrders.publik (agentd.yaml, line 5)
     wrong: is not a known key
-    right: public? one of as, effect, credentials, confirm, summary, public, bind, hide, idempotent, idempotency_header, parameters
+    right: public? one of as, effect, credentials, confirm, confirm_label, summary, public, bind, hide, idempotent, idempotency_header, parameters
 
   tools[0].operations.listOrders.credentials=me (agentd.yaml, line 5)
     wrong: is not one of the known values
@@ -319,6 +319,11 @@ tools:
     ],
     ['operations: { a: { confirm: { when: [{ argument: x }] } } }', 'confirm.when[0] has no condition'],
     ['operations: { a: { summary: 3 } }', 'summary is a number; put it in quotes'],
+    [
+      'operations: { a: { confirm_label: Cancel this whole order } }',
+      'confirm_label does not fit on a button',
+    ],
+    ['operations: { a: { confirm_label: "a\\nb" } }', 'confirm_label does not fit on a button'],
     ['operations: { a: { public: name } }', 'public is not a list'],
     ['operations: { a: { public: [1] } }', 'public[0] is a number; put it in quotes'],
     ['operations: { a: { bind: sub } }', 'bind is not an object'],

@@ -31,6 +31,24 @@ describe('the question about a call', () => {
     expect(plain({ ...CANCEL, summary: null, title: null }, {})).toBe('shop cancel order');
   });
 
+  it('has the titles of the schema for its arguments, unless two have the same', () => {
+    const text = (title: string) => ({ type: 'string', title });
+    const body = {
+      type: 'object',
+      properties: { amount: text('Amount'), note: text('Note'), memo: text('Note') },
+    };
+    const question = questionOf(
+      { ...CANCEL, parameters: { type: 'object', properties: { reason: text('R\u200beason'), body } } },
+      { id: '1', reason: 'late', body: { amount: '7', note: 'a', memo: 'b' } },
+    );
+    expect(question?.details).toEqual([
+      { label: 'reason', title: 'R\\u200beason', value: '"late"' },
+      { label: 'body.amount', title: 'Amount', value: '"7"' },
+      { label: 'body.note', value: '"a"' },
+      { label: 'body.memo', value: '"b"' },
+    ]);
+  });
+
   it('shows every argument that the summary does not name', () => {
     expect(plain(CANCEL, { id: 1004, reason: 'too late', notify: false })).toBe(
       'Cancel order 1004\nreason: "too late"\nnotify: false',

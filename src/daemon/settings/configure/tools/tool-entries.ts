@@ -1,3 +1,4 @@
+import { isConfirmLabel, RIGHT_CONFIRM_LABEL } from '../../../tools/confirmation/confirm-label.ts';
 import { type ConfirmPolicy, readConfirmPolicy } from '../../../tools/confirmation/confirm-policy.ts';
 import { isAllowedHeader } from '../../../tools/downstream/headers.ts';
 import type { ParameterEntry, ToolEntry } from '../../../tools/source-entry.ts';
@@ -24,6 +25,7 @@ const SHARED_KEYS = [
   'effect',
   'credentials',
   'confirm',
+  'confirm_label',
   'summary',
   'public',
   'bind',
@@ -55,6 +57,7 @@ function readToolEntry(node: ConfigNode, kind: 'openapi' | 'mcp'): ToolEntry {
     effect: given(node.child('effect'), (child) => child.choice(['read', 'write'])),
     credentials: given(node.child('credentials'), (child) => child.choice(CREDENTIALS)),
     confirm: given(node.child('confirm'), readConfirm),
+    confirm_label: given(node.child('confirm_label'), readConfirmLabel),
     summary: given(node.child('summary'), (child) =>
       child.text('a sentence such as "Cancel order {id}", with parameters in braces'),
     ),
@@ -111,6 +114,13 @@ function readConfirm(node: ConfigNode): ConfirmPolicy | undefined {
   for (const { path, problem, right } of read.problems)
     path.reduce<ConfigNode>((at, step) => at.child(step), node).refuseValue(problem, right);
   return undefined;
+}
+
+function readConfirmLabel(node: ConfigNode): string | undefined {
+  const right = RIGHT_CONFIRM_LABEL;
+  const label = node.text(right);
+  if (label === undefined || isConfirmLabel(label)) return label;
+  return node.refuseValue('does not fit on a button', right);
 }
 
 function readHeaderName(node: ConfigNode): string | undefined {

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { frozen } from '../copy-of.ts';
-import type { Kind } from '../kernel.ts';
+import { copyOf, frozen } from '../copy-of.ts';
+import type { IndexEntry, Kind } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
+import { HeldEntries } from './held-entries.ts';
 import type { ClientBytes } from './records.ts';
 import { docOf, LIST_BYTES_MAX, type List, NO_ITEMS, sizeOf, type Version } from './version.ts';
 
@@ -25,6 +26,9 @@ export interface Entry {
   counted: ClientBytes | null;
   /** Whether it was used since the last search for documents to drop from memory. */
   isUsed: boolean;
+  /** Its neighbors in `HeldEntries`. */
+  next: Entry | null;
+  previous: Entry | null;
 }
 
 /** The documents of one kind. */
@@ -74,11 +78,6 @@ interface ItemRow {
   items: string;
 }
 
-/** How many characters of documents are kept in memory. Documents that are only in the journal come on top. */
-const HELD_MAX = 32 * 1024 * 1024;
-/** Approximately what an entry takes besides its text. */
-const ENTRY_SIZE = 400;
-
 const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
 
 /**
@@ -87,7 +86,7 @@ const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, last_ite
  */
 export class Documents {
   readonly #shelves = new Map<string, Shelf>();
-  readonly #all = new Set<Entry>();
+  readonly #held = new HeldEntries();
   readonly #beforeRead: () => void;
   readonly #hasVolatile: boolean;
   readonly #anonymous: AnonymousBytes | null;
@@ -103,7 +102,6 @@ export class Documents {
   /** The last rows of the lists that are to be deleted. */
   readonly drops: number[] = [];
   readonly #undo: Undo[] = [];
-  #size = 0;
 
   /**
    * @param beforeRead is called before the table is read.
@@ -129,9 +127,9 @@ export class Documents {
         'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
       )
       .pluck();
-    this.#page = db.prepare<[string, number, number, number], DocumentRow & { key_hash: number }>(
+    this.#page = db.prepare<[string, number, number, number, number], DocumentRow & { key_hash: number }>(
       `SELECT key_hash, ${COLUMNS} FROM docs INDEXED BY docs_by_key
-       WHERE kind = ? AND (key_hash, id) > (?, ?) ORDER BY key_hash, id LIMIT ?`,
+       WHERE kind = ? AND (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
     );
     this.#items = db.prepare<[number], ItemRow>('SELECT previous, start, items FROM items WHERE id = ?');
   }
@@ -175,10 +173,7 @@ export class Documents {
     // The row that tells its places may be gone already.
     if (isDeleted && !this.isVolatile(shelf)) shelf.indexes = null;
     if (shelf.indexes !== null) return this.entry(shelf, key);
-    return this.#add({
-      ...{ shelf, key, version: null, row: 0, stored: undefined },
-      ...{ isDirty: false, counted: null, isUsed: true },
-    });
+    return this.#add(shelf, key, null, undefined);
   }
 
   /** The entries of the documents in a wide index that have this name. */
@@ -197,7 +192,9 @@ export class Documents {
   /** A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing. */
   page(shelf: Shelf, after: Pick<Scanned, 'hash' | 'id'>, limit: number): Scanned[] {
     this.#beforeRead();
-    return this.#page.all(shelf.name, after.hash, after.id, limit).map((row) => ({
+    const first = firstHash(shelf.name);
+    const from = Math.max(after.hash, first - 1);
+    return this.#page.all(shelf.name, from, after.id, first + KEYS, limit).map((row) => ({
       hash: row.key_hash,
       id: row.id,
       key: row.key,
@@ -231,7 +228,7 @@ export class Documents {
     const found = pieces.reverse().flat();
     if (first === 0 && list.bytes <= LIST_BYTES_MAX) {
       list.all = found.map(frozen);
-      this.#size += list.bytes;
+      this.#held.size += list.bytes;
     }
     return found.slice(after - first);
   }
@@ -254,15 +251,35 @@ export class Documents {
         for (const place of after) this.#addPlace(shelf, place);
       }
     }
-    this.#size += sizeOf(version) - sizeOf(entry.version);
+    this.#held.size += sizeOf(version) - sizeOf(entry.version);
     entry.version = version;
   }
 
-  /** Turns a new document into text, so that nobody else has a part of it. */
-  serialize(version: Version): void {
+  /**
+   * Ends a run: from now on, nobody else has a part of the documents that it has put.
+   * @returns those that differ from what they were before
+   */
+  finishSince([changes]: readonly [changes: number, drops: number]): Set<Entry> {
+    const changed = new Set<Entry>();
+    for (const { entry, version: before, wasDirty } of this.#undo.slice(changes)) {
+      if (entry.version?.text === '') this.#own(entry.shelf, entry.version);
+      if (!wasDirty && isSame(before, entry.version)) {
+        entry.isDirty = false;
+        this.dirty.delete(entry);
+      }
+      if (entry.isDirty) changed.add(entry);
+    }
+    return changed;
+  }
+
+  #own(shelf: Shelf, version: Version): void {
+    if (this.isVolatile(shelf)) {
+      version.doc = copyOf(version.doc);
+      return;
+    }
     version.text = JSON.stringify(version.doc);
     version.doc = undefined;
-    this.#size += version.text.length;
+    this.#held.size += version.text.length;
   }
 
   /** The position of the next change, for `undoTo`. */
@@ -300,11 +317,6 @@ export class Documents {
     }
   }
 
-  /** The entries that were changed since the mark. */
-  changedSince([changes]: readonly [changes: number, drops: number]): Set<Entry> {
-    return new Set(this.#undo.slice(changes).map(({ entry }) => entry));
-  }
-
   /** The changes were written, or need not be. They can no longer be undone one by one. */
   settle(): void {
     for (const entry of this.dirty) entry.isDirty = false;
@@ -316,7 +328,10 @@ export class Documents {
   committed(): void {
     this.settle();
     this.#undo.length = 0;
-    this.#dropUnused();
+    this.#held.dropUnused(
+      (entry) => !this.#isNeeded(entry),
+      (entry) => this.#remove(entry),
+    );
   }
 
   /** A document is now in the table and no longer in the journal. */
@@ -349,48 +364,39 @@ export class Documents {
   reset(): void {
     this.undoTo([0, 0]);
     this.settle();
-    for (const entry of this.#all)
-      if (this.isVolatile(entry.shelf)) entry.row = 0;
-      else this.#remove(entry);
-    for (const shelf of this.#shelves.values()) if (!this.isVolatile(shelf)) shelf.indexes = null;
+    for (const shelf of this.#shelves.values()) {
+      for (const entry of shelf.entries.values())
+        if (this.isVolatile(shelf)) entry.row = 0;
+        else this.#remove(entry);
+      if (!this.isVolatile(shelf)) shelf.indexes = null;
+    }
   }
 
   #take(shelf: Shelf, key: string, row: DocumentRow | undefined): Entry {
     const stored = row === undefined ? null : storedOf(row);
     const version = row === undefined ? null : versionOf(row);
-    return this.#add({ shelf, key, version, row: 0, stored, isDirty: false, counted: null, isUsed: true });
+    return this.#add(shelf, key, version, stored);
   }
 
-  #add(entry: Entry): Entry {
+  #add(shelf: Shelf, key: string, version: Version | null, stored: Entry['stored']): Entry {
+    const unused = { row: 0, isDirty: false, counted: null, next: null, previous: null };
+    const entry: Entry = { shelf, key, version, stored, isUsed: true, ...unused };
     entry.counted = this.#anonymous?.measure(entry) ?? null;
-    entry.shelf.entries.set(entry.key, entry);
-    this.#all.add(entry);
-    this.#size += ENTRY_SIZE + sizeOf(entry.version);
+    shelf.entries.set(key, entry);
+    this.#held.add(entry);
+    this.#held.size += sizeOf(version);
     return entry;
   }
 
   #remove(entry: Entry): void {
     entry.shelf.entries.delete(entry.key);
-    this.#all.delete(entry);
-    this.#size -= ENTRY_SIZE + sizeOf(entry.version);
+    this.#held.remove(entry);
+    this.#held.size -= sizeOf(entry.version);
   }
 
-  /** Drops documents from memory that were not used for long. */
-  #dropUnused(): void {
-    if (this.#size <= HELD_MAX) return;
-    let looks = 2 * this.#all.size;
-    for (const entry of this.#all) {
-      if (this.#size <= HELD_MAX * 0.9 || looks-- === 0) return;
-      const isHeld =
-        entry.row !== 0 || entry.isDirty || (entry.version !== null && this.isVolatile(entry.shelf));
-      if (!entry.isUsed && !isHeld) {
-        this.#remove(entry);
-        continue;
-      }
-      entry.isUsed = false;
-      this.#all.delete(entry);
-      this.#all.add(entry);
-    }
+  /** Whether the memory has what the table has not. */
+  #isNeeded({ row, isDirty, version, shelf }: Entry): boolean {
+    return row !== 0 || isDirty || (version !== null && this.isVolatile(shelf));
   }
 
   #indexesOf(shelf: Shelf): Map<string, OrderedIndex> {
@@ -402,8 +408,8 @@ export class Documents {
     for (const row of rows) {
       const { key } = row;
       if (isHere(shelf.entries.get(key))) continue;
-      const places = placesOf({ shelf, key }, versionOf(row));
-      for (const place of places) if (place.index !== row.name) this.#addPlace(shelf, place);
+      for (const place of placesOf({ shelf, key }, versionOf(row)))
+        if (place.index !== row.name) this.#addPlace(shelf, place);
     }
     for (const entry of shelf.entries.values())
       if (isHere(entry)) for (const place of placesOf(entry, entry.version)) this.#addPlace(shelf, place);
@@ -427,15 +433,45 @@ export class Documents {
   }
 }
 
-/** The hash by which the table finds the documents of a kind with this key or name. */
+/** How many hashes the keys of a kind have. */
+const KEYS = 2 ** 44;
+const FIRST_HASHES = new Map<string, number>();
+
+/**
+ * The hash by which the table finds the documents of a kind with this key or name: 8 bits of the kind, so that its
+ * documents are next to each other in the index, and 44 bits of the key.
+ */
 export function hashOf(kind: string, name: string): number {
-  return hash('sha256', `${kind}\n${name}`, 'buffer').readUIntBE(0, 6);
+  return firstHash(kind) + Number.parseInt(hash('sha256', `${kind}\n${name}`, 'hex').slice(0, 11), 16);
+}
+
+function firstHash(kind: string): number {
+  let first = FIRST_HASHES.get(kind);
+  if (first === undefined) {
+    first = Number.parseInt(hash('sha256', kind, 'hex').slice(0, 2), 16) * KEYS;
+    FIRST_HASHES.set(kind, first);
+  }
+  return first;
 }
 
 function placesOf({ shelf, key }: Pick<Entry, 'shelf' | 'key'>, version: Version | null): readonly Ordered[] {
   if (version === null || !(version.isLive || version.name !== null)) return [];
-  const places = shelf.kind?.indexes?.(docOf(version)) ?? [];
-  return places.map(([index, score, tie = 0]) => ({ index, score, tie, key, ends_at: version.expires_at }));
+  version.places ??= orderedPlaces(shelf.kind?.indexes?.(docOf(version)) ?? [], key, version.expires_at);
+  return version.places;
+}
+
+/** The places of a document with this key. */
+export function orderedPlaces(
+  places: readonly IndexEntry[],
+  key: string,
+  ends_at: number | null,
+): readonly Ordered[] {
+  return places.map(([index, score, tie = 0]) => ({ index, score, tie, key, ends_at }));
+}
+
+/** Whether two versions are one on disk. */
+function isSame(one: Version | null, other: Version | null): boolean {
+  return one !== null && one.text !== '' && one.text === other?.text && one.list === other.list;
 }
 
 function areSame(one: readonly Ordered[], other: readonly Ordered[]): boolean {
@@ -451,7 +487,7 @@ function areSame(one: readonly Ordered[], other: readonly Ordered[]): boolean {
 function versionOf(row: DocumentRow): Version {
   const { doc: text, expires_at, live, name, client, last_item: last, items: count, item_bytes: bytes } = row;
   const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
-  return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list };
+  return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list, places: null };
 }
 
 function storedOf({ id, live, name, client, look_at }: DocumentRow): StoredRow {

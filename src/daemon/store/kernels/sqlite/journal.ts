@@ -400,5 +400,14 @@ function versionIn(change: Exclude<Change, { length: 3 }>): Version | null {
   if (change.length === 2) return null;
   const [, , expires_at, isLive, name, client, last, count, bytes, doc] = change;
   const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
-  return { doc, text: JSON.stringify(doc), expires_at, isLive: isLive === 1, name, client, list };
+  return {
+    doc,
+    text: JSON.stringify(doc),
+    expires_at,
+    isLive: isLive === 1,
+    name,
+    client,
+    list,
+    places: null,
+  };
 }

@@ -78,6 +78,8 @@ export class SqliteKernel implements Kernel {
   readonly #steady_offset: number;
   /** The version of the database that the memory has; it changes with each commit of another connection. */
   #seen: number | null = null;
+  /** Whether this process has looked for what other processes have written (`#look`). */
+  #hasLooked = false;
   /** The members of the next commit, in order. */
   #waiting: Member[] = [];
   #isScheduled = false;
@@ -242,6 +244,9 @@ export class SqliteKernel implements Kernel {
       this.#writeChanges();
       this.#statements.commit.run();
       this.documents.committed();
+      this.#isTogether = false;
+      // Whoever continues looks anew for what was written.
+      await nextTurn();
       return result;
     } catch (error) {
       this.#forget();
@@ -259,6 +264,7 @@ export class SqliteKernel implements Kernel {
     await nextTurn();
     this.#isClosed = true;
     await this.#commitAll();
+    this.#endLook();
     if (this.#lazyTimer !== null) clearTimeout(this.#lazyTimer);
     this.#listeners.removeAllListeners();
   }
@@ -273,21 +279,42 @@ export class SqliteKernel implements Kernel {
     return { now, steady: steady === undefined ? now : Math.round(steady + this.#steady_offset) };
   }
 
+  /** Works on the database while it reads nothing: some changes of the file are impossible within a transaction. */
+  apart<R>(work: () => R): R {
+    this.#endLook();
+    return work();
+  }
+
   /** Reads at one moment, after what other processes have written. */
   #reading<R>(work: () => R): R {
     for (;;) {
       try {
-        if (this.#statements.version.get() !== this.#seen) {
-          this.#statements.beginRead.run();
-          this.#catchUp();
-        }
+        this.#look();
         return work();
       } catch (error) {
+        this.#endLook();
         if (error !== OUTDATED) throw error;
-      } finally {
-        if (this.#db.inTransaction) this.#statements.rollback.run();
       }
     }
+  }
+
+  /**
+   * Reads what other processes have written. One look serves all that runs until the event loop gives this process
+   * something new: until then, nothing here can know of a later write.
+   */
+  #look(): void {
+    if (this.#hasLooked) return;
+    this.#hasLooked = true;
+    // Microtasks run until none is left, and only then this tick.
+    queueMicrotask(() => process.nextTick(() => this.#endLook()));
+    if (this.#statements.version.get() === this.#seen) return;
+    this.#statements.beginRead.run();
+    this.#catchUp();
+  }
+
+  #endLook(): void {
+    if (this.#hasLooked && this.#db.inTransaction) this.#statements.rollback.run();
+    this.#hasLooked = false;
   }
 
   /** All that a run reads from the table is of one moment, and of the version that the memory has. */
@@ -383,7 +410,7 @@ export class SqliteKernel implements Kernel {
     const members = this.#waiting;
     this.#waiting = [];
     for (const member of members) this.#answer(member);
-    this.#space?.afterCommit();
+    this.apart(() => this.#space?.afterCommit());
     return 'settled';
   }
 
@@ -451,6 +478,7 @@ export class SqliteKernel implements Kernel {
   }
 
   #begin(): void {
+    this.#endLook();
     try {
       this.#statements.begin.run();
     } catch (error) {

@@ -18,7 +18,10 @@ export interface Member {
 
 /** A promise that the member settles. */
 export function settledBy(member: Member): Promise<unknown> {
-  return new Promise((resolve, reject) => Object.assign(member, { resolve, reject }));
+  return new Promise((resolve, reject) => {
+    member.resolve = resolve;
+    member.reject = reject;
+  });
 }
 
 export function memberOf(isStep: boolean, run: () => void): Member {

@@ -12,8 +12,8 @@ CREATE TABLE journal (
 -- The documents, except for those in the journal. `live`: 1 if the document has places in ordered indexes, which are in
 -- memory; `name`: its place in an index of many documents. `client`: the anonymous client for whom it counts. `look_at`
 -- is when the sweeper checks the row: never later than the end that the document had when it was written here first.
--- The indexes have hashes of keys and names, 48 bits (`hashOf`). Keys and names are random, and each new one is in a random
--- page of its index, so these indexes should have few pages.
+-- The indexes have hashes of kinds with keys or names, 52 bits (`hashOf`). Keys and names are random, and each new one is
+-- in a random page of its index, so these indexes should have few pages.
 -- The list of a document is found backwards from its last row, `last_item`; it has `items` items with `item_bytes` bytes.
 CREATE TABLE docs (
   id         INTEGER PRIMARY KEY,
@@ -32,7 +32,7 @@ CREATE TABLE docs (
   doc        TEXT    NOT NULL
 ) STRICT;
 
-CREATE INDEX docs_by_key ON docs (kind, key_hash);
+CREATE INDEX docs_by_key ON docs (key_hash);
 CREATE INDEX docs_by_look ON docs (look_at) WHERE look_at IS NOT NULL;
 CREATE INDEX docs_live ON docs (kind) WHERE live = 1;
 CREATE INDEX docs_by_name ON docs (name_hash) WHERE name_hash IS NOT NULL;

@@ -141,7 +141,7 @@ function storeOn(
         return {
           examine: () => retrying(() => damagesOf(db)),
           sweep: () => sweeps.run(),
-          backup: (file) => retrying(() => copyTo(db, file)),
+          backup: (file) => retrying(() => kernel.apart(() => copyTo(db, file))),
           lastBackupAt: () => lastBackupAt(db),
         };
       },
@@ -156,7 +156,7 @@ function storeOn(
       hints: { gather_ms: 0, hintsMayBeLost: false },
       async scrub() {
         await kernel.write(() => kernel.journal.empty(clock.now()));
-        await scrub(db);
+        await kernel.apart(() => scrub(db));
       },
       forgetMemories: (key) => memories.forget({ key, alias: null }, 'all'),
     },

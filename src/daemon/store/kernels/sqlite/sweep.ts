@@ -63,10 +63,10 @@ export class Sweep {
     const deleted = await this.#deleteExpired();
     const short = this.#isShortOfSpace();
     // Each batch makes the log longer, so on a full disk the log is emptied after each batch.
-    if (short) await retrying(() => space.emptyLog());
+    if (short) await retrying(() => kernel.apart(() => space.emptyLog()));
     if (deleted > 0) return deleted;
     const returned = await kernel.write(() => returnFreePages(db, short ? 0 : SPARE_PAGES));
-    await retrying(() => space.emptyLog());
+    await retrying(() => kernel.apart(() => space.emptyLog()));
     volume.askAgain();
     if (returned > 0) return returned;
     await this.#makeReserve();
@@ -88,7 +88,7 @@ export class Sweep {
         if (!isOutOfSpace(error) || bite === 1) throw error;
         if (attempt === 1) reserve?.giveUp();
         if (attempt > 1) bite = Math.ceil(bite / 4);
-        await retrying(() => emptyLog(db)).catch(passOverLackOfSpace);
+        await retrying(() => kernel.apart(() => emptyLog(db))).catch(passOverLackOfSpace);
       }
     }
   }

@@ -1,6 +1,6 @@
 import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
-import type { Documents, Entry } from './documents.ts';
+import { type Documents, type Entry, orderedPlaces } from './documents.ts';
 import type { Journal } from './journal.ts';
 import type { Records } from './records.ts';
 import { appended, docOf, isAlive, type List, NO_ITEMS, type Version } from './version.ts';
@@ -66,14 +66,16 @@ export class SqliteTx implements Tx {
     if (before === null) this.#dropList(entry.version);
     const places = kind.indexes?.(doc) ?? [];
     const name = kind.isWide ? (places.find(([index]) => kind.isWide?.(index))?.[0] ?? null) : null;
+    const expires_at = kind.expires(doc);
     documents.change(entry, {
       doc,
       text: '',
-      expires_at: kind.expires(doc),
+      expires_at,
       isLive: places.length > (name === null ? 0 : 1),
       name,
       client: kind.client?.(doc, key) ?? null,
       list: before?.list ?? NO_ITEMS,
+      places: orderedPlaces(places, key, expires_at),
     });
   }
 
@@ -150,12 +152,9 @@ export class SqliteTx implements Tx {
    */
   finish(isAwaited: boolean): boolean {
     const { documents, records } = this.#parts;
-    const changed = documents.changedSince(this.#mark);
+    const changed = documents.finishSince(this.#mark);
     let isWritten = records.logged.length > this.#logged || documents.drops.length > this.#mark[1];
-    for (const entry of changed) {
-      isWritten ||= !documents.isVolatile(entry.shelf);
-      if (entry.version?.text === '') documents.serialize(entry.version);
-    }
+    for (const { shelf } of changed) isWritten ||= !documents.isVolatile(shelf);
     if (isWritten && isAwaited) for (const entry of changed) documents.awaited.add(entry);
     return isWritten;
   }

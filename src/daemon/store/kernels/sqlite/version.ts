@@ -1,4 +1,5 @@
 import { copyOf, frozen } from '../copy-of.ts';
+import type { Ordered } from '../ordered-index.ts';
 
 /** The list of a document. Its items are in rows of the table `items`, which are found backwards from the last one. */
 export interface List {
@@ -24,6 +25,8 @@ export interface Version {
   readonly name: string | null;
   readonly client: string | null;
   readonly list: List;
+  /** Its places in indexes; null if they were not needed yet. */
+  places: readonly Ordered[] | null;
 }
 
 export const NO_ITEMS: List = { last: null, count: 0, bytes: 0, added: [], all: [] };

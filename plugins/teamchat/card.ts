@@ -1,0 +1,102 @@
+import type { ConfirmableAction, ReplyConfirmation } from '../../src/channel/index.ts';
+import { pressPayload } from '../../src/channel/index.ts';
+import { escapeText } from './read-text.ts';
+
+/* The card of a question, in Block Kit (https://docs.slack.dev/reference/block-kit). */
+
+/** Limits of the platform: characters of a header, of a section and of one of its fields, fields, and blocks. */
+const HEADER_MAX = 150;
+export const SECTION_MAX = 3000;
+const FIELD_MAX = 2000;
+const FIELDS_MAX = 10;
+const BLOCKS_MAX = 50;
+
+/** The end of a card: two buttons, or what became of the question, on one line. */
+export type CardEnd =
+  | { buttons: Pick<ReplyConfirmation, 'id' | 'confirm' | 'decline'> }
+  | { outcome: string };
+
+type Block = Readonly<Record<string, unknown>>;
+type Text = Readonly<{ type: 'plain_text' | 'mrkdwn'; text: string }>;
+
+/**
+ * A question as a card. All values are plain text, in which nothing is markup. Null if it is too long for a card: nothing
+ * is shortened.
+ */
+export function cardOf(
+  { actions = [], heading, as_line, part_line }: ReplyConfirmation,
+  end: CardEnd,
+): Block[] | null {
+  const [only] = actions;
+  if (only === undefined) return null;
+  const isOpen = 'buttons' in end;
+  const blocks = [
+    ...(actions.length === 1 ? ofOne(only) : [headerOf(heading ?? ''), ...actions.flatMap(ofMany)]),
+    ...(as_line === undefined ? [] : [noteOf(as_line)]),
+    ...(part_line === undefined || !isOpen ? [] : [noteOf(part_line)]),
+    endOf(end),
+  ];
+  return blocks.length <= BLOCKS_MAX && blocks.every(isWithinLimits) ? blocks : null;
+}
+
+/** The buttons, or the outcome. */
+export function endOf(end: CardEnd): Block {
+  if ('outcome' in end) return noteOf(end.outcome);
+  const { id, confirm, decline } = end.buttons;
+  const button = (label: string, approve: boolean) => ({
+    type: 'button',
+    action_id: approve ? 'agentd_confirm' : 'agentd_decline',
+    text: plain(label),
+    value: pressPayload(id, approve),
+    ...(approve ? { style: 'primary' } : {}),
+  });
+  return { type: 'actions', elements: [button(confirm, true), button(decline, false)] };
+}
+
+function ofOne({ title, details }: ConfirmableAction): Block[] {
+  return [headerOf(title), ...fieldsOf(details)];
+}
+
+function ofMany({ number, title, details }: ConfirmableAction): Block[] {
+  return [{ type: 'section', text: plain(`${number}. ${title}`) }, ...fieldsOf(details)];
+}
+
+/** A header has one line of large text. A longer title is a section. */
+function headerOf(title: string): Block {
+  const text = plain(title);
+  return { type: text.text.length > HEADER_MAX ? 'section' : 'header', text };
+}
+
+/** The arguments in two columns: names on the left, values on the right. */
+function fieldsOf(details: ConfirmableAction['details']): Block[] {
+  const cells = details.map(({ label, title, value }) => [nameOf(title ?? label), plain(value)]);
+  const blocks: Block[] = [];
+  for (let next = 0; next < cells.length; next += FIELDS_MAX / 2)
+    blocks.push({ type: 'section', fields: cells.slice(next, next + FIELDS_MAX / 2).flat() });
+  return blocks;
+}
+
+/** Words without signs, which no markup can hide in. */
+const WORDS = /^[\p{L}\p{N}]+(?:[ ._-][\p{L}\p{N}]+)*$/u;
+
+function nameOf(name: string): Text {
+  return WORDS.test(name) ? { type: 'mrkdwn', text: `*${name}*` } : plain(name);
+}
+
+function noteOf(line: string): Block {
+  return { type: 'context', elements: [plain(line)] };
+}
+
+/** The platform decodes `&amp;`, `&lt;` and `&gt;` in all texts. Without `emoji`, names between colons stay as they are. */
+function plain(text: string): Text & { emoji: false } {
+  return { type: 'plain_text', text: withoutEmoji(escapeText(text)), emoji: false };
+}
+
+/** Inserts an invisible character into `:name:`, because a value must not become an emoji. */
+export function withoutEmoji(text: string): string {
+  return text.replace(/:(?=[\w+'-]+:)/g, ':\u2060');
+}
+
+function isWithinLimits({ text, fields = [] }: { text?: Text; fields?: Text[] }): boolean {
+  return (text?.text.length ?? 0) <= SECTION_MAX && fields.every((field) => field.text.length <= FIELD_MAX);
+}

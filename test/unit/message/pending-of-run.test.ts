@@ -1,0 +1,126 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { AgentTurn } from '../../../src/agent/index.ts';
+import { closeActionText } from '../../../src/daemon/tools/journal/action-record.ts';
+import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
+import { aPendingAction, aTrace } from '../../contract/fixtures.ts';
+import { claimSession } from '../../contract/store-writes.ts';
+import { type Sender, say } from '../../support/say.ts';
+import { person, type StepWorld, stepWorld } from '../../support/step.ts';
+import { accessTo, sourceOf, toolOf } from '../../support/tools.ts';
+
+/* What a run leaves behind with the actions that it asks about: whether it was stopped, or tainted. */
+
+const API = 'https://api.example.com';
+const ADA: Sender = { sub: 'ada' };
+const QUESTION = 'Please confirm: Pay "7"';
+
+let world: StepWorld;
+/** What the runtime does. */
+let act: (turn: AgentTurn) => Promise<void>;
+let paid: unknown[];
+
+beforeEach(async () => {
+  act = async () => {};
+  paid = [];
+  const agent = {
+    apiVersion: 1 as const,
+    async *run(turn: AgentTurn) {
+      await act(turn);
+      yield 'So far.';
+    },
+  };
+  world = await stepWorld({ agent, env: { API_BASE_URL: API } });
+  const docs = toolOf({ name: 'docs', source: sourceOf({ base_url: 'https://docs.example.com' }, API) });
+  const pay = toolOf({
+    name: 'pay',
+    summary: 'Pay {to}',
+    parameters: { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] },
+    source: sourceOf({ base_url: API }, API),
+    effect: 'write',
+    confirm: 'always',
+    send: async (args) => {
+      paid.push(args);
+      return { outcome: 'answered', status: 200, result: {} };
+    },
+  });
+  world.services.tools = createRegistry(
+    [docs, pay].map((tool) => fixedSource(tool.source, [tool])),
+    { access: accessTo(API), log: world.services.log },
+  );
+});
+
+const call = (turn: AgentTurn, name: string, args: object = {}) =>
+  turn.tools.find((tool) => tool.name === name)?.call(args);
+const pay = async (turn: AgentTurn) => call(turn, 'pay', { to: '7' });
+const doing = (work: (turn: AgentTurn) => Promise<unknown>, sender: Sender = ADA, text = 'Please.') => {
+  act = async (turn) => {
+    await work(turn);
+  };
+  return say(world, text, sender);
+};
+const pending = () => world.store.actions.pendingIn('s');
+
+describe('an answer that the person stops', () => {
+  it('asks nothing, so that no action waits that the person was not shown', async () => {
+    const stop = new AbortController();
+    const { reply } = await doing(
+      async (turn) => {
+        await pay(turn);
+        stop.abort();
+      },
+      { ...ADA, stopped: stop.signal },
+    );
+    expect(reply).not.toContain('Please confirm');
+    expect(await pending()).toEqual([]);
+  });
+
+  it('leaves an earlier question open, but does not repeat it, so that a word does not answer it', async () => {
+    expect((await doing(pay)).reply).toContain(QUESTION);
+    const stop = new AbortController();
+    const { reply } = await doing(async () => stop.abort(), { ...ADA, stopped: stop.signal });
+    expect(reply).not.toContain(QUESTION);
+    expect(await pending()).toHaveLength(1);
+    await doing(async () => {}, ADA, 'yes');
+    expect([paid, (await pending()).length]).toEqual([[], 1]);
+    // The reply to that word has repeated the question.
+    await doing(async () => {}, ADA, 'yes');
+    expect([paid, (await pending()).length]).toEqual([[{ to: '7' }], 0]);
+  });
+
+  it('carries out nothing if it was stopped before the calls that it confirms', async () => {
+    await doing(pay);
+    await doing(async () => {}, { ...ADA, stopped: AbortSignal.abort() }, 'yes');
+    expect([paid, (await pending()).length]).toEqual([[], 1]);
+  });
+});
+
+describe('a pending action', () => {
+  it.each([
+    ['is tainted if a tool of another origin may have dictated it', true],
+    ['is not tainted otherwise', undefined],
+  ])('%s', async (_, tainted) => {
+    await doing(async (turn) => {
+      if (tainted) await call(turn, 'docs');
+      await pay(turn);
+    });
+    expect((await pending()).map((action) => action.tainted)).toEqual([tainted]);
+  });
+
+  it('that is tainted taints a run that has it in view, whatever else the run is given', async () => {
+    await doing(async () => {});
+    const session = await world.store.sessions.find('s');
+    if (session === null) throw new Error('there is no session');
+    const { seal, store } = world.services;
+    const [action_id, ada] = ['tainted', person('ada')];
+    const claim = await claimSession(store, 's');
+    const action = aPendingAction(session, {
+      ...{ action_id, tool: 'pay', principal: ada, person: ada, user_id: session.user_id, tainted: true },
+      args: closeActionText(seal, action_id, 'args', '{"to":"7"}'),
+      summary: closeActionText(seal, action_id, 'summary', 'Pay "7"'),
+    });
+    await store.commitTurn(claim, { trace: aTrace(session), pending: [action] });
+    await store.sessions.release(claim);
+    expect((await doing(async () => {}, ADA, 'what?')).reply).toContain(QUESTION);
+    expect((await store.sessions.turns('s')).map(({ tainted }) => tainted)).toEqual([false, true]);
+  });
+});
