@@ -60,12 +60,13 @@ async function handOver() {
   // Sockets of the service manager (sd_listen_fds(3)) have the numbers from 3 on, also in the other process.
   const sockets = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) || 0 : 0;
   const stdio = ['inherit', 'inherit', 'inherit'].concat(new Array(sockets).fill('inherit'), ['ipc']);
-  const child = spawn(pinned, [NODE_OPTION, '--', ...process.argv.slice(1)], { stdio, env });
   // On a terminal, Ctrl-C reaches both processes. A second SIGINT would end the daemon at once.
   const onTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+  // Before the process starts: a signal that arrives while it does must not end this process alone.
   process.on('SIGINT', () => onTerminal || child.kill('SIGINT'));
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   process.on('SIGHUP', () => child.kill('SIGHUP'));
+  const child = spawn(pinned, [NODE_OPTION, '--', ...process.argv.slice(1)], { stdio, env });
   child.on('error', (error) => refuse(`cannot start ${pinned}: ${error.message}`));
   child.on('exit', (code, signal) => {
     process.exitCode = signal ? 128 + constants.signals[signal] : code;

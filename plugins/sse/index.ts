@@ -108,7 +108,8 @@ function createSse(scope: StreamScope): WebChannel {
           });
           // Any status other than 200 stops an EventSource. 204 says that there are no more events.
           if (stream === null) return { status: 204 };
-          return { headers: STREAM_HEADERS, body: (out) => writeEvents(stream, out, scope) };
+          const detailed = request.query.get('details') === 'tools';
+          return { headers: STREAM_HEADERS, body: (out) => writeEvents(stream, out, scope, detailed) };
         },
       },
       {
@@ -205,21 +206,34 @@ const COMMENT = Buffer.from(': still here\n\n');
  */
 const SLOW_READER_MS = 30_000;
 
-const frames = new WeakMap<readonly StreamEvent[], Buffer>();
+const frames = {
+  plain: new WeakMap<readonly StreamEvent[], Buffer>(),
+  detailed: new WeakMap<readonly StreamEvent[], Buffer>(),
+};
 
-/** Encodes events. All readers that get the same list share the result. */
-export function framesOf(events: readonly StreamEvent[]): Buffer {
-  let joined = frames.get(events);
+/**
+ * Encodes events. All readers that get the same list share the result.
+ * @param detailed whether the reader asked for all members of `tool_call`
+ */
+export function framesOf(events: readonly StreamEvent[], detailed: boolean): Buffer {
+  const known = detailed ? frames.detailed : frames.plain;
+  let joined = known.get(events);
   if (!joined) {
-    joined = Buffer.from(events.map(frameOf).join(''));
-    frames.set(events, joined);
+    joined = Buffer.from(events.map((event) => frameOf(event, detailed)).join(''));
+    known.set(events, joined);
   }
   return joined;
 }
 
 /** Encodes one event. Its data is one line, because JSON contains no line breaks. */
-function frameOf({ id, event, data }: StreamEvent): string {
-  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
+function frameOf({ id, event, data }: StreamEvent, detailed: boolean): string {
+  const shown = event === 'tool_call' && !detailed ? progressOf(data) : data;
+  return `id: ${id}\nevent: ${event}\ndata: ${shown}\n\n`;
+}
+
+function progressOf(data: string): string {
+  const { tool_name, status } = JSON.parse(data) as Record<string, unknown>;
+  return JSON.stringify({ tool_name, status });
 }
 
 /**
@@ -231,6 +245,7 @@ export async function writeEvents(
   stream: OpenStream,
   out: ResponseStream,
   scope: Pick<ChannelScope, 'problem'>,
+  detailed: boolean,
 ): Promise<void> {
   let hasRoom = out.write(RETRY);
   const timer = setInterval(() => {
@@ -239,7 +254,7 @@ export async function writeEvents(
   try {
     await stream.follow({
       take: (events) => {
-        hasRoom = out.write(framesOf(events)) && hasRoom;
+        hasRoom = out.write(framesOf(events, detailed)) && hasRoom;
         return hasRoom;
       },
       room: async () => {

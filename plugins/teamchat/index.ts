@@ -118,6 +118,9 @@ function createTeamchat(scope: PushScope): PushChannel {
       case 'edit':
         await scope.edit(parsed.edited);
         break;
+      case 'deletion':
+        await scope.forget(parsed.deleted);
+        break;
       case 'reaction':
         await scope.rate(parsed.reaction);
         break;

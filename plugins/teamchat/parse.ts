@@ -1,6 +1,7 @@
 import {
   type AnswerReaction,
   type ChannelText,
+  type DeletedMessage,
   type EditedMessage,
   type Fields,
   fieldsOf,
@@ -20,6 +21,7 @@ export type Parsed =
   | { kind: 'overheard'; message: IncomingMessage }
   /** A message to the bot with no text, or with a text that is too long. The sender gets a hint. */
   | { kind: 'edit'; edited: EditedMessage }
+  | { kind: 'deletion'; deleted: DeletedMessage }
   | {
       kind: 'unreadable';
       message_id: string;
@@ -76,6 +78,7 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
   }
   const us = botUsersOf(payload, self);
   if (event.subtype === 'message_changed') return parseEdit(payload, event, us);
+  if (event.subtype === 'message_deleted') return parseDeletion(payload, event);
   if (!WRITTEN.includes(event.subtype)) return nothing('a message that no person wrote');
   if (isOfBot(event, us)) return nothing('a message from a bot');
   const isDirect = isDirectMessage(event);
@@ -173,6 +176,14 @@ function parseEdit(payload: Fields, event: Fields, us: ReadonlySet<string>): Par
   if (text === '' || isTooLong(text)) return nothing('a change to a text that is empty or too long');
   const { message_id, user_id, thread_id } = ids;
   return { kind: 'edit', edited: { message_id, user_id, thread_id, text } };
+}
+
+function parseDeletion(payload: Fields, event: Fields): Parsed {
+  const message = { ...event, ...fieldsOf(event.previous_message), ts: event.deleted_ts };
+  const ids = idsOf(payload, message, isDirectMessage(event));
+  if (ids === null) return nothing('a deletion whose ids are not as documented');
+  const { message_id, user_id } = ids;
+  return { kind: 'deletion', deleted: { message_id, user_id } };
 }
 
 /** The readable text, without the mention of the bot. */

@@ -416,6 +416,18 @@ export type ConfirmRule = { readonly argument: string } & (
 export interface ToolContext {
   /** The claims of the person for whom the message acts, never the token. Null if nobody is signed in. */
   person: (Readonly<Record<string, unknown>> & { sub: string; email: string }) | null;
+  /**
+   * The id of the session; null in a replay. Whoever knows it may continue the session: show it neither to a model nor
+   * to people.
+   */
+  session_id: string | null;
+  /**
+   * The sender's id on the channel; null in a replay. A client without a platform chooses it itself: never decide by it
+   * whose data to use.
+   */
+  user_id: string | null;
+  /** `APP_NAME`; null in a replay. */
+  app_name: string | null;
   /** The business API at `API_BASE_URL`, with the credentials that were chosen for this call. */
   api: ToolApi;
   /** The same for each attempt at one write; null for a tool that reads. */

@@ -207,7 +207,7 @@ export interface PushChannel extends ChannelBase {
    * @param thread_id a session in which the user has written
    */
   privateSession?(user_id: string, thread_id: string): PrivateSession | null;
-  /** An address that opens a private chat with the bot; null if the channel does not know its own name now. */
+  /** An address that opens a private chat with the bot, for people who must sign in or send a code; null if the channel does not know its own name now. */
   chatUrl?(): string | null;
 }
 

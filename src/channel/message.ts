@@ -69,6 +69,13 @@ export interface MessageMetadata {
   [key: string]: unknown;
 }
 
+/** A message that its sender has deleted on the platform, with its ids as they were enqueued. */
+export interface DeletedMessage {
+  message_id: string;
+  /** The user who wrote the message. */
+  user_id: string;
+}
+
 /** A message whose sender has edited it, with its ids as they were enqueued. */
 export interface EditedMessage {
   message_id: string;

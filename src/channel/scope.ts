@@ -1,5 +1,6 @@
 import type {
   ConversationEvent,
+  DeletedMessage,
   EditedMessage,
   IncomingMessage,
   JsonObject,
@@ -93,6 +94,8 @@ export interface PushScope extends ChannelScope {
    * if the agent has already started to answer it, if it is unknown, or if it has another sender or thread.
    */
   edit(edited: EditedMessage): Promise<boolean>;
+  /** Ends the wait of a question for the sign-in of its sender, who has deleted it. It is answered if it is under way. */
+  forget(deleted: DeletedMessage): Promise<void>;
   /** Stores a text that no agent wrote, for example a confirmation or a hint, and sends it with `send`. */
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;
   /**

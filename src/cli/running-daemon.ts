@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { request as httpRequest, IncomingMessage } from 'node:http';
+import type { request as httpRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { jsonObject } from '../channel/json-object.ts';
 import { parseListenAddress, type SettingsLocation } from '../daemon/admin/settings.ts';
 import type { Secret } from '../daemon/admin/texts.ts';
@@ -102,7 +102,7 @@ function reachable(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** The answer to `GET /` (agentd-service(7)). */
+/** The answer to `GET /` with its header `X-Agent-Digest` (agentd-service(7)). */
 export interface Health {
   status: string;
   platforms: string[];
@@ -120,10 +120,10 @@ const ANSWER_MAX = 1_048_576;
 
 /** Throws CliError (69) if nothing answers, or if the server is not agentd. */
 export async function fetchHealth(url: URL): Promise<Health> {
-  const { status, body } = await get(url).catch((cause: unknown) => {
+  const { status, headers, body } = await get(url).catch((cause: unknown) => {
     throw unreachable(url, cause);
   });
-  if (status === 200 && isHealth(body)) return body;
+  if (status === 200 && isHealth(body)) return { ...body, ...agentDigests(headers['x-agent-digest']) };
   if (status === 503) {
     throw unavailable(
       `the daemon at ${url.origin} is not accepting requests (503)`,
@@ -224,12 +224,26 @@ async function getText(url: URL, headers: Readonly<Record<string, string>>): Pro
   return response.statusCode === 200 ? body.toString('utf8') : null;
 }
 
-async function get(url: URL): Promise<{ status: number | undefined; body: object }> {
+async function get(
+  url: URL,
+): Promise<{ status: number | undefined; headers: IncomingHttpHeaders; body: object }> {
   const signal = AbortSignal.timeout(2 * ANSWER_WITHIN_MS);
   const headers = { accept: 'application/json' };
   const response = await sendRequest(url, { headers, silence_ms: ANSWER_WITHIN_MS, signal });
   const body = await readBounded(response, ANSWER_MAX);
-  return { status: response.statusCode, body: jsonObject(body.toString('utf8')) };
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    body: jsonObject(body.toString('utf8')),
+  };
+}
+
+/** Reads the header `X-Agent-Digest`: `digest`, or `digest, name=digest, …`. */
+function agentDigests(header: string | string[] | undefined): Pick<Health, 'agent_digest' | 'agents'> {
+  if (typeof header !== 'string') return {};
+  const [agent_digest = '', ...each] = header.split(', ');
+  if (each.length === 0) return { agent_digest };
+  return { agent_digest, agents: Object.fromEntries(each.map((one) => one.split('='))) };
 }
 
 function isHealth(body: object): body is Health {

@@ -8,6 +8,7 @@ import { ClaimKeeper } from './store/claim-keeper.ts';
 import { Broadcaster } from './stream/broadcaster.ts';
 import { Readers } from './stream/readers.ts';
 import type { StreamServices } from './stream/stream-services.ts';
+import { onAbort } from './time/time-limit.ts';
 
 /** The services that the composition root makes itself, since they depend on how the daemon is started. */
 export type GivenServices = Omit<
@@ -23,6 +24,8 @@ export function createServices(given: GivenServices): StreamServices {
   const { clock, log, store, stopping } = given;
   // Each run adds a listener.
   setMaxListeners(0, stopping);
+  // The one listener of `onAbort` then stays, instead of coming and going with each run that is alone.
+  onAbort(stopping, () => {});
   const claims = new ClaimKeeper(clock, log);
   const waits = new WaitLimit(clock, stopping, {
     get max() {

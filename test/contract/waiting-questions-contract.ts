@@ -115,6 +115,16 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       expect(await queued()).toEqual([]);
     });
 
+    it('ends when its own message is deleted', async () => {
+      const { message, ...others } = aWaitingQuestion(session);
+      const rerun = { ...message.rerun, message_id: 'm1' };
+      const turn_id = await ask({ ...others, message: { ...message, rerun } });
+      await store.waitingQuestions.end([KEY], 'm2');
+      expect(await waits(turn_id)).toBe(true);
+      await store.waitingQuestions.end([KEY], 'm1');
+      expect(await waits(turn_id)).toBe(false);
+    });
+
     it('ends with its session, even if a new session has the same id', async () => {
       await ask();
       await store.sessions.end(session.session_id);

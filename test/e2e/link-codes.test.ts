@@ -55,7 +55,7 @@ describe.each(PLATFORMS)('on $plugin.name', ({ plugin: { name }, personOf }) => 
     const user = personOf(1);
     const made = await site('POST', '/link/codes');
     const { url } = made.channels[name];
-    if (name === 'teamchat') expect(url).toBe(undefined);
+    if (name === 'teamchat') expect(url).toMatch(/^https:.*\/team\/U/);
     else
       expect(url).toMatch(
         name === 'msgbot' ? /^https:\/\/t\.me\/\w+\?start=/ : /^https:\/\/wa\.me\/\d+\?text=link%20/,

@@ -10,8 +10,7 @@ let daemon: Agentd;
 const write = (settings: Record<string, unknown>) =>
   writeFileSync(join(directory, 'agentd.yaml'), JSON.stringify(settings), { mode: 0o600 });
 const instruct = (text: string) => writeFileSync(join(directory, 'prompt.md'), text);
-const digest = async () =>
-  ((await (await fetch(daemon.url)).json()) as { agent_digest: string }).agent_digest;
+const digest = async () => (await fetch(daemon.url)).headers.get('x-agent-digest');
 const told = (cause: string, msg: RegExp) =>
   daemon.logged((line) => line.cause === cause && msg.test(String(line.msg)));
 

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { parseEnv } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
@@ -174,6 +177,29 @@ describe('agentd simulate', () => {
       [0, 1],
       [0, 1],
     ]);
+  });
+
+  test('if another server is at the address of the API, only sends the webhook, and says so', async () => {
+    const { TELEX_API_URL: url = '' } = parseEnv(readFileSync(join(folder, '.agentd/env'), 'utf8'));
+    const sent: string[] = [];
+    const platform = createServer(async (request, response) => {
+      sent.push(`${request.url} ${await text(request)}`);
+      response.end('{}');
+    }).listen(Number(new URL(url).port), '127.0.0.1');
+    await once(platform, 'listening');
+    try {
+      const { code, lines, stderr, end } = await simulate('Hello', '--user', 'beside');
+      expect([code, statuses(lines), end]).toEqual([0, [200], expect.objectContaining({ answered: 1 })]);
+      expect(stderr).toContain(`another server is at ${url} (TELEX_API_URL)`);
+      expect(sent.filter((call) => call.startsWith('/send '))).toEqual([
+        expect.stringContaining('"to":"beside"'),
+      ]);
+      const failing = await run(['simulate', 'telex', 'Hello', '--fail', '1']);
+      expect([failing.code, failing.stderr]).toEqual([69, expect.stringContaining('the address is in use')]);
+    } finally {
+      platform.closeAllConnections();
+      platform.close();
+    }
   });
 
   test('if the API of the platform is not local, says what it cannot show, and what the daemon knows about the message', async () => {

@@ -1,5 +1,5 @@
 import type { Poster, Reader } from './histories.ts';
-import { makeToken, type Token, type TokenKind, type Who } from './tokens.ts';
+import { EVERYBODY, makeToken, type SignOut, type Token, type TokenKind, type Who } from './tokens.ts';
 import { ALLOWED_ORIGIN } from './world.ts';
 
 /** How a browser or a program sends a request of one kind. */
@@ -114,7 +114,13 @@ export interface KeyedMessage {
   fails: boolean;
 }
 
-/** The attacker or the victim, with a browser, a program, and all ids that they know. */
+/** A link code of a person, which others may have learned. */
+export interface KnownCode {
+  id: string;
+  code: string;
+}
+
+/** One of the people, with a browser, a program, and all ids that they know. */
 export class Actor {
   readonly who: Who;
   readonly address: string;
@@ -122,25 +128,35 @@ export class Actor {
   readonly user: string;
   readonly sessions: string[] = [];
   readonly streams: string[] = [];
+  readonly codes: KnownCode[] = [];
+  /** Ids of links, as the site lists them. */
+  readonly links: string[] = [];
+  /** Logout tokens that the site has sent. */
+  readonly logouts: { text: string; signOut: SignOut }[] = [];
   keyed: KeyedMessage | null = null;
   /** The `jwt_token` cookies of the browser, with the hour at which each of them expires. */
   cookies: { token: Token; ends: number; isPlanted: boolean }[] = [];
   readonly #history: number;
+  readonly #issuedAt: () => number;
   readonly #tokens = new Map<TokenKind, Token>();
 
-  constructor(history: number, who: Who) {
+  /** @param issuedAt returns the `iat` of the next token */
+  constructor(history: number, who: Who, issuedAt: () => number) {
     this.#history = history;
+    this.#issuedAt = issuedAt;
     this.who = who;
     this.user = `${who}-${history}`;
-    const host = history * 2 + (who === 'victim' ? 1 : 0);
+    const host = numberOf(history, who);
     this.address = `10.${(host >> 16) & 255}.${(host >> 8) & 255}.${host & 255}`;
   }
 
-  /** Returns the actor's token of this kind. It is always the same token, even after it has expired. */
+  /**
+   * Returns the actor's token of this kind. It is always the same token, even after it has expired, except for `anew`.
+   */
   token(kind: TokenKind, hour: number): Token {
-    let token = this.#tokens.get(kind);
+    let token = kind === 'anew' ? undefined : this.#tokens.get(kind);
     if (!token) {
-      token = makeToken(this.#history, this.who, kind, hour);
+      token = makeToken(this.#history, this.who, kind, hour, this.#issuedAt());
       this.#tokens.set(kind, token);
     }
     return token;
@@ -166,6 +182,11 @@ export class Actor {
   learnStream(id: string): void {
     learn(this.streams, id);
   }
+}
+
+/** A number that no other person of any history has. */
+export function numberOf(history: number, who: Who): number {
+  return history * EVERYBODY.length + EVERYBODY.indexOf(who);
 }
 
 /** Adds an id, or moves it to the end, so that the last id is always the latest. */

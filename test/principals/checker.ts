@@ -1,4 +1,4 @@
-import type { Person } from './tokens.ts';
+import { isCovered, type Origin, type Person, type SignOut } from './tokens.ts';
 
 /**
  * The checker knows what the service must do according to its rules, independently of its code: to whom the session of
@@ -19,7 +19,7 @@ export type Presented =
   | { kind: 'signed-out' }
   /** `expired` is the person of a token that has expired, or null for any other invalid token. */
   | { kind: 'invalid'; expired: Person | null }
-  | { kind: 'person'; person: Person; expires: number };
+  | { kind: 'person'; person: Person; expires: number; origin: Origin };
 
 export interface WebMessage {
   address: string;
@@ -57,28 +57,6 @@ export interface StreamRequest {
   after: number | null;
 }
 
-export interface PlatformMessage {
-  platform: string;
-  /** The id that the platform gives the sender. */
-  user: string;
-  /** Another id of the sender that arrived with the message, or null. */
-  alias: string | null;
-  /** The name of the thread if others can read the message, or null if the sender is alone with the bot. */
-  thread: string | null;
-  mark: string;
-}
-
-export interface LinkChange {
-  platform: string;
-  user: string;
-  presented: Presented;
-  off: boolean;
-  /** Whether the change must not replace the link of another person. */
-  keepsHolder: boolean;
-  /** Whether only the linked person can remove the link. */
-  needsToken: boolean;
-}
-
 /** The observed result of a request. */
 export interface Seen {
   status: number;
@@ -109,7 +87,7 @@ export interface SeenAsked {
 /** When a run was cut off: before it called the business API, or after. */
 export type CutOff = 'before-calls' | 'after-calls';
 
-interface Turn {
+export interface Turn {
   person: Person | null;
   /** The mark of its text. */
   mark: string;
@@ -117,7 +95,7 @@ interface Turn {
   marks: readonly string[];
 }
 
-interface Session {
+export interface Session {
   /** Null if the client does not know the id because the run failed. */
   id: string | null;
   /** Ids from before sign-in. */
@@ -126,7 +104,7 @@ interface Session {
   user: string;
   owner: Person | null;
   /** The stored context. */
-  bound: { person: Person; user: string; expires: number } | null;
+  bound: { person: Person; user: string; expires: number; origin: Origin } | null;
   turns: Turn[];
 }
 
@@ -158,13 +136,7 @@ interface Stream {
   fingerprint: string;
 }
 
-interface Link {
-  person: Person;
-  expires: number;
-  alias: string | null;
-}
-
-interface State {
+export interface State {
   hour: number;
   sessions: Session[];
   streams: Stream[];
@@ -173,13 +145,13 @@ interface State {
    * The fingerprint of the last message that ran with each key. It is kept for one hour, even if the message failed.
    */
   tried: Map<string, string>;
-  links: Map<string, Link>;
+  signOuts: SignOut[];
   /** How often each person's token was used. */
   calls: Map<Person, number>;
 }
 
 /** The marks that a run must have received. */
-interface Shown {
+export interface Shown {
   mark: string;
   marks: string[];
   said: string[];
@@ -201,40 +173,40 @@ const CHANNEL_ID = /^(?:webchat|sse|teamchat|phonechat|msgbot):/;
 const GENERATED = /^(?:webchat|sse)_(.+)_[A-Za-z0-9_-]{22,}$/s;
 
 export class Checker {
-  #state: State = {
+  protected state: State = {
     hour: 0,
     sessions: [],
     streams: [],
     answers: new Map(),
     tried: new Map(),
-    links: new Map(),
+    signOuts: [],
     calls: new Map(),
   };
-  readonly #names: { nameOf(person: Person): string; dataOf(person: Person): string };
+  protected readonly names: { nameOf(person: Person): string; dataOf(person: Person): string };
 
   constructor(names: { nameOf(person: Person): string; dataOf(person: Person): string }) {
-    this.#names = names;
+    this.names = names;
   }
 
   /** Copies the state, to try another order of concurrent operations. */
-  copy(): Checker {
-    const copy = new Checker(this.#names);
-    copy.#state = structuredClone(this.#state);
+  copy(): this {
+    const copy = new (this.constructor as typeof Checker)(this.names) as this;
+    copy.state = structuredClone(this.state);
     return copy;
   }
 
   /** A text that is the same for equal states. */
   get fingerprint(): string {
-    return JSON.stringify(this.#state, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
+    return JSON.stringify(this.state, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
   }
 
   get hour(): number {
-    return this.#state.hour;
+    return this.state.hour;
   }
 
   /** How often the business API must have been called with each person's token. */
   get calls(): ReadonlyMap<Person, number> {
-    return this.#state.calls;
+    return this.state.calls;
   }
 
   /**
@@ -242,23 +214,38 @@ export class Checker {
    * clients for an hour.
    */
   passHour(): void {
-    const { answers } = this.#state;
-    this.#state.hour += 1;
-    this.#state.streams = [];
-    this.#state.tried.clear();
+    const { answers } = this.state;
+    this.state.hour += 1;
+    this.state.streams = [];
+    this.state.tried.clear();
     for (const key of answers.keys()) if (isOfAnonymous(key)) answers.delete(key);
   }
 
-  /** Checks a message that is answered in its response. */
-  message(message: WebMessage, seen: Seen): Problem[] {
+  /** The person has signed out at the site: tokens that this covers are of no use any more. */
+  signOut(signOut: SignOut): void {
+    this.state.signOuts.push(signOut);
+  }
+
+  /** What a credential proves now. */
+  protected valid(presented: Presented): Presented {
+    const isSignedOut = presented.kind === 'person' && isCovered(presented.origin, this.state.signOuts);
+    return isSignedOut ? { kind: 'invalid', expired: null } : presented;
+  }
+
+  /**
+   * Checks a message that is answered in its response.
+   * @param calls how often its run called the business API, if a sign-out at the same time kept it from further calls
+   */
+  message(sent: WebMessage, seen: Seen, calls: number | null = null): Problem[] {
+    const message = { ...sent, presented: this.valid(sent.presented), ...(calls === null ? {} : { calls }) };
     if (seen.hasToken) return [TOKEN_TOLD];
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
     const fingerprint = fingerprintOf(message);
     if (this.#isReused(key, fingerprint, seen)) return [];
     if (key !== null) {
-      const known = this.#state.answers.get(key);
-      const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
+      const known = this.state.answers.get(key);
+      const stream = this.state.streams.find(({ keptUnder }) => keptUnder === key);
       const first = known?.fingerprint ?? stream?.fingerprint;
       if (first !== undefined && first !== fingerprint) return expectCode(seen, 422);
       if (known && isOfAnotherReader(known, message)) return expectRefusal(seen);
@@ -269,7 +256,7 @@ export class Checker {
     const problems = this.#settle(message, outcome, seen);
     if (problems.length === 0 && key !== null && seen.session_id !== null) {
       const { session_id, marks, actedFor } = seen;
-      this.#state.answers.set(key, { fingerprint, session_id, marks, actedFor, reader: null });
+      this.state.answers.set(key, { fingerprint, session_id, marks, actedFor, reader: null });
     }
     return problems;
   }
@@ -280,14 +267,15 @@ export class Checker {
    */
   #isReused(key: string | null, fingerprint: string, { status, code }: SeenAsked | Seen): boolean {
     if (key === null) return false;
-    const { tried } = this.#state;
+    const { tried } = this.state;
     const isRefused = status === 422 && code === 'idempotency_key_reused';
     if (!isRefused) tried.set(key, fingerprint);
     return isRefused && tried.has(key) && tried.get(key) !== fingerprint;
   }
 
   /** Checks a message that is stored until its stream is opened. */
-  ask(message: StreamedMessage, seen: SeenAsked): Problem[] {
+  ask(sent: StreamedMessage, seen: SeenAsked): Problem[] {
+    const message = { ...sent, presented: this.valid(sent.presented) };
     const key = keyOf(message);
     if (key !== null && isStillRunning(seen)) return [];
     const fingerprint = fingerprintOf(message);
@@ -297,8 +285,8 @@ export class Checker {
         ? problems
         : [{ kind: 'refused', text: `an allowed message was answered ${seen.status} ${seen.code}` }];
     if (key !== null) {
-      const stream = this.#state.streams.find(({ keptUnder }) => keptUnder === key);
-      const known = this.#state.answers.get(key);
+      const stream = this.state.streams.find(({ keptUnder }) => keptUnder === key);
+      const known = this.state.answers.get(key);
       const first = stream?.fingerprint ?? known?.fingerprint;
       if (first !== undefined && first !== fingerprint) return expectCode(seen, 422);
       if (stream) {
@@ -309,7 +297,7 @@ export class Checker {
         );
       }
     }
-    const known = key === null ? undefined : this.#state.answers.get(key);
+    const known = key === null ? undefined : this.state.answers.get(key);
     if (known ? isOfAnotherReader(known, message) : this.#isRefused(message)) {
       return seen.status === 403 ? [] : [{ kind: 'not refused', text: NOT_REFUSED }];
     }
@@ -320,7 +308,7 @@ export class Checker {
     // without the token.
     const found = this.#find(message);
     const named = found.session?.id ?? message.named;
-    this.#state.streams.push({
+    this.state.streams.push({
       id: seen.stream,
       message: { ...message, named },
       keptUnder: key,
@@ -341,9 +329,10 @@ export class Checker {
    * @param cutOff another explanation if a stop was sent at the same time: the run had begun, and the stop ended it.
    * Then the session belongs to the person who opened the stream, and the turn has the text written so far.
    */
-  stream(request: StreamRequest, seen: Seen, cutOff: CutOff | null = null): Problem[] {
+  stream(sent: StreamRequest, seen: Seen, cutOff: CutOff | null = null): Problem[] {
+    const request = { ...sent, cookie: this.valid(sent.cookie), query: this.valid(sent.query) };
     if (seen.hasToken) return [TOKEN_TOLD];
-    const stream = this.#state.streams.find(({ id }) => id === request.stream);
+    const stream = this.state.streams.find(({ id }) => id === request.stream);
     if (request.isForeign) return seen.status === 404 && !stream ? [] : expectRefusal(seen);
     if (!stream) return expectCode(seen, 404);
     const { message } = stream;
@@ -388,55 +377,6 @@ export class Checker {
     return this.#run(stream, chosen, chosen === request.query, seen);
   }
 
-  /** Checks a message on a platform. `seen` is its reply, or null if there was no reply. */
-  platformMessage(message: PlatformMessage, seen: Seen | null): Problem[] {
-    if (seen === null) return [{ kind: 'unanswered', text: 'a message on a platform was not answered' }];
-    if (seen.hasToken) return [TOKEN_TOLD];
-    const { platform, user, thread } = message;
-    const link = this.#linkOf(message);
-    const person = link !== null && link.expires > this.#state.hour ? link.person : null;
-    const id = `${platform} ${thread === null ? `direct ${user}` : `thread ${thread}`}`;
-    let session = this.#state.sessions.find((one) => one.id === id);
-    const hasChangedHands = thread === null && person !== null && (session?.owner ?? person) !== person;
-    if (session && hasChangedHands) {
-      this.#state.sessions.splice(this.#state.sessions.indexOf(session), 1);
-      session = undefined;
-    }
-    if (!session) {
-      session = { id, former: [], kind: 'platform', user, owner: null, bound: null, turns: [] };
-      this.#state.sessions.push(session);
-    }
-    session.owner ??= person;
-    return this.#end({ session, person, ...this.#shownTo(session, person, message.mark) }, 1, seen);
-  }
-
-  /** @param linked whether the service confirmed that the link was changed, or null if it did not say */
-  link(change: LinkChange, linked: boolean | null): Problem[] {
-    const { platform, user, presented, off, keepsHolder, needsToken } = change;
-    const key = `${platform} ${user}`;
-    const { links, hour } = this.#state;
-    const standing = links.get(key);
-    const person = personOf(presented);
-    let mustBeDone: boolean;
-    if (off) {
-      mustBeDone = needsToken ? person !== null && standing?.person === person : true;
-      if (mustBeDone) links.delete(key);
-    } else {
-      const isHeld = keepsHolder && standing && standing.expires > hour && standing.person !== person;
-      mustBeDone = presented.kind === 'person' && !isHeld;
-      if (mustBeDone && presented.kind === 'person') {
-        const alias = standing?.person === presented.person ? standing.alias : null;
-        links.set(key, { person: presented.person, expires: presented.expires, alias });
-      }
-    }
-    if (linked === null || linked === mustBeDone) return [];
-    return [
-      linked
-        ? { kind: 'not refused', text: 'a link was changed that must not be changed' }
-        : { kind: 'refused', text: 'a link that should have been changed was not' },
-    ];
-  }
-
   // The owner of the session, and the person of the turn
 
   /**
@@ -444,9 +384,9 @@ export class Checker {
    * a new id.
    */
   #find({ named, presented }: WebMessage): { session: Session | null; treatedAsUnnamed: boolean } {
-    const session = this.#state.sessions.find(({ id }) => id !== null && id === named);
+    const session = this.state.sessions.find(({ id }) => id !== null && id === named);
     if (session) return { session, treatedAsUnnamed: false };
-    const formerly = this.#state.sessions.find(({ former }) => named !== null && former.includes(named));
+    const formerly = this.state.sessions.find(({ former }) => named !== null && former.includes(named));
     if (!formerly) return { session: null, treatedAsUnnamed: false };
     const isOwners = personOf(presented) === formerly.owner;
     return isOwners
@@ -480,7 +420,7 @@ export class Checker {
         bound: null,
         turns: [],
       };
-      this.#state.sessions.push(session);
+      this.state.sessions.push(session);
       hasNewId = isGenerated;
     } else if (presented.kind === 'person' && session.owner === null) {
       session.owner = presented.person;
@@ -491,14 +431,20 @@ export class Checker {
       }
     } else if (session.id === null) hasNewId = true;
     const person = this.#bind(session, user, presented);
-    return { refused: false, session, hasNewId, person, ...this.#shownTo(session, person, mark) };
+    return {
+      refused: false,
+      session,
+      hasNewId,
+      person,
+      ...this.shownTo(session, person, mark, message.calls),
+    };
   }
 
   /** Returns the person for whom the message acts. Sets, keeps or clears the stored context. */
   #bind(session: Session, user: string, presented: Presented): Person | null {
     switch (presented.kind) {
       case 'person':
-        session.bound = { person: presented.person, user, expires: presented.expires };
+        session.bound = { ...presented, user };
         return presented.person;
       case 'invalid':
       case 'signed-out':
@@ -507,7 +453,8 @@ export class Checker {
       case 'none': {
         const { bound } = session;
         if (session.kind !== 'generated' || bound === null) return null;
-        if (bound.expires > this.#state.hour) return bound.person;
+        if (bound.expires > this.state.hour && !isCovered(bound.origin, this.state.signOuts))
+          return bound.person;
         session.bound = null;
         return null;
       }
@@ -518,16 +465,17 @@ export class Checker {
    * Returns the marks that a run gets: the marks of its message, of the turns that it may see, and of the data of its
    * person.
    */
-  #shownTo(session: Session, person: Person | null, mark: string): Shown {
+  protected shownTo(session: Session, person: Person | null, mark: string, calls = 1): Shown {
     const shown = session.turns.filter(
       (turn) => turn.person === person || (turn.person === null && session.kind !== 'chosen'),
     );
-    const own = person === null ? [] : [this.#names.dataOf(person)];
+    const own = person === null || calls === 0 ? [] : [this.names.dataOf(person)];
     const isQuoted = (turn: Turn) => turn.person !== person && session.kind !== 'platform';
     return {
       mark,
-      marks: [...new Set([mark, ...own, ...shown.flatMap(({ marks }) => marks)])].sort(),
-      said: shown.filter((turn) => !isQuoted(turn)).map((turn) => turn.mark),
+      // An answer to a question has no mark.
+      marks: [...new Set([mark, ...own, ...shown.flatMap(({ marks }) => marks)])].filter(Boolean).sort(),
+      said: shown.filter((turn) => !isQuoted(turn)).flatMap((turn) => turn.mark || []),
     };
   }
 
@@ -536,7 +484,7 @@ export class Checker {
     if (message.fails) {
       // A stream names its session before its run fails.
       if (hasNewId) session.id = seen.session_id;
-      this.#countCalls(outcome.person, message.calls);
+      this.count(outcome.person, message.calls);
       return expectCode(seen, 502);
     }
     if (seen.status !== 200) {
@@ -550,24 +498,24 @@ export class Checker {
       return [{ kind: 'session', text: 'the reply names a different session than its message' }];
     }
     if (seen.replayed) return [{ kind: 'session', text: 'a new message got an earlier answer' }];
-    return this.#end(outcome, message.calls, seen);
+    return this.end(outcome, message.calls, seen);
   }
 
   #newIdProblem(id: string | null, user: string): string | null {
     if (id === null) return 'the reply names no session';
-    if (this.#state.sessions.some((one) => one.id === id || one.former.includes(id)))
+    if (this.state.sessions.some((one) => one.id === id || one.former.includes(id)))
       return 'the reply names a known id, but a new id was expected';
     return GENERATED.exec(id)?.[1] === user ? null : `${id} does not have the documented form`;
   }
 
-  #end(
+  protected end(
     { session, person, mark, marks, said }: { session: Session; person: Person | null } & Shown,
     calls: number,
     seen: Seen,
   ): Problem[] {
-    this.#countCalls(person, calls);
+    this.count(person, calls);
     session.turns.push({ person, mark, marks });
-    const expected = person === null ? null : this.#names.nameOf(person);
+    const expected = person === null ? null : this.names.nameOf(person);
     const problems = marksProblems(seen.marks, marks);
     for (const one of seen.said.filter((mark) => !said.includes(mark))) {
       problems.push({ kind: 'leak', text: `${one} is shown as said by the person, but was not` });
@@ -581,15 +529,15 @@ export class Checker {
     return problems;
   }
 
-  #countCalls(person: Person | null, calls: number): void {
-    if (person !== null) this.#state.calls.set(person, (this.#state.calls.get(person) ?? 0) + calls);
+  protected count(person: Person | null, calls: number): void {
+    if (person !== null) this.state.calls.set(person, (this.state.calls.get(person) ?? 0) + calls);
   }
 
   // Streams
 
   /** Whether the stream belongs to another person, according to its message, its owner or its session. */
   #isOfAnother({ message, owner, session_id }: Stream, person: Person): boolean {
-    const named = this.#state.sessions.find(({ id }) => id !== null && id === session_id);
+    const named = this.state.sessions.find(({ id }) => id !== null && id === session_id);
     return [personOf(message.presented), owner, named?.owner ?? null].some(
       (one) => one !== null && one !== person,
     );
@@ -598,8 +546,8 @@ export class Checker {
   /** Checks the request that opens a stream for the first time, so that its message is answered. */
   #run(stream: Stream, chosen: Presented, isQuery: boolean, seen: Seen): Problem[] {
     const { message, keptUnder } = stream;
-    const presented = chosen.kind === 'none' ? message.presented : chosen;
-    const known = keptUnder === null ? undefined : this.#state.answers.get(keptUnder);
+    const presented = chosen.kind === 'none' ? this.valid(message.presented) : chosen;
+    const known = keptUnder === null ? undefined : this.state.answers.get(keptUnder);
     stream.state = 'ended';
     const person = personOf(presented);
     if (known && isOfAnotherReader(known, { presented })) {
@@ -614,7 +562,7 @@ export class Checker {
     }
     // If the opening request has the owner's token, the rules do not say whether an id from before sign-in gives access
     // to the session, or whether the message still counts as a message without a session.
-    const isKnown = this.#state.sessions.some(({ id }) => id !== null && id === seen.session_id);
+    const isKnown = this.state.sessions.some(({ id }) => id !== null && id === seen.session_id);
     const named = stream.namesFormer && !isKnown ? null : message.named;
     const outcome = this.#speak({ ...message, named, presented });
     const isByQuery = isQuery && person !== null && personOf(message.presented) !== person;
@@ -637,7 +585,7 @@ export class Checker {
     if (keptUnder !== null && !message.fails && session_id !== null) {
       const { fingerprint } = stream;
       const reader = isByQuery ? person : null;
-      this.#state.answers.set(keptUnder, { fingerprint, session_id, marks, actedFor, reader });
+      this.state.answers.set(keptUnder, { fingerprint, session_id, marks, actedFor, reader });
     }
     return problems;
   }
@@ -650,7 +598,7 @@ export class Checker {
     seen: Seen,
   ): Problem[] {
     const { message } = stream;
-    const presented = chosen.kind === 'none' ? message.presented : chosen;
+    const presented = chosen.kind === 'none' ? this.valid(message.presented) : chosen;
     const outcome = this.#speak({ ...message, presented });
     if (outcome.refused) return expectRefusal(seen);
     const { session, hasNewId, mark } = outcome;
@@ -659,7 +607,7 @@ export class Checker {
     stream.owner = person ?? outcome.person;
     stream.byQuery = isQuery && person !== null && personOf(message.presented) !== person;
     stream.session_id = session.id;
-    if (cutOff === 'after-calls') this.#countCalls(outcome.person, message.calls);
+    if (cutOff === 'after-calls') this.count(outcome.person, message.calls);
     session.turns.push({ person: outcome.person, mark, marks: [...new Set([mark, ...seen.marks])] });
     return seen.status === 200 ? marksProblems(seen.marks, []) : expectCode(seen, 200);
   }
@@ -689,26 +637,11 @@ export class Checker {
     }
     return seen.status === 200 ? marksProblems(seen.marks, answer.marks) : expectCode(seen, 200);
   }
-
-  // Links
-
-  /**
-   * Finds the link of a sender. If another id arrives together with the linked id, the link is bound to that id too.
-   */
-  #linkOf({ platform, user, alias }: PlatformMessage): Link | null {
-    const { links } = this.#state;
-    const link = links.get(`${platform} ${user}`);
-    if (!link) return [...links.values()].find((one) => one.alias === user) ?? null;
-    if (alias === null) return link;
-    if (link.alias !== null && link.alias !== alias) return null;
-    link.alias = alias;
-    return link;
-  }
 }
 
 const NONE: Presented = { kind: 'none' };
 const NOT_REFUSED = 'a message in a session that belongs to somebody else or to a platform was not refused';
-const TOKEN_TOLD: Problem = {
+export const TOKEN_TOLD: Problem = {
   kind: 'token',
   text: 'the response contains something that looks like a token',
 };
@@ -718,7 +651,7 @@ function isOfAnotherReader({ reader }: Answer, { presented }: Pick<WebMessage, '
   return reader !== null && reader !== personOf(presented);
 }
 
-function personOf(presented: Presented): Person | null {
+export function personOf(presented: Presented): Person | null {
   return presented.kind === 'person' ? presented.person : null;
 }
 
@@ -759,7 +692,10 @@ function expectRefusal({ status, code, marks }: Seen): Problem[] {
   return isRefused ? [] : [{ kind: 'not refused', text: `it must be refused, but was answered ${status}` }];
 }
 
-function expectCode({ status, code }: { status: number; code: string | null }, wanted: number): Problem[] {
+export function expectCode(
+  { status, code }: { status: number; code: string | null },
+  wanted: number,
+): Problem[] {
   // A stream reports a failed run in an event.
   const isRight = status === wanted || (wanted === 502 && code === 'agent_failed');
   return isRight
@@ -785,7 +721,7 @@ function expectAnswer(
   return marksProblems(seen.marks, answer.marks);
 }
 
-function marksProblems(seen: readonly string[], expected: readonly string[]): Problem[] {
+export function marksProblems(seen: readonly string[], expected: readonly string[]): Problem[] {
   const more = seen.filter((mark) => !expected.includes(mark));
   const less = expected.filter((mark) => !seen.includes(mark));
   const problems: Problem[] = [];

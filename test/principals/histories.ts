@@ -1,4 +1,6 @@
-import { TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
+import { Chance } from './chance.ts';
+import { type ChatMove, chatMoves, SCOPES } from './chat-histories.ts';
+import { EVERYBODY, RENEWALS, type Renewal, TOKEN_KINDS, type TokenKind, type Who } from './tokens.ts';
 
 /** Selects one of the ids that a principal knows, or a leaked id of the other principal. */
 export interface Ref {
@@ -73,47 +75,41 @@ export type Move =
   | { do: 'lure'; text: string }
   /** A cookie of the attacker gets into the victim's browser, in addition to the victim's own or instead of it. */
   | { do: 'plant'; beside: boolean }
-  | {
-      do: 'write';
-      who: Who;
-      platform: 'teamchat' | 'phonechat' | 'msgbot';
-      shared: boolean;
-      /**
-       * On phonechat, `recycled` is the former number of the victim with a different id, and `hidden` is an id without
-       * a number.
-       */
-      sender: 'own' | 'recycled' | 'hidden';
-    }
-  | {
-      do: 'link';
-      who: Who;
-      platform: 'teamchat' | 'phonechat' | 'msgbot';
-      token: TokenKind;
-      /** On phonechat, the person whose number is linked. On other platforms, `who` always links their own account. */
-      target: Who;
-      off: boolean;
-    }
+  | ChatMove
   /** Moves that happen at the same time. */
   | { do: 'race'; moves: Move[] }
   /** The daemon is restarted, or one hour passes. */
   | { do: 'interval' };
+
+/** What people do in a history: they write on the web channels, or on platforms, which they connect on the site. */
+export type Theme = 'web' | 'chats';
 
 export interface History {
   seed: number;
   index: number;
   /** Whether the victim has been signed in before, so that the browser has a cookie. */
   hasCookie: boolean;
+  /** How the site renews tokens, by person. */
+  renewals: ReadonlyMap<string, Renewal>;
   moves: Move[];
 }
 
-/** Makes the history with this number. It is always the same for the same seed. */
-export function makeHistory(seed: number, index: number): History {
+/** Makes the history with this number. It is always the same for the same seed. @param only the only theme to play */
+export function makeHistory(seed: number, index: number, only: Theme | null = null): History {
   const chance = new Chance(seed, index);
-  const theme = chance.weighted([
-    ['web', 27],
-    ['platforms', 2],
-    ['both', 1],
-  ] as const);
+  const drawn = chance.is(0.85) ? 'web' : 'chats';
+  const theme = only ?? drawn;
+  const makeMoves = theme === 'web' ? webMoves : platformMoves;
+  const moves = makeMoves(chance);
+  const renewals = new Map(
+    theme === 'web'
+      ? []
+      : EVERYBODY.map((who) => [who, chance.is(0.6) ? 'issued' : chance.pick(RENEWALS)] as const),
+  );
+  return { seed, index, hasCookie: chance.is(0.5), renewals, moves };
+}
+
+function webMoves(chance: Chance): Move[] {
   const length = 2 + chance.below(3) + (chance.is(0.25) ? 2 : 0);
   const moves: Move[] = [];
   let intervals = chance.is(0.06) ? 1 : 0;
@@ -123,16 +119,22 @@ export function makeHistory(seed: number, index: number): History {
       intervals--;
     }
     const isRace = chance.is(0.12);
-    const one = () => makeMove(chance, theme, moves);
+    const one = () => webMove(chance, moves);
     moves.push(isRace ? makeRace(chance, one) : one());
   }
-  return { seed, index, hasCookie: chance.is(0.5), moves };
+  return moves;
 }
 
-function makeMove(chance: Chance, theme: 'web' | 'platforms' | 'both', before: readonly Move[]): Move {
+function platformMoves(chance: Chance): Move[] {
+  const moves = chatMoves(chance).map(
+    (at): Move => (at.length === 1 ? (at[0] as Move) : { do: 'race', moves: at }),
+  );
+  if (chance.is(0.06)) moves.splice(1 + chance.below(moves.length), 0, { do: 'interval' });
+  return moves;
+}
+
+function webMove(chance: Chance, before: readonly Move[]): Move {
   const who = chance.pick(['attacker', 'victim'] as const);
-  const isWeb = theme === 'web' || (theme === 'both' && chance.is(0.5));
-  if (!isWeb) return platformMove(chance, who);
   const spoken = before.flatMap((move) => (move.do === 'race' ? move.moves : [move])).filter(isSaid);
   const hasStream = spoken.some(({ via }) => via === 'sse');
   const kind = chance.weighted([
@@ -141,6 +143,7 @@ function makeMove(chance: Chance, theme: 'web' | 'platforms' | 'both', before: r
     ['stop', hasStream ? 1 : 0],
     ['lure', 0.3],
     ['plant', 0.5],
+    ['sign-out', spoken.length > 0 ? 2 : 0],
   ] as const);
   switch (kind) {
     case 'say':
@@ -152,16 +155,26 @@ function makeMove(chance: Chance, theme: 'web' | 'platforms' | 'both', before: r
       return { do: 'lure', text: 'a form of another site' };
     case 'plant':
       return { do: 'plant', beside: chance.is(0.7) };
+    case 'sign-out':
+      return { do: kind, who, scope: chance.pick(SCOPES), by: 'site', again: false };
   }
 }
 
 function makeRace(chance: Chance, one: () => Move): Move {
   const first = one();
+  if (first.do === 'sign-out') return { do: 'race', moves: [first, raceOfSignOut(chance, first.who)] };
   const isOpened = first.do === 'open' && chance.is(0.6);
   // Often, two people open the same stream at once.
   const other: Who = first.do === 'open' && first.who === 'victim' ? 'attacker' : 'victim';
   const second: Move = isOpened ? { ...first, who: other, opening: opening(chance, other) } : one();
-  return { do: 'race', moves: [first, second].map(withoutReuse) };
+  const moves = [first, second.do === 'sign-out' ? one() : second].filter(({ do: is }) => is !== 'sign-out');
+  return { do: 'race', moves: moves.map(withoutReuse) };
+}
+
+/** A message of the person who signs out at the same time. */
+function raceOfSignOut(chance: Chance, who: Who): Move {
+  const said = say(chance, who, true);
+  return { ...said, via: 'webchat', key: 'none', opening: null };
 }
 
 /**
@@ -176,7 +189,7 @@ function isSaid(move: Move): move is Extract<Move, { do: 'say' }> {
   return move.do === 'say';
 }
 
-function say(chance: Chance, who: Who, isLater: boolean): Move {
+function say(chance: Chance, who: Who, isLater: boolean): Extract<Move, { do: 'say' }> {
   const via = chance.pick(['webchat', 'sse'] as const);
   const session = chance.weighted<() => SessionChoice>([
     [() => ({ is: 'none' }), 4],
@@ -197,6 +210,10 @@ function say(chance: Chance, who: Who, isLater: boolean): Move {
       ['null', 1.5],
       ['empty', 0.3],
       ['renewed', 0.8],
+      ['phone', 1.5],
+      ['laptop', 0.5],
+      ['anew', 0.7],
+      ['undated', 0.3],
       ['short', 1],
       ['expired', 0.5],
       ['forged', 0.6],
@@ -231,71 +248,6 @@ function opening(chance: Chance, who: Who): Opening {
   };
 }
 
-function platformMove(chance: Chance, who: Who): Move {
-  const platform = chance.pick(['teamchat', 'phonechat', 'msgbot'] as const);
-  if (chance.is(0.6)) {
-    const sender =
-      platform === 'phonechat' ? chance.pick(['own', 'own', 'recycled', 'hidden'] as const) : 'own';
-    return { do: 'write', who, platform, shared: platform !== 'phonechat' && chance.is(0.7), sender };
-  }
-  return {
-    do: 'link',
-    who,
-    platform,
-    token: chance.weighted<TokenKind>([
-      ['own', 8],
-      ['short', 2],
-      ['renewed', 1],
-      ['expired', 1],
-      ['issuer', 1],
-      ['audience', 1],
-      ['forged', 1],
-      ['tenant', 2],
-    ]),
-    target: chance.is(0.3) ? 'victim' : who,
-    off: chance.is(0.2),
-  };
-}
-
 function ref(chance: Chance): Ref {
   return { of: chance.pick(['attacker', 'victim'] as const), back: chance.is(0.7) ? 0 : chance.below(3) };
-}
-
-/** Repeatable random numbers (Mulberry32). */
-class Chance {
-  #state: number;
-
-  constructor(seed: number, index: number) {
-    this.#state = (Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35)) >>> 0;
-    // The first numbers are skipped, because they are similar for adjacent seeds.
-    for (let skipped = 0; skipped < 3; skipped++) this.next();
-  }
-
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  }
-
-  below(limit: number): number {
-    return Math.floor(this.next() * limit);
-  }
-
-  is(probability: number): boolean {
-    return this.next() < probability;
-  }
-
-  pick<T>(from: readonly T[]): T {
-    return from[this.below(from.length)] as T;
-  }
-
-  weighted<T>(from: readonly (readonly [T, number])[]): T {
-    let left = this.next() * from.reduce((sum, [, weight]) => sum + weight, 0);
-    for (const [one, weight] of from) {
-      left -= weight;
-      if (left < 0) return one;
-    }
-    return (from.at(-1) as readonly [T, number])[0];
-  }
 }

@@ -1,10 +1,12 @@
-import { userOf } from '../../plugins/phonechat/simulator.ts';
-import { PLATFORMS } from '../support/platforms.ts';
-import { Actor, POSTING, READING } from './actors.ts';
-import { Checker, type Presented, type Problem, type Seen, type WebMessage } from './checker.ts';
+import { type Actor, POSTING, READING } from './actors.ts';
+import { ChatChecker } from './chat-checker.ts';
+import { ChatMoves } from './chat-moves.ts';
+import type { Presented, Problem, Seen, WebMessage } from './checker.ts';
 import type { Brought, History, Move, Opening, Ref, SessionChoice } from './histories.ts';
-import { dataMark, hasToken, marksIn, messageMark } from './marks.ts';
-import { emailOf, nameOf, PERSONS, type Token, type Who } from './tokens.ts';
+import { dataMark, hasToken, marksIn } from './marks.ts';
+import { actedFor, said } from './seen.ts';
+import { Stage } from './stage.ts';
+import { EVERYBODY, emailOf, nameOf, PERSONS, type Person, type Token, type Who } from './tokens.ts';
 import type { World } from './world.ts';
 
 export interface Played {
@@ -16,17 +18,14 @@ export interface Played {
 }
 
 /** Compares one operation with the rules. Concurrent operations are tried in every order. */
-interface Judge {
-  (checker: Checker): Problem[];
+export interface Judge {
+  (checker: ChatChecker): Problem[];
   /** Other possible results of an operation that was cut off. No order of complete operations explains them. */
   orElse?: readonly Judge[];
 }
 
 /** Waits until all other histories of the batch have ended or have reached the same point. */
 export type Interval = () => Promise<'restart' | 'hour'>;
-
-/** The last number of a message on a platform. The numbers must differ in all histories of a process. */
-let lastNumber = 0;
 
 /**
  * Plays a history, and compares each answer with the rules. Stops at the first problem.
@@ -38,7 +37,7 @@ export async function play(
   number: number,
   interval: Interval,
 ): Promise<Played> {
-  const player = new Player(world, number, history.hasCookie);
+  const player = new Player(world, number, history);
   try {
     for (const [at, move] of history.moves.entries()) {
       const problems = move.do === 'interval' ? player.pass(await interval()) : await player.make(move);
@@ -46,54 +45,69 @@ export async function play(
     }
     return { problems: player.audit(), at: -1, meanings: player.meanings };
   } finally {
-    world.forget(number);
+    world.forget(number, player.chats);
   }
 }
 
 class Player {
-  readonly meanings = new Map<string, string>();
-  readonly #world: World;
-  readonly #number: number;
-  readonly #actors: Readonly<Record<Who, Actor>>;
+  readonly #stage: Stage;
+  readonly #chats: ChatMoves;
   readonly #opened = new Set<string>();
-  readonly #threads = new Map<string, string | null>();
   /** The possible states. There may be several, because the order of concurrent moves is unknown. */
-  #states: Checker[];
-  #messages = 0;
-  #isConcurrent = false;
+  #states: ChatChecker[];
 
-  constructor(world: World, number: number, hasCookie: boolean) {
-    this.#world = world;
-    this.#number = number;
-    this.#actors = { attacker: new Actor(number, 'attacker'), victim: new Actor(number, 'victim') };
-    this.#states = [
-      new Checker({
-        nameOf: (person) => nameOf(number, person),
-        dataOf: (person) => dataMark(number, person),
-      }),
-    ];
-    this.meanings.set(dataMark(number, 'attacker'), "the attacker's data");
-    this.meanings.set(dataMark(number, 'victim'), "the victim's data");
-    this.meanings.set(dataMark(number, 'tenant'), "the data of the attacker's person at the other tenant");
+  constructor(world: World, number: number, { hasCookie, renewals }: History) {
+    const stage = new Stage(world, number);
+    this.#stage = stage;
+    this.#chats = new ChatMoves(stage, (ask) => this.#states.some(ask));
+    for (const [person, how] of renewals) world.callsOf(number).renewals.set(person, how);
+    const names = {
+      nameOf: (person: Person) => nameOf(number, person),
+      dataOf: (person: Person) => dataMark(number, person),
+    };
+    const mayAct = (platform: string, user: string, person: Person) => stage.mayAct(platform, user, person);
+    this.#states = [new ChatChecker(names, renewals, mayAct)];
+    for (const person of EVERYBODY) stage.meanings.set(dataMark(number, person), `the ${person}'s data`);
+    stage.meanings.set(dataMark(number, 'tenant'), "the data of the attacker's person at the other tenant");
     if (!hasCookie) return;
-    const { victim } = this.#actors;
+    const { victim } = stage.actors;
     victim.cookies = [{ token: victim.token('own', 0), ends: 1, isPlanted: false }];
   }
 
+  get meanings(): ReadonlyMap<string, string> {
+    return this.#stage.meanings;
+  }
+
+  get chats(): ChatMoves['chats'] {
+    return this.#chats.chats;
+  }
+
   async make(move: Move): Promise<Problem[]> {
-    this.#isConcurrent = move.do === 'race';
+    const stage = this.#stage;
+    stage.isConcurrent = move.do === 'race';
     const moves = move.do === 'race' ? move.moves : [move];
-    return this.#judge(await Promise.all(moves.map((one) => this.#act(one))));
+    stage.hasSignOut = moves.length > 1 && moves.some(({ do: is }) => is === 'sign-out');
+    let problems = this.#judge(await Promise.all(moves.map((one) => this.#act(one))));
+    stage.isConcurrent = false;
+    stage.world.callsOf(stage.number).signOuts.push(...stage.signedOut.splice(0));
+    if (problems.length > 0) return problems;
+    for await (const probe of this.#chats.probes()) {
+      problems = this.#judge([probe]);
+      if (problems.length > 0) return problems;
+    }
+    return [];
   }
 
   pass(what: 'restart' | 'hour'): Problem[] {
-    if (what === 'hour') for (const state of this.#states) state.passHour();
+    if (what === 'restart') return [];
+    for (const state of this.#states) state.passHour();
+    this.#stage.hour += 1;
     return [];
   }
 
   /** Checks at the end how often each person's token was used. */
   audit(): Problem[] {
-    const { byPerson, refused } = this.#world.callsOf(this.#number);
+    const { byPerson, refused, afterSignOut } = this.#stage.world.callsOf(this.#stage.number);
     const problems = this.#states.map((state) =>
       PERSONS.flatMap((person): Problem[] => {
         const [seen, expected] = [byPerson.get(person) ?? 0, state.calls.get(person) ?? 0];
@@ -104,6 +118,12 @@ class Player {
     const accepted = problems.find((found) => found.length === 0) ?? problems[0] ?? [];
     return [
       ...accepted,
+      ...afterSignOut.map(
+        (person): Problem => ({
+          kind: 'identity',
+          text: `a token of the ${person} was used after the sign-out`,
+        }),
+      ),
       ...refused.map(
         (): Problem => ({ kind: 'identity', text: 'the business API got a token that belongs to nobody' }),
       ),
@@ -116,8 +136,11 @@ class Player {
    */
   #judge(lists: readonly (readonly Judge[])[]): Problem[] {
     let first: Problem[] | null = null;
-    const accepted = new Map<string, Checker>();
-    const isCertain = lists.length === 1 && this.#states.length === 1;
+    const accepted = new Map<string, ChatChecker>();
+    const isCertain =
+      lists.length === 1 &&
+      this.#states.length === 1 &&
+      lists[0]?.every(({ orElse }) => orElse === undefined);
     for (const state of this.#states) {
       for (const order of [...interleavings(lists)].flatMap((order) => [...alternatives(order)])) {
         const checker = isCertain ? state : state.copy();
@@ -145,40 +168,34 @@ class Player {
       case 'lure':
         return [await this.#lure(move.text)];
       case 'plant': {
-        const { attacker, victim } = this.#actors;
-        const planted = { token: attacker.token('own', this.#hour), ends: this.#hour + 1 };
+        const { attacker, victim } = this.#stage.actors;
+        const planted = { token: attacker.token('own', this.#stage.hour), ends: this.#stage.hour + 1 };
         victim.cookies = move.beside
           ? [...victim.cookies, { ...planted, isPlanted: true }]
           : [{ ...planted, isPlanted: false }];
         return [];
       }
-      case 'write':
-        return [await this.#write(move)];
-      case 'link':
-        return [await this.#link(move)];
       case 'race':
       case 'interval':
         throw new Error(`a ${move.do} within a race`);
+      default:
+        return this.#chats.act(move);
     }
-  }
-
-  get #hour(): number {
-    return this.#states[0]?.hour ?? 0;
   }
 
   // Over the web
 
   /** Makes the message, the request that contains it, and its description for the checker. */
   #compose(move: Extract<Move, { do: 'say' }>) {
-    const actor = this.#actors[move.who];
+    const actor = this.#stage.actors[move.who];
     const earlier = move.key === 'again' || move.key === 'reuse' ? actor.keyed : null;
     const repeated = move.key === 'again' ? earlier : null;
-    const mark = repeated?.mark ?? this.#newMark(move.who);
+    const mark = repeated?.mark ?? this.#stage.newMark(move.who);
     const asked = move.asks
-      ? ` look up ${emailOf(this.#number, move.who === 'victim' ? 'attacker' : 'victim')}`
+      ? ` look up ${emailOf(this.#stage.number, move.who === 'victim' ? 'attacker' : 'victim')}`
       : '';
     const text = repeated?.text ?? `${mark}${asked}${move.fails ? ' fail' : ''}`;
-    const user = repeated?.user ?? this.#actors[move.user].user;
+    const user = repeated?.user ?? this.#stage.actors[move.user].user;
     const named = repeated ? repeated.named : this.#session(move.who, move.session);
     const key = move.key === 'none' ? null : (earlier?.key ?? `${mark}-key`);
     const fails = repeated?.fails ?? move.fails;
@@ -186,7 +203,7 @@ class Player {
 
     const { headers, body, presented, token } = this.#bring(actor, move);
     const manner = POSTING[move.as];
-    const cookies = manner.hasCookie ? actor.cookiesAt(this.#hour) : [];
+    const cookies = manner.hasCookie ? actor.cookiesAt(this.#stage.hour) : [];
     const request = {
       method: 'POST',
       path: move.via === 'webchat' ? '/webchat/message' : '/sse/chat',
@@ -220,7 +237,7 @@ class Player {
 
   async #post(move: Extract<Move, { do: 'say' }>): Promise<Judge> {
     const { actor, request, message } = this.#compose(move);
-    const { status, headers, body } = await this.#world.request(actor.address, request);
+    const { status, headers, body } = await this.#stage.world.request(actor.address, request);
     const answer = JSON.parse(body) as { response?: string; session_id?: string; code?: string };
     const { response = '', session_id = null, code = null } = answer;
     const seen: Seen = {
@@ -232,23 +249,27 @@ class Player {
       said: said(response),
       replayed: headers.get('idempotency-replayed') === 'true',
       hasToken: hasToken(body),
-      isConcurrent: this.#isConcurrent,
+      isConcurrent: this.#stage.isConcurrent,
     };
     if (session_id !== null) actor.learnSession(session_id);
-    return (checker) => checker.message(message, seen);
+    const judge: Judge = (checker) => checker.message(message, seen);
+    // A sign-out at the same time may keep a run from its calls.
+    if (this.#stage.hasSignOut)
+      judge.orElse = [0, 1].map((calls) => (checker: ChatChecker) => checker.message(message, seen, calls));
+    return judge;
   }
 
   async #ask(move: Extract<Move, { do: 'say' }>): Promise<Judge[]> {
     const { actor, request, message, token, cookies } = this.#compose(move);
-    const { status, headers, body } = await this.#world.request(actor.address, request);
+    const { status, headers, body } = await this.#stage.world.request(actor.address, request);
     const { stream_id: stream = null, code = null } = JSON.parse(body) as Record<string, string | undefined>;
     const cookie = headers.get('set-cookie') ?? null;
-    const personOfCookie = presentedBy(cookies.length === 1 ? cookies[0] : undefined, this.#hour);
+    const personOfCookie = this.#stage.presented(cookies.length === 1 ? cookies[0] : undefined);
     const streamed = {
       ...message,
       cookie: personOfCookie.kind === 'person' ? personOfCookie.person : null,
     };
-    const isConcurrent = this.#isConcurrent;
+    const isConcurrent = this.#stage.isConcurrent;
     const asked: Judge = (checker) => {
       const problems = checker.ask(streamed, { status, code, stream, isConcurrent });
       if (problems.length > 0 || status !== 200) return problems;
@@ -262,7 +283,7 @@ class Player {
   }
 
   #takeCookie({ who, as }: Extract<Move, { do: 'say' }>, cookie: string): void {
-    if (POSTING[as].hasCookie) this.#actors[who].takeCookie(cookie, this.#hour);
+    if (POSTING[as].hasCookie) this.#stage.actors[who].takeCookie(cookie, this.#stage.hour);
   }
 
   async #read(
@@ -271,12 +292,12 @@ class Player {
     { as, query, after }: Opening,
     method: 'GET' | 'DELETE',
   ): Promise<Judge> {
-    const actor = this.#actors[who];
+    const actor = this.#stage.actors[who];
     const manner = READING[as];
-    const cookies = manner.hasCookie ? actor.cookiesAt(this.#hour) : [];
-    const token = query === 'none' ? undefined : actor.token(query, this.#hour);
-    const last = lastEventId(after, !this.#isConcurrent && this.#opened.has(stream));
-    const { status, body } = await this.#world.request(actor.address, {
+    const cookies = manner.hasCookie ? actor.cookiesAt(this.#stage.hour) : [];
+    const token = query === 'none' ? undefined : actor.token(query, this.#stage.hour);
+    const last = lastEventId(after, !this.#stage.isConcurrent && this.#opened.has(stream));
+    const { status, body } = await this.#stage.world.request(actor.address, {
       method,
       path: `/sse/stream/${stream}${token ? `?token=${token.text}` : ''}`,
       headers: {
@@ -293,21 +314,21 @@ class Player {
       marks: marksIn(body),
       replayed: false,
       hasToken: hasToken(body),
-      isConcurrent: this.#isConcurrent,
+      isConcurrent: this.#stage.isConcurrent,
     };
     if (seen.session_id !== null) actor.learnSession(seen.session_id);
     const request = {
       stream,
       method,
       isForeign: manner.isForeign === 'with-cookie' ? cookies.length > 0 : manner.isForeign,
-      cookie: presentedBy(cookies.length === 1 ? cookies[0] : undefined, this.#hour),
-      query: presentedBy(token, this.#hour),
+      cookie: this.#stage.presented(cookies.length === 1 ? cookies[0] : undefined),
+      query: this.#stage.presented(token),
       after: last,
     };
     const judge: Judge = (checker) => checker.stream(request, seen);
-    if (method === 'GET' && this.#isConcurrent) {
+    if (method === 'GET' && this.#stage.isConcurrent) {
       judge.orElse = (['before-calls', 'after-calls'] as const).map(
-        (cutOff) => (checker: Checker) => checker.stream(request, seen, cutOff),
+        (cutOff) => (checker: ChatChecker) => checker.stream(request, seen, cutOff),
       );
     }
     return judge;
@@ -317,8 +338,8 @@ class Player {
    * Sends a request as a form on a foreign site can send it: with a body that looks like JSON, and without a cookie.
    */
   async #lure(text: string): Promise<Judge> {
-    const { victim } = this.#actors;
-    const { status } = await this.#world.request(victim.address, {
+    const { victim } = this.#stage.actors;
+    const { status } = await this.#stage.world.request(victim.address, {
       method: 'POST',
       path: '/sse/chat',
       headers: {
@@ -346,8 +367,8 @@ class Player {
       const presented: Presented = { kind: 'signed-out' };
       return { ...nothing, body: { jwt_token: null }, presented, token: null };
     }
-    const token = actor.token(brought, this.#hour);
-    const presented = presentedBy(token, this.#hour);
+    const token = actor.token(brought, this.#stage.hour);
+    const presented = this.#stage.presented(token);
     if (place === 'header')
       return { ...nothing, headers: { Authorization: `Bearer ${token.text}` }, presented, token };
     if (place === 'metadata' && via === 'webchat')
@@ -355,154 +376,16 @@ class Player {
     return { ...nothing, body: { jwt_token: token.text }, presented, token };
   }
 
-  // On platforms
-
-  async #write(move: Extract<Move, { do: 'write' }>): Promise<Judge> {
-    const { who, platform, shared, sender } = move;
-    const mark = this.#newMark(who);
-    const { simulator, settings } = this.#platform(platform);
-    const number = this.#idOn(platform, sender === 'recycled' ? 'victim' : who);
-    const alias = platform === 'phonechat' ? this.#otherIdOf(who, sender) : null;
-    const user = sender === 'hidden' && alias !== null ? alias : number;
-    const thread = shared ? String(this.#number + 1) : null;
-    const event = {
-      kind: 'message',
-      user,
-      text: mark,
-      place: shared ? 'group' : 'direct',
-      ...(thread === null ? {} : { thread }),
-      number: ++lastNumber,
-      sent_at: Date.now(),
-    } as const;
-    let request = simulator.delivery(event, settings);
-    if (alias !== null && user !== alias) {
-      const body = request.body.replaceAll(userOf(number).user_id, alias);
-      request = simulator.sign?.({ ...request, body }, settings) ?? request;
-    }
-    const { reply, cancel } = this.#world.replyTo(mark);
-    const { status } = await this.#world.deliver(request);
-    if (status !== 200) cancel();
-    const delivered = status === 200 ? await reply : null;
-    const message = { platform, user, alias: user === alias ? null : alias, thread, mark };
-    if (delivered === null) return (checker) => checker.platformMessage(message, null);
-    const { to, text } = delivered;
-    const seen: Seen = {
-      status,
-      code: null,
-      session_id: null,
-      marks: marksIn(text),
-      actedFor: actedFor(text),
-      said: said(text),
-      replayed: false,
-      hasToken: hasToken(text),
-      isConcurrent: this.#isConcurrent,
-    };
-    const room = simulator.seenIn(event, settings)[0];
-    const isElsewhere = to !== room || !this.#isItsThread(`${platform} ${thread}`, delivered.thread);
-    return (checker) =>
-      isElsewhere
-        ? [{ kind: 'leak', text: `the reply was sent to ${to} instead of ${room}` }]
-        : checker.platformMessage(message, seen);
-  }
-
-  /** Whether a reply was sent to the right thread. The first reply shows how the platform names the thread. */
-  #isItsThread(thread: string, seen: string | null): boolean {
-    const known = this.#threads.get(thread);
-    if (known === undefined) this.#threads.set(thread, seen);
-    return known === undefined || known === seen;
-  }
-
-  async #link({ who, platform, token: kind, target, off }: Extract<Move, { do: 'link' }>): Promise<Judge> {
-    const actor = this.#actors[who];
-    const token = actor.token(kind, this.#hour);
-    const isPhone = platform === 'phonechat';
-    const user = this.#idOn(platform, isPhone ? target : who);
-    const linked = isPhone
-      ? await this.#linkNumber(actor, user, token, off)
-      : await this.#linkByCommand(platform, user, off ? 'off' : token.text);
-    const change = {
-      platform,
-      user,
-      presented: presentedBy(token, this.#hour),
-      off,
-      keepsHolder: isPhone,
-      needsToken: isPhone,
-    };
-    return (checker) => checker.link(change, linked);
-  }
-
-  async #linkNumber({ address }: Actor, number: string, token: Token, off: boolean): Promise<boolean> {
-    const { status } = await this.#world.request(address, {
-      method: off ? 'DELETE' : 'POST',
-      path: `/phonechat/link${off ? `?phone_number=${encodeURIComponent(number)}` : ''}`,
-      headers: {
-        Authorization: `Bearer ${token.text}`,
-        ...(off ? {} : { 'Content-Type': 'application/json' }),
-      },
-      ...(off ? {} : { body: JSON.stringify({ phone_number: number }) }),
-    });
-    return status === 200;
-  }
-
-  /** Returns null if the answer to the command does not say whether it was done. */
-  async #linkByCommand(platform: string, user: string, argument: string): Promise<boolean | null> {
-    const { simulator, settings } = this.#platform(platform);
-    const command = platform === 'teamchat' ? '/service-auth' : '/service_auth';
-    const request = simulator.delivery(
-      {
-        kind: 'command',
-        user,
-        text: `${command} ${argument}`,
-        place: 'direct',
-        number: ++lastNumber,
-        sent_at: Date.now(),
-      },
-      settings,
-    );
-    const { body } = await this.#world.deliver(request);
-    const [shown] = simulator.shownOf?.({ status: 200, body }) ?? [];
-    // On a busy machine a command may take longer than the platform waits.
-    return shown && !shown.text.includes('I do not know whether it was done')
-      ? shown.text.startsWith('✅')
-      : null;
-  }
-
-  #platform(name: string) {
-    const platform = this.#world.platforms.get(name);
-    if (!platform) throw new Error(`there is no platform ${name}`);
-    return platform;
-  }
-
-  #idOn(platform: string, who: Who): string {
-    const number = this.#number * 2 + (who === 'victim' ? 1 : 0);
-    return PLATFORMS.find(({ plugin }) => plugin.name === platform)?.personOf(number) ?? '';
-  }
-
-  /**
-   * Returns the business-scoped id of a sender. Each number has one id, and the new owner of a recycled number has a
-   * different id.
-   */
-  #otherIdOf(who: Who, sender: 'own' | 'recycled' | 'hidden'): string {
-    const isNewHolder = sender === 'recycled' || (sender === 'hidden' && who === 'attacker');
-    return isNewHolder ? `US.77${this.#number}` : userOf(this.#idOn('phonechat', who)).user_id;
-  }
-
   // Ids
-
-  #newMark(who: Who): string {
-    const mark = messageMark(this.#number, ++this.#messages);
-    this.meanings.set(mark, `a message of the ${who} (number ${this.#messages})`);
-    return mark;
-  }
 
   #session(who: Who, choice: SessionChoice): string | null {
     switch (choice.is) {
       case 'none':
         return null;
       case 'chosen':
-        return `room-${choice.number}-${this.#number}`;
+        return `room-${choice.number}-${this.#stage.number}`;
       case 'channel':
-        return `teamchat:T0SIMULATE:D${this.#number}`;
+        return `teamchat:T0SIMULATE:D${this.#stage.number}`;
       case 'known':
         return this.#pick('sessions', who, choice.ref);
     }
@@ -510,10 +393,10 @@ class Player {
 
   /** Returns the selected id. If it is an id of the other principal, it has leaked, and `who` knows it from now on. */
   #pick(what: 'sessions' | 'streams', who: Who, { of, back }: Ref): string | null {
-    const ids = this.#actors[of][what];
+    const ids = this.#stage.actors[of][what];
     const id = ids.at(-1 - (back % Math.max(1, ids.length)));
     if (id === undefined) return null;
-    const actor = this.#actors[who];
+    const actor = this.#stage.actors[who];
     if (what === 'sessions') actor.learnSession(id);
     else actor.learnStream(id);
     return id;
@@ -521,7 +404,7 @@ class Player {
 }
 
 /** Returns the problems of the first operation that has problems. */
-function problemsIn(order: readonly Judge[], checker: Checker): Problem[] {
+function problemsIn(order: readonly Judge[], checker: ChatChecker): Problem[] {
   for (const judge of order) {
     const problems = judge(checker);
     if (problems.length > 0) return problems;
@@ -530,13 +413,6 @@ function problemsIn(order: readonly Judge[], checker: Checker): Problem[] {
 }
 
 const NOTHING: Presented = { kind: 'none' };
-
-function presentedBy(token: Token | undefined, hour: number): Presented {
-  if (!token) return NOTHING;
-  const { person, expires } = token;
-  if (person === null) return { kind: 'invalid', expired: null };
-  return expires > hour ? { kind: 'person', person, expires } : { kind: 'invalid', expired: person };
-}
 
 function cookieHeader(cookies: readonly Token[]): Record<string, string> {
   return cookies.length === 0 ? {} : { Cookie: cookies.map(({ text }) => `jwt_token=${text}`).join('; ') };
@@ -551,15 +427,6 @@ function setsCookie(header: string | null, token: Token | null | undefined): boo
 function lastEventId(after: Opening['after'], isRead: boolean): number | null {
   if (after === 'none' || !isRead) return null;
   return after === 'all' ? 9999 : 1;
-}
-
-function actedFor(reply: string): string | null | undefined {
-  const who = /^\S+ for (\S+):/.exec(reply)?.[1];
-  return who === 'nobody' ? null : who;
-}
-
-function said(reply: string): string[] {
-  return marksIn(/; said (.*)$/s.exec(reply)?.[1] ?? '');
 }
 
 type Found = Pick<Seen, 'code' | 'session_id' | 'actedFor' | 'said'>;

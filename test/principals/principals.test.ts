@@ -22,14 +22,19 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
   });
 }
 
-describe('an attacker and a victim', () => {
-  it('learn only what they may, in random histories', { timeout: 600_000 }, async () => {
-    // The histories that find a defect are always among them.
-    const few = new Set([0, ...Object.values(DEFECTS).map(({ start }) => start - (start % 150))]);
-    const options = effort(['--histories', '150', '--from', [...few].join()], ['--histories', '200000']);
-    const { code, stdout, stderr } = await principals('--seed', '1', ...options);
-    expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
-  });
+describe('an attacker, a victim and a colleague', () => {
+  it.each([
+    ['web', 600, 170_000],
+    ['chats', 150, 30_000],
+  ] as const)(
+    'learn and do only what they may, in random histories (%s)',
+    { timeout: 600_000 },
+    async (theme, usual, thorough) => {
+      const count = String(effort(usual, thorough));
+      const { code, stdout, stderr } = await principals('--theme', theme, '--histories', count);
+      expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
+    },
+  );
 
   it.each(Object.entries(DEFECTS))(
     'play against sources that the defect %s still fits: each text that it replaces occurs once',
@@ -39,12 +44,12 @@ describe('an attacker and a victim', () => {
     },
   );
 
-  it.each(Object.entries(DEFECTS).slice(0, effort(1, Object.keys(DEFECTS).length)))(
+  it.each(Object.entries(DEFECTS).slice(0, effort(2, Object.keys(DEFECTS).length)))(
     'reveal a broken rule of the service if the defect %s is inserted',
     { timeout: 300_000 },
-    async (name, { start, shows }) => {
+    async (name, { theme, shows }) => {
       const { code, stdout, stderr } = await principals(
-        ...['--defect', name, '--from', String(start), '--histories', '20'],
+        ...['--defect', name, '--theme', theme, '--histories', String(effort(20, 10_000))],
       );
       expect([stdout, code], stderr).toEqual([expect.stringMatching(shows), 1]);
     },

@@ -1,11 +1,15 @@
 import type { Finding } from './check-histories.ts';
 import type { Brought, Move, Opening, Ref, SessionChoice } from './histories.ts';
+import type { Who } from './tokens.ts';
 
 /** A finding in words: the moves of its shortest history, and what went wrong. */
 export function report({ history, played }: Finding, original: Finding): string {
   const { seed, index } = history;
   const lines = [
     `history ${index} of seed ${seed} (to repeat: npm run principals -- --seed ${seed} --only ${index})`,
+    ...[...history.renewals]
+      .filter(([, how]) => how !== 'issued')
+      .map(([person, how]) => `  0. the site renews tokens of the ${person} like this: ${how}`),
     ...(history.hasCookie ? ["  0. the victim's browser has a cookie from an earlier sign-in"] : []),
     ...history.moves.map((move, at) => `  ${at + 1}. ${describe(move)}`),
     `found ${played.at < 0 ? 'at the end' : `at move ${played.at + 1}`}:`,
@@ -34,11 +38,33 @@ export function describe(move: Move): string {
       const whose = move.platform === 'phonechat' ? `the ${move.target}'s number` : 'that account';
       return `the ${move.who} ${what} ${whose} on ${move.platform} with the token "${move.token}"`;
     }
+    case 'make-code':
+      return `the ${move.who} makes a link code with the token "${move.token}"`;
+    case 'send-code':
+      return `the ${move.who} sends ${knownWords(move)} on ${move.platform} (${move.way})${senderWords(move.sender)}`;
+    case 'answer':
+      return `the ${move.who} answers ${move.approve ? 'yes' : 'no'} on ${move.platform}, ${move.by === 'word' ? 'in words' : `with the button of ${knownWords(move)}`}${senderWords(move.sender)}`;
+    case 'confirm':
+      return `the ${move.who} confirms ${knownWords(move)} on the site with the token "${move.token}"${move.looks ? ', after a look' : ''}`;
+    case 'look':
+      return `the ${move.who} ${move.ends ? 'ends' : 'looks at'} ${knownWords(move)} with the token "${move.token}"`;
+    case 'list':
+      return `the ${move.who} lists links with the token "${move.token}"`;
+    case 'end-link':
+      return `the ${move.who} ends a link of the ${move.of} on the site with the token "${move.token}"`;
+    case 'sign-out':
+      return move.by === 'site'
+        ? `the ${move.who} signs out at the site (${move.again ? 'the last logout token again' : move.scope})`
+        : `a ${move.by} sends a logout token of the ${move.who} (${move.scope})`;
     case 'race':
       return `at once: ${move.moves.map(describe).join('; and ')}`;
     case 'interval':
       return 'an hour passes, or the daemon restarts';
   }
+}
+
+function knownWords({ of, back }: { of: Who; back: number }): string {
+  return `the ${back === 0 ? 'latest' : 'earlier'} code of the ${of}`;
 }
 
 function sayWords({

@@ -13,6 +13,7 @@ const HELP = `npm run principals -- [options]
   --seed S        seed of the random choices (default 1): the same seed makes the same histories
   --from I,…      index of the first history (default 0); with several, N histories from each
   --only I        play only this history
+  --theme NAME    web or chats: play only histories of this theme
   --defect NAME   insert a defect first: ${Object.keys(DEFECTS).join(', ')}
 `;
 
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     from: { type: 'string', default: '0' },
     only: { type: 'string' },
+    theme: { type: 'string' },
     defect: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -47,11 +49,12 @@ async function run(): Promise<number> {
   const count = values.only === undefined ? Number(values.histories) : 1;
   if (![seed, count, ...from].every(Number.isSafeInteger)) throw new Error(HELP);
 
+  const theme = values.theme === 'web' || values.theme === 'chats' ? values.theme : null;
   const began = performance.now();
   const found = await checkHistories(
     (function* () {
       for (const first of from)
-        for (let index = first; index < first + count; index++) yield makeHistory(seed, index);
+        for (let index = first; index < first + count; index++) yield makeHistory(seed, index, theme);
     })(),
     (played) => {
       if (played % 20_000 === 0) process.stderr.write(`${played} histories, ${secondsSince(began)} s\n`);

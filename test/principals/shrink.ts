@@ -89,6 +89,22 @@ function* simplerMoves(move: Move): Generator<Move> {
     case 'link':
       yield* changed(move, { token: 'own' });
       yield* changed(move, { target: move.who });
+      break;
+    case 'make-code':
+    case 'confirm':
+    case 'look':
+    case 'list':
+    case 'end-link':
+      yield* changed(move, { token: 'own' });
+      break;
+    case 'send-code':
+      yield* changed(move, { way: 'alone', sender: 'own' });
+      break;
+    case 'answer':
+      yield* changed(move, { sender: 'own' });
+      break;
+    case 'sign-out':
+      yield* changed(move, { scope: 'all', again: false });
   }
 }
 

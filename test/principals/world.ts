@@ -6,6 +6,7 @@ import { createServer, get, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import pino from 'pino';
 import type {
   ChannelPlugin,
@@ -22,7 +23,19 @@ import { PLATFORMS } from '../support/platforms.ts';
 import { Connection, type Request, type Response } from './connection.ts';
 import { giveUpAfter } from './give-up-after.ts';
 import { dataMark, hasToken, MARK } from './marks.ts';
-import { AUDIENCE, emailOf, historyOf, ISSUER, type Person, readBearer } from './tokens.ts';
+import {
+  AUDIENCE,
+  emailOf,
+  historyOf,
+  ISSUER,
+  isCovered,
+  originOf,
+  type Person,
+  type Renewal,
+  readBearer,
+  renewalOf,
+  type SignOut,
+} from './tokens.ts';
 
 /** A page of this origin may call the web channels. */
 export const ALLOWED_ORIGIN = 'https://shop.example.com';
@@ -43,6 +56,8 @@ export interface Delivered {
   to: string;
   thread: string | null;
   text: string;
+  /** The payloads of its buttons. */
+  buttons: readonly string[];
 }
 
 /** The requests of one history to the business API. */
@@ -51,10 +66,48 @@ export interface ApiCalls {
   byPerson: Map<Person, number>;
   /** The tokens without a valid person: forged, expired, or with another issuer or audience. */
   refused: string[];
+  /** Persons whose token was used after they had signed out at the site. */
+  afterSignOut: Person[];
+  /** Sign-outs that the service has confirmed. */
+  signOuts: SignOut[];
+  /** How the site renews the tokens of each person; by default, it does. */
+  renewals: Map<string, Renewal>;
+}
+
+/** Everything that people see in a chat, in order. */
+export class Chat {
+  readonly shown: Delivered[] = [];
+  #changed = Promise.withResolvers<void>();
+
+  add(delivered: Delivered): void {
+    this.shown.push(delivered);
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
+
+  /** Waits for the first message from this position that is meant. Null if there is none in time. */
+  async next(from: number, isMeant: (delivered: Delivered) => boolean): Promise<Delivered | null> {
+    let isOver = false;
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const stopWaiting = giveUpAfter(ANSWER_SECONDS, () => {
+      isOver = true;
+      resolve();
+    });
+    try {
+      for (;;) {
+        const found = this.shown.slice(from).find(isMeant);
+        if (found || isOver) return found ?? null;
+        await Promise.race([this.#changed.promise, over]);
+      }
+    } finally {
+      stopWaiting();
+    }
+  }
 }
 
 /** Nothing listens at these addresses. Calls to them are answered in this process. */
 const platformUrl = (index: number) => `http://127.0.0.1:${12 + index}`;
+const RENEWAL_PATH = '/token';
 const SERVICE_TOKEN = 'the-token-of-the-default-credentials';
 
 /**
@@ -71,6 +124,7 @@ export class World {
   readonly #idle: Connection[] = [];
   readonly #calls = new Map<number, ApiCalls>();
   readonly #awaited = new Map<string, (delivered: Delivered) => void>();
+  readonly #chats = new Map<string, Chat>();
   readonly #restore: () => void;
   readonly #api: Server;
   #daemon: Daemon | null = null;
@@ -83,9 +137,13 @@ export class World {
     env: Record<string, string>,
     api: Server,
   ) {
-    this.#api = api.on('request', (request, response) => {
+    this.#api = api.on('request', async (request, response) => {
       const url = new URL(request.url ?? '/', env.API_BASE_URL);
-      const { status, body } = this.#answerAsApi(url, request.headers.authorization ?? '');
+      const sent = await text(request);
+      const { status, body } =
+        url.pathname === RENEWAL_PATH
+          ? this.#renew(new URLSearchParams(sent).get('subject_token') ?? '')
+          : this.#answerAsApi(url, request.headers.authorization ?? '');
       response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
     });
     this.#directory = directory;
@@ -107,7 +165,10 @@ export class World {
     mkdirSync(join(directory, 'state'), { mode: 0o700 });
     const platforms = new Map<string, Platform>();
     const api = createServer().listen(0, '127.0.0.1');
+    // On a busy machine, a connection would be closed while a request is on its way.
+    api.keepAliveTimeout = 0;
     await once(api, 'listening');
+    const base = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
     const env: Record<string, string> = {
       HOME: directory,
       STATE_DIR: join(directory, 'state'),
@@ -122,14 +183,15 @@ export class World {
       SSE_ENABLED: 'true',
       WEBCHAT_ALLOWED_ORIGINS: ALLOWED_ORIGIN,
       LOOP_GUARD_ENABLED: 'false',
-      // Otherwise a question from a shared thread is answered privately after sign-in, so its text is in both places.
-      SIGN_IN_WAIT_SECONDS: '0',
+      TOKEN_RENEWAL_CLIENT_ID: 'agentd',
+      TOKEN_RENEWAL_CLIENT_SECRET: 'the-secret-of-agentd',
       RATE_LIMIT_ANONYMOUS_MAX: '1000000000',
       RATE_LIMIT_TOKEN_MAX: '1000000000',
       AGENT_RUNTIME: join(import.meta.dirname, 'disclosing-agent.ts'),
       AGENT_CONCURRENCY: '1000',
       AGENT_QUEUE_MAX: '10000',
-      API_BASE_URL: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
+      API_BASE_URL: base,
+      TOKEN_RENEWAL_URL: `${base}${RENEWAL_PATH}`,
       API_EMAIL: 'service@example.com',
       API_PASSWORD: 'service-password',
       // The timeout is long, because a busy machine may suspend this process for a long time.
@@ -194,15 +256,26 @@ export class World {
   callsOf(history: number): ApiCalls {
     let calls = this.#calls.get(history);
     if (!calls) {
-      calls = { byPerson: new Map(), refused: [] };
+      calls = {
+        ...{ byPerson: new Map(), refused: [], afterSignOut: [], signOuts: [], renewals: new Map() },
+      };
       this.#calls.set(history, calls);
     }
     return calls;
   }
 
+  /** Follows a private chat, which has one or more names on its platform. */
+  follow(platform: string, rooms: readonly string[]): Chat {
+    const names = rooms.map((room) => `${platform} ${room}`);
+    const chat = names.map((name) => this.#chats.get(name)).find(Boolean) ?? new Chat();
+    for (const name of names) this.#chats.set(name, chat);
+    return chat;
+  }
+
   /** Drops the records of a history that has ended. */
-  forget(history: number): void {
+  forget(history: number, chats: readonly Chat[]): void {
     this.#calls.delete(history);
+    for (const [name, chat] of this.#chats) if (chats.includes(chat)) this.#chats.delete(name);
   }
 
   /** Stops the daemon as SIGTERM does, and starts it again on the same state. */
@@ -261,20 +334,32 @@ export class World {
   async #fetch(url: URL, { method = 'GET', headers, body }: RequestInit): Promise<globalThis.Response> {
     const given = Object.fromEntries(new Headers(headers));
     const index = [...this.platforms.keys()].findIndex((_name, at) => platformUrl(at) === url.origin);
-    const platform = [...this.platforms.values()][index];
+    const [name = '', platform] = [...this.platforms][index] ?? [];
     if (!platform) throw new TypeError(`fetch failed: nobody is at ${url.origin}`);
     const bytes = await new globalThis.Response(body ?? null).bytes();
     const path = `${url.pathname}${url.search}`;
     const answer = platform.api.answer({ method, path, headers: given, body: bytes });
-    for (const { what, to, thread = null, text } of answer.shown) {
+    for (const { what, to, thread = null, text, buttons = [] } of answer.shown) {
+      if (what !== 'message') continue;
+      const delivered = { to, thread, text, buttons: buttons.map(({ press }) => press) };
+      this.#chats.get(`${name} ${to}`)?.add(delivered);
       const mark = MARK.exec(text)?.[0];
-      if (what === 'message' && mark) this.#awaited.get(mark)?.({ to, thread, text });
+      if (mark) this.#awaited.get(mark)?.(delivered);
     }
     const { status, body: json, headers: more = {} } = answer;
     return new globalThis.Response(JSON.stringify(json), {
       status,
       headers: { 'Content-Type': 'application/json', ...more },
     });
+  }
+
+  /** Answers as the token endpoint of the site. */
+  #renew(token: string): ApiAnswer {
+    const holder = readBearer(token);
+    if (holder === null) return answer(400, { error: 'invalid_request' });
+    const { renewals, signOuts, afterSignOut } = this.callsOf(holder.history);
+    if (isCovered(originOf(token), signOuts)) afterSignOut.push(holder.person);
+    return renewalOf(token, renewals.get(holder.person) ?? 'issued');
   }
 
   /** Answers as the business API: it shows each person their own data, and the service account everybody's data. */
@@ -293,6 +378,7 @@ export class World {
         return answer(401, {});
       }
       calls.byPerson.set(holder.person, (calls.byPerson.get(holder.person) ?? 0) + 1);
+      if (isCovered(originOf(bearer), calls.signOuts)) calls.afterSignOut.push(holder.person);
       if (email !== emailOf(holder.history, holder.person)) return answer(403, {});
     }
     return answer(200, { email, note: dataMark(Number(number), String(person)) });

@@ -3,6 +3,7 @@ import type {
   ChannelPlugin,
   ChannelScope,
   ChannelSettings,
+  DeletedMessage,
   DeliveryFailure,
   EditedMessage,
   FieldError,
@@ -26,6 +27,7 @@ export interface RecordingScope extends StreamScope, PushScope {
   readonly pressed: IncomingMessage[];
   readonly notices: { reply_to: JsonObject; text: string; message_id: string | undefined }[];
   readonly edited: EditedMessage[];
+  readonly forgotten: DeletedMessage[];
   /** Reactions of `rate`. */
   readonly rated: AnswerReaction[];
   /** The ids of messages that `sendParts` has sent. */
@@ -49,6 +51,7 @@ export function recordingScope(
   const pressed: IncomingMessage[] = [];
   const notices: RecordingScope['notices'] = [];
   const edited: RecordingScope['edited'] = [];
+  const forgotten: RecordingScope['forgotten'] = [];
   const rated: AnswerReaction[] = [];
   const sent: string[] = [];
   const logged: RecordingScope['logged'] = [];
@@ -63,6 +66,7 @@ export function recordingScope(
     pressed,
     notices,
     edited,
+    forgotten,
     rated,
     sent,
     logged,
@@ -101,6 +105,7 @@ export function recordingScope(
       edited.push(message);
       return false;
     },
+    forget: async (message) => void forgotten.push(message),
     notify: async (reply_to, text, options) =>
       void notices.push({ reply_to, text, message_id: options?.message_id }),
     say: (text, values = {}) => fillIn(text.default, values),

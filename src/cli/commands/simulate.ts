@@ -1,15 +1,16 @@
+import type { Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { isStandInAddress } from '../../daemon/admin/channels.ts';
 import { maskTokens } from '../../daemon/admin/texts.ts';
 import { simulatedChannels } from '../channel-words.ts';
-import { EXIT, usageError } from '../cli-error.ts';
+import { EXIT, unavailable, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import type { Output } from '../output.ts';
 import { daemonAddress, URL_OPTION } from '../running-daemon.ts';
 import { KINDS, loadScenario, openDaemonRecords, planBatches, type Scenario } from '../simulate/scenario.ts';
 import { isAnswered, Simulation, type SimulationEvent } from '../simulate/simulation.ts';
-import { type Behavior, openStandIn } from '../simulate/stand-in.ts';
+import { answerAsPlatform, type Behavior, listenAsPlatform } from '../simulate/stand-in.ts';
 import { eventAsJson, eventInWords, JsonArrayWriter, summaryInWords } from '../simulate/view.ts';
 import { TOKEN_SHOWS } from '../terminal.ts';
 import { wholeNumber } from '../typed-values.ts';
@@ -20,7 +21,7 @@ const PRESSES = ['yes', 'no'] as const;
 export const command: CommandRecord = {
   ignoresDev: true,
   description: [
-    'Sends a correctly signed webhook to the running daemon and shows the answers, so that you can try every channel without an account. If the *_API_URL of the channel is a loopback address, it also simulates the API of the platform; otherwise it only sends the webhook, and says what it cannot show.',
+    'Sends a correctly signed webhook to the running daemon and shows the answers, so that you can try every channel without an account. If the *_API_URL of the channel is a loopback address at which no other server is, it also simulates the API of the platform; otherwise it only sends the webhook, and says what it cannot show.',
     '`serve --dev` sets this up in .agentd/env of its working directory; in that directory you do not need to configure anything. To link a sender to a person, use the command of the platform (--command), as the page of the channel describes, or `agentd link`. `Who am I?` is then answered with the data of that person.',
     'The command ends when the daemon has answered each message, or with Ctrl-C. Exit code 1 if a message failed, if no answer arrived, for example because the loop guard blocked all messages, or if the daemon answered incorrectly.',
   ].join('\n\n'),
@@ -77,34 +78,38 @@ export const command: CommandRecord = {
     const { wait_ms, ...behavior } = limitsOf(options);
     const daemon = await daemonAddress(options, scenario.location);
     const press = pressOf(options);
-    const apiUrl = simulatedApiUrl(scenario, { ...behavior, press }, (line) => out.note(line));
+    const needsApi = behavior.fail > 0 || behavior.slow_ms > 0 || press !== null;
+    const apiUrl = simulatedApiUrl(scenario, needsApi, (line) => out.note(line));
     const records = await openDaemonRecords(scenario.location);
     const array = new JsonArrayWriter((text) => out.write(text));
     const isVerbose = options.verbose === true;
     const report = reporter(out, array, { isVerbose, isOneOfMany: batches.flat().length > 1 });
-    const simulation = new Simulation({
-      scenario,
-      daemon,
-      records,
-      areItsRecords: options.url === undefined,
-      press,
-      slow_ms: behavior.slow_ms,
-      hasApi: apiUrl !== null,
-      report,
-    });
     const interrupted = new AbortController();
     const interrupt = () => interrupted.abort();
     process.once('SIGINT', interrupt);
-    let standIn: { close(): void } | null = null;
+    let server: Server | null = null;
+    let simulation: Simulation;
     try {
-      standIn = apiUrl && (await openStandIn(apiUrl, scenario, behavior, simulation));
+      server = apiUrl && (await platformServer(apiUrl, scenario, needsApi, (line) => out.note(line)));
+      simulation = new Simulation({
+        scenario,
+        daemon,
+        records,
+        areItsRecords: options.url === undefined,
+        press,
+        slow_ms: behavior.slow_ms,
+        hasApi: server !== null,
+        report,
+      });
+      if (server && apiUrl) answerAsPlatform(server, apiUrl, scenario, behavior, simulation);
       await simulation.send(batches);
       await simulation.untilSettled(wait_ms, interrupted.signal);
       report({ type: 'end', ...simulation.summary() });
     } finally {
       array.end();
       process.removeListener('SIGINT', interrupt);
-      standIn?.close();
+      server?.close();
+      server?.closeAllConnections();
       await records?.close();
     }
     const { isExpected } = simulation;
@@ -150,19 +155,40 @@ async function textOf(given: string | undefined, out: Output): Promise<string | 
  */
 function simulatedApiUrl(
   { simulator, settings, plugin }: Scenario,
-  { fail, slow_ms, press }: Behavior & { press: string | null },
+  needsApi: boolean,
   note: (line: string) => void,
 ): URL | null {
   const setting = simulator.apiUrlSetting;
   const url = URL.parse(String(settings[setting] ?? ''));
   if (url && isStandInAddress(url)) return url;
-  if (fail > 0 || slow_ms > 0 || press !== null)
+  if (needsApi)
     throw usageError(
       `--slow, --fail and --press need ${setting} to be a loopback address`,
       'With the current setting, the daemon calls the platform itself.',
     );
   note(
     `${setting} ${url ? `is ${url.origin}` : 'is not set'}: replies of the channel ${plugin.name} are sent to the platform itself, and are not shown here.`,
+  );
+  return null;
+}
+
+/** Null if another server, such as a test double of the platform, is at the address and gets the replies. */
+async function platformServer(
+  url: URL,
+  { simulator, plugin }: Scenario,
+  needsApi: boolean,
+  note: (line: string) => void,
+): Promise<Server | null> {
+  const setting = simulator.apiUrlSetting;
+  const server = await listenAsPlatform(url, setting);
+  if (server) return server;
+  if (needsApi)
+    throw unavailable(
+      `cannot serve the platform's API at ${url.origin} (${setting}): the address is in use`,
+      'If another `agentd simulate` is running, wait until it ends, or stop it.',
+    );
+  note(
+    `another server is at ${url.origin} (${setting}): it gets the replies of the channel ${plugin.name}, and they are not shown here.`,
   );
   return null;
 }

@@ -106,11 +106,15 @@ function expiryInWords({ expires_at }: TokenReport, now: number): string {
 type TokenReport = ReturnType<typeof tokenReport>;
 
 function tokenReport({ steps, failed, claims, payload, expires_at }: ExaminedToken) {
+  const key = steps.reduce<number | null>(
+    (found, step) => (step.outcome === 'ok' ? (step.key ?? found) : found),
+    null,
+  );
   return {
     valid: !failed,
     reason: failed?.reason ?? null,
-    // The position of the key that the token is signed with, from 1, if there are several.
-    key: steps.reduce<number | null>((key, step) => (step.outcome === 'ok' ? (step.key ?? key) : key), null),
+    // The position of the key that the token is signed with, from 1. Only if there are several.
+    ...(key === null ? {} : { key }),
     steps: steps.map(({ check, outcome }) => ({ check, ok: isOk(outcome) })),
     // The claims of an invalid token are not to be trusted.
     claims: payload,

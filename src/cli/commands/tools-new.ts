@@ -119,6 +119,9 @@ function contextOf(answer: unknown) {
   };
   const context: ToolContext = {
     person: { sub: 'user-1', email: 'ada@example.com' },
+    session_id: 'session-1',
+    user_id: 'user-1',
+    app_name: 'agentd',
     api,
     idempotency_key: null,
     signal: new AbortController().signal,

@@ -8,7 +8,7 @@ import type { Scenario } from './scenario.ts';
 import type { Simulation } from './simulation.ts';
 
 /** How long to wait for the port of another `agentd simulate` that may be about to end, ms. */
-const PORT_WAIT_MS = 5000;
+const PORT_WAIT_MS = 3000;
 const PORT_AGAIN_MS = 100;
 /** Longest request, bytes. */
 const BODY_MAX = 16_777_216;
@@ -24,28 +24,40 @@ export interface Behavior {
 }
 
 /**
- * Serves a platform's API on the loopback address that the channel's settings name, until it is closed.
- * Throws CliError (69) if the port stays in use.
+ * Listens at the loopback address that the channel's settings name for the platform's API.
+ * @returns null if another server stays there
  */
-export async function openStandIn(
+export async function listenAsPlatform(url: URL, setting: string): Promise<Server | null> {
+  const server = createServer();
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  for (const gives_up_at = Date.now() + PORT_WAIT_MS; ; await delay(PORT_AGAIN_MS)) {
+    try {
+      server.listen(Number(url.port || 80), host);
+      await once(server, 'listening');
+      return server;
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== 'EADDRINUSE')
+        throw unavailable(`cannot serve the platform's API at ${url.origin} (${setting}): ${message}`);
+      if (Date.now() >= gives_up_at) return null;
+    }
+  }
+}
+
+/** Answers the calls of the channel as the platform's API does. */
+export function answerAsPlatform(
+  server: Server,
   url: URL,
   { simulator, settings }: Scenario,
   behavior: Behavior,
   simulation: Simulation,
-): Promise<{ close(): void }> {
+): void {
   const api = simulator.startApi(settings);
   let failures = behavior.fail;
   const basePath = url.pathname.replace(/\/$/, '');
-  const server = createServer((request, response) => {
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     receive(request, response).catch((error: Error) => response.destroy(error));
   });
-  await listen(server, url, simulator.apiUrlSetting);
-  return {
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readBounded(request, BODY_MAX);
@@ -85,26 +97,4 @@ function refusalOf(
   const headers = retry_after_seconds === null ? {} : { 'Retry-After': String(retry_after_seconds) };
   const refused = simulator.refusal?.({ status, retry_after_seconds }) ?? { status, headers, body: {} };
   return { ...refused, shown: [] };
-}
-
-async function listen(server: Server, url: URL, setting: string): Promise<void> {
-  const gives_up_at = Date.now() + PORT_WAIT_MS;
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  for (;;) {
-    try {
-      server.listen(Number(url.port || 80), host);
-      await once(server, 'listening');
-      return;
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || Date.now() >= gives_up_at) {
-        throw unavailable(
-          `cannot serve the platform's API at ${url.origin} (${setting}): ${code === 'EADDRINUSE' ? 'the address is in use' : message}`,
-          'If another `agentd simulate` is running, wait until it ends, or stop it.',
-          { cause: error },
-        );
-      }
-    }
-    await delay(PORT_AGAIN_MS);
-  }
 }

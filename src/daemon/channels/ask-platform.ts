@@ -147,6 +147,7 @@ export function idleScope(
     enqueue: refuse,
     press: refuse,
     edit: refuse,
+    forget: refuse,
     notify: refuse,
     say: (text, values = {}) => fillIn(text.default, values),
     translations: () => ({ languages: {}, default_locale: 'en' }),

@@ -27,6 +27,7 @@ import { DeliveryFailed } from '../inbox/outcome.ts';
 import { storedParts } from '../inbox/outgoing.ts';
 import { press } from '../inbox/press.ts';
 import type { InboxWorker } from '../inbox/work.ts';
+import { linkKeys } from '../linking/link-ids.ts';
 import { type LinkOutcome, link, unlink, unlinkPerson } from '../linking/links.ts';
 import { runOnce } from '../linking/run-once.ts';
 import { type Origin, requireMessage } from '../message/arrival.ts';
@@ -132,6 +133,8 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
     enqueue: (messages, request) => enqueue(plugin, services, inbox, messages, request),
     press: (message, request) => press(plugin, services, inbox, message, request),
     edit: (edited) => edit(plugin, services, edited),
+    forget: ({ message_id, user_id }) =>
+      services.store.waitingQuestions.end(linkKeys(plugin, user_id), message_id),
     notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
     sendParts: (id, parts, sendPart) =>
       replyParts.send(id, parts, async (part, index) => {

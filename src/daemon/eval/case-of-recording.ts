@@ -3,6 +3,7 @@ import { isObject } from '../../channel/json-object.ts';
 import type { RecordedRun, RecordedToolCall } from '../agent/recording.ts';
 import { argumentsOf } from '../replay/replay-tools.ts';
 import type { Recording } from '../store/recordings.ts';
+import { waitsForPerson } from './eval-tools.ts';
 import { Placeholders, type Replaced } from './placeholders.ts';
 
 /** A case that was made of a recording. */
@@ -35,7 +36,8 @@ export function caseOfRecording(
   const before = given.history
     .filter(({ before_sign_in, user }) => !before_sign_in && user.trim() !== '')
     .map(({ user, reply }) => ({ say: user, reply }));
-  const calls = tool_calls.filter((call) => !waits(call));
+  // The daemon asks again when the case runs.
+  const calls = tool_calls.filter((call) => !waitsForPerson(call));
   // Only what comes from a conversation is replaced, not the names of the members of a case.
   const replaced = <T>(value: T) => placeholders.replaced(value);
   const personal = {
@@ -121,11 +123,6 @@ function argumentsAndAnswer({ args, answer }: RecordedToolCall) {
     ...(isObject(given) ? { args: given } : {}),
     ...(answer.ok ? { result: answer.result ?? null } : { error: answer.message }),
   };
-}
-
-/** The daemon asks again when the case runs. */
-function waits({ answer }: RecordedToolCall): boolean {
-  return answer.ok && isObject(answer.result) && answer.result.waits_for_confirmation === true;
 }
 
 function nameOf(say: string, taken: ReadonlySet<string>): string {

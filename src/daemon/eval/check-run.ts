@@ -35,7 +35,9 @@ function failuresOf({ expect }: EvalTurn, { reply, asks, failure, calls }: TurnR
       found.push({ what: 'reply', detail: `contains ${quoted(words)}: ${quoted(reply)}` });
   if (expect.asks !== null && expect.asks !== asks)
     found.push({ what: 'asks', detail: asks ? 'asks to confirm' : 'does not ask to confirm' });
-  if (expect.calls !== null && !areCalls(expect.calls, calls))
+  // A call that waits for the person is not made yet, so a case need not list it.
+  const made = calls.filter(({ waits }) => !waits);
+  if (expect.calls !== null && !areCalls(expect.calls, calls) && !areCalls(expect.calls, made))
     found.push({
       what: 'calls',
       detail: `expected ${inWords(expect.calls)}; made ${inWords(calls)}`,

@@ -80,6 +80,11 @@ export function fits(wanted: unknown, given: unknown): boolean {
   return Object.entries(wanted).every(([name, value]) => fits(value, given[name]));
 }
 
+/** Whether a call was not made, because it waits for the person to confirm it. */
+export function waitsForPerson({ answer }: Pick<RecordedResult, 'answer'>): boolean {
+  return answer.ok && isObject(answer.result) && answer.result.waits_for_confirmation === true;
+}
+
 /** The recorded results of one run: of several equal calls each the next one, and the last one again. */
 class RecordedResults {
   readonly #results = new Map<string, RecordedResult[]>();
@@ -88,8 +93,7 @@ class RecordedResults {
   constructor(recorded: readonly RecordedResult[]) {
     for (const one of recorded) {
       // The daemon asks again, so that the question is a part of the evaluation.
-      if (one.answer.ok && isObject(one.answer.result) && one.answer.result.waits_for_confirmation === true)
-        continue;
+      if (waitsForPerson(one)) continue;
       const key = callKey(one.tool, one.args);
       this.#results.set(key, [...(this.#results.get(key) ?? []), one]);
       this.#tools.add(one.tool);

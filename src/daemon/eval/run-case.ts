@@ -29,7 +29,7 @@ import { type AlarmClock, systemClock, timeOrderedId } from '../time/clock.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { createToolAccess } from '../tools/tool-access.ts';
 import { NO_OBSERVER } from '../trace/observer.ts';
-import { evalTools } from './eval-tools.ts';
+import { evalTools, waitsForPerson } from './eval-tools.ts';
 import type { EvalCase } from './read-cases.ts';
 
 /** What the settings give to every case. */
@@ -55,7 +55,7 @@ export interface TurnResult {
   asks: boolean;
   /** The error code; null if the turn was answered. */
   failure: string | null;
-  calls: readonly { tool: string; args: unknown; ok: boolean }[];
+  calls: readonly { tool: string; args: unknown; ok: boolean; waits: boolean }[];
   tokens: number;
   /** What the run saw and said; null if there was no run. */
   recorded: RecordedRun | null;
@@ -220,9 +220,9 @@ class Speaker {
       ...answer,
       said: text,
       calls: [
-        ...confirmed.map(({ tool, answer }) => ({ tool, args: {}, ok: answer.ok })),
-        ...(recorded?.tool_calls ?? []).map(({ tool, args, answer: { ok } }) => ({
-          ...{ tool, args: argumentsOf(args), ok },
+        ...confirmed.map(({ tool, answer }) => ({ tool, args: {}, ok: answer.ok, waits: false })),
+        ...(recorded?.tool_calls ?? []).map(({ tool, args, answer }) => ({
+          ...{ tool, args: argumentsOf(args), ok: answer.ok, waits: waitsForPerson({ answer }) },
         })),
       ],
       tokens: (recorded?.model_calls ?? []).reduce(

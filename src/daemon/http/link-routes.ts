@@ -154,8 +154,8 @@ function linkView({ id, platform, user_id, name, made_at, expires_at }: PersonsL
 }
 
 /**
- * For each channel to which a person can send the code, the address that opens the platform with the code. A channel
- * whose platform has no such address, or does not report it in time, has none: the page shows the code.
+ * For each channel to which a person can send the code, the address that opens the platform with the code, or else a
+ * private chat with the bot. A channel that does not know its own name in time has none. The page shows the code.
  */
 async function addresses(
   channels: readonly ActiveChannel[],
@@ -168,7 +168,8 @@ async function addresses(
   );
   const asked = taking.map(async ({ plugin, channel }) => {
     try {
-      const url = await (channel as PushChannel).codeUrl?.(code);
+      const push = channel as PushChannel;
+      const url = (await push.codeUrl?.(code)) ?? push.chatUrl?.();
       if (typeof url === 'string') found[plugin.name] = { url };
     } catch (error) {
       log.warn({ channel: plugin.name, err: error }, 'a channel could not report its address');

@@ -131,6 +131,7 @@ export function routeOf(found: Found, method: string): MountedRoute {
 export function health(parts: HealthParts, log: Log): Route['handle'] {
   const { channels, outageOf = () => null, renewal } = parts;
   return () => ({
+    headers: { 'X-Agent-Digest': digestsOf(parts.agents) },
     body: {
       status: 'ok',
       platforms: channels.map(({ plugin }) => plugin.name),
@@ -141,17 +142,20 @@ export function health(parts: HealthParts, log: Log): Route['handle'] {
           return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
         }),
       ),
-      ...agentsIn(parts.agents),
       ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
     },
   });
 }
 
-/** `agents` has the digest of each of several agents, by name. */
-function agentsIn(agents: AgentsSeen): { agent_digest: string; agents?: Record<string, string> } {
-  const agent_digest = agents.digest();
-  if (agents.all.length === 1) return { agent_digest };
-  return { agent_digest, agents: Object.fromEntries(agents.all.map((one) => [one.name, one.digest()])) };
+/** Longest list of digests, in characters: proxies and clients refuse long headers. */
+const MAX_DIGESTS = 4096;
+
+/** `digest`, or `digest, name=digest, …` if there are several agents. */
+function digestsOf(agents: AgentsSeen): string {
+  const digest = agents.digest();
+  if (agents.all.length === 1) return digest;
+  const list = [digest, ...agents.all.map((one) => `${one.name}=${one.digest()}`)].join(', ');
+  return list.length > MAX_DIGESTS ? digest : list;
 }
 
 function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {

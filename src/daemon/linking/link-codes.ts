@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { AgentdError } from '../errors.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
+import { CODES_MAX, WINDOW_MS } from '../store/link-codes.ts';
 import type { Store } from '../store/store.ts';
 import { codesIn, generateCode, maskCodes } from './link-code-text.ts';
 import { codeRecord } from './link-ids.ts';
@@ -34,8 +35,13 @@ export async function createCode(
     ...{ token: sealed, ttl_ms: lifetime_ms },
   });
   if (made.outcome === 'created') return { id, code, expires_at: made.expires_at };
+  const retryAfter = made.retry_after_ms / 1000;
   throw new AgentdError('rate_limited', 'You have made too many link codes in the last ten minutes.', {
-    retryAfter: made.retry_after_ms / 1000,
+    retryAfter,
+    headers: {
+      'RateLimit-Policy': `"link-codes";q=${CODES_MAX};w=${WINDOW_MS / 1000}`,
+      RateLimit: `"link-codes";r=0;t=${Math.ceil(retryAfter)}`,
+    },
   });
 }
 

@@ -73,7 +73,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
     failure = limit.passed ? 'agent_timeout' : reasonOf(error);
     log.debug({ err: error }, 'the replayed run failed');
   } finally {
-    limit.end(ContextEnded.ofRun());
+    limit.end(() => ContextEnded.ofRun());
     limit.lift();
   }
   return maskedCopy(

@@ -44,11 +44,17 @@ export function claimTime({ now, steady = now }: Tx): number {
 }
 
 /** Claims that have a document of their own, by the tag of the session. */
-export const SESSION_CLAIM: Kind<ClaimState> = {
+export const SESSION_CLAIM: Kind<ClaimState & { kept_until: number }> = {
   name: 'session_claim',
-  expires: ({ expires_at }) => expires_at + CLAIM_MEMORY_MS,
+  // Documents expire by the time of day, which may be far ahead of the clock of claims: after a sleep of the machine.
+  expires: ({ kept_until }) => kept_until,
   isVolatile: true,
 };
+
+export function putSessionClaim(tx: Tx, session_tag: string, { owner, expires_at }: ClaimState): void {
+  const kept_until = tx.now + CLAIM_MS + CLAIM_MEMORY_MS;
+  tx.put(SESSION_CLAIM, session_tag, { owner, expires_at, kept_until });
+}
 
 /** Whether this owner still has the claim of the session. */
 export function holdsSession(
@@ -66,7 +72,7 @@ export function holdsSession(
 export function keepsSession(tx: Tx, claim: { session_tag: string; owner: string }): boolean {
   const found = tx.get(SESSION_CLAIM, claim.session_tag);
   if (found?.owner !== claim.owner) return false;
-  tx.put(SESSION_CLAIM, claim.session_tag, found);
+  putSessionClaim(tx, claim.session_tag, found);
   return true;
 }
 
@@ -75,10 +81,10 @@ export function takeSession(tx: Tx, session_tag: string): string | null {
   const found = tx.get(SESSION_CLAIM, session_tag);
   if (found !== null && isValid(found, tx)) {
     const limited = clamped(found, tx);
-    if (limited !== found) tx.put(SESSION_CLAIM, session_tag, limited);
+    if (limited !== found) putSessionClaim(tx, session_tag, limited);
     return null;
   }
   const claim = newClaim(tx);
-  tx.put(SESSION_CLAIM, session_tag, claim);
+  putSessionClaim(tx, session_tag, claim);
   return claim.owner;
 }

@@ -9,7 +9,7 @@ import {
   ONLY_CLAIMS,
   renewed,
 } from './claim-state.ts';
-import type { KeyClaim } from './claims.ts';
+import { CLAIM_MS, type KeyClaim } from './claims.ts';
 import { clientOfKey } from './client-of-key.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
@@ -177,6 +177,6 @@ function putClaimed(tx: Tx, key: string, fingerprint: string, claim: ClaimState)
     claim,
     answer: null,
     ...started,
-    expires_at: claim.expires_at + KEY_MEMORY_MS,
+    expires_at: tx.now + CLAIM_MS + KEY_MEMORY_MS,
   });
 }

@@ -6,7 +6,7 @@ import { ACTION, type StoredAction } from './action-document.ts';
 import { dropAction } from './action-steps.ts';
 import type { Action } from './actions.ts';
 import { BUDGET } from './budgets.ts';
-import { claimTime, holdsSession, renewed, SESSION_CLAIM } from './claim-state.ts';
+import { claimTime, holdsSession, putSessionClaim, renewed, SESSION_CLAIM } from './claim-state.ts';
 import { CLAIM_MS } from './claims.ts';
 import { FEEDBACK, SENT_ANSWER } from './feedback.ts';
 import { GUARD_TURNS, GUARD_USER } from './guard.ts';
@@ -345,7 +345,7 @@ async function erase(
 async function closeSessions(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {
   for (const session of closed)
     await kernel.step((tx) => {
-      tx.put(SESSION_CLAIM, tagOf(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
+      putSessionClaim(tx, tagOf(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
       for (const name of [tagOf(session), session.session_id]) noteErased(tx, name);
     });
 }
@@ -367,7 +367,7 @@ async function renewClaims(kernel: Kernel, closed: readonly Session[], owner: st
   for (const session of closed)
     await kernel.step((tx) => {
       const claim = tx.get(SESSION_CLAIM, tagOf(session));
-      if (claim?.owner === owner) tx.put(SESSION_CLAIM, tagOf(session), renewed(claim, tx));
+      if (claim?.owner === owner) putSessionClaim(tx, tagOf(session), renewed(claim, tx));
     });
 }
 

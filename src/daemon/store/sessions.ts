@@ -1,6 +1,13 @@
 import type { PersonKey } from '../identity/identity.ts';
 import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
-import { claimSteps, holdsSession, renewed, SESSION_CLAIM, takeSession } from './claim-state.ts';
+import {
+  claimSteps,
+  holdsSession,
+  putSessionClaim,
+  renewed,
+  SESSION_CLAIM,
+  takeSession,
+} from './claim-state.ts';
 import type { SessionClaim } from './claims.ts';
 import { GUARD_TURNS } from './guard.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
@@ -80,7 +87,7 @@ export function sessionStore(kernel: Kernel): SessionStore {
       claiming((tx) => {
         const found = tx.get(SESSION_CLAIM, claim.session_tag);
         if (found?.owner !== claim.owner) return false;
-        tx.put(SESSION_CLAIM, claim.session_tag, renewed(found, tx));
+        putSessionClaim(tx, claim.session_tag, renewed(found, tx));
         return true;
       }),
     release: (claim) =>

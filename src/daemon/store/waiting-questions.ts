@@ -12,8 +12,11 @@ import { findSession } from './session-document.ts';
 export interface WaitingQuestionStore {
   /** The question of the turn with this id; null if it does not wait, or no longer. */
   ofTurn(turn_id: string): Promise<WaitingQuestion | null>;
-  /** Ends the questions of users, by the keys of their links. */
-  end(link_keys: readonly string[]): Promise<void>;
+  /**
+   * Ends the questions of users, by the keys of their links.
+   * @param message_id if given, only the question that was asked with this message
+   */
+  end(link_keys: readonly string[], message_id?: string): Promise<void>;
 }
 
 export interface WaitingQuestion {
@@ -52,9 +55,12 @@ export function waitingQuestionStore(kernel: Kernel): WaitingQuestionStore {
         const { link_key, expires_at, message } = found.doc;
         return { link_key, expires_at, message };
       }),
-    end: (link_keys) =>
+    end: (link_keys, message_id) =>
       kernel.step((tx) => {
-        for (const key of link_keys) endQuestion(tx, key);
+        for (const key of link_keys) {
+          const asked = tx.get(WAITING_QUESTION, key)?.message.rerun.message_id;
+          if (message_id === undefined || asked === message_id) endQuestion(tx, key);
+        }
       }),
   };
 }

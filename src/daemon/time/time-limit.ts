@@ -12,7 +12,7 @@ export class TimeLimit {
   readonly #release: readonly (() => void)[];
   readonly #listeners = new Set<(reason: unknown) => void>();
   readonly #own: readonly AbortSignal[];
-  #ended: { reason: unknown } | null = null;
+  #ended: Reason | null = null;
   #passed = false;
 
   /**
@@ -30,11 +30,11 @@ export class TimeLimit {
     this.#began_at = clock.now();
     this.#deadline = this.#began_at + ms;
     this.#cancel = this.#passAfter(ms);
-    this.#release = others.map((other) => onAbort(other, () => this.#end(other.reason)));
+    this.#release = others.map((other) => onAbort(other, () => this.#end(() => other.reason)));
     this.#own = own;
     for (const signal of own) signal.addEventListener('abort', this, { once: true });
     const aborted = [...others, ...own].find((other) => other.aborted);
-    if (aborted) this.#end(aborted.reason);
+    if (aborted) this.#end(() => aborted.reason);
   }
 
   /** When the time has passed, ms since the epoch. */
@@ -59,9 +59,14 @@ export class TimeLimit {
   get signal(): AbortSignal {
     if (this.#controller === null) {
       this.#controller = new AbortController();
-      if (this.#ended) this.#controller.abort(this.#ended.reason);
+      if (this.#ended) this.#controller.abort(this.#ended());
     }
     return this.#controller.signal;
+  }
+
+  /** Whether the work was ended, for any reason. Costs less than `signal.aborted`. */
+  get hasEnded(): boolean {
+    return this.#ended !== null;
   }
 
   /** Whether the time has passed. */
@@ -75,7 +80,7 @@ export class TimeLimit {
    * @returns a function that removes the listener.
    */
   onEnd(listener: (reason: unknown) => void): () => void {
-    if (this.#ended) listener(this.#ended.reason);
+    if (this.#ended) listener(this.#ended());
     else this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -97,9 +102,9 @@ export class TimeLimit {
     });
   }
 
-  /** Ends the work for this reason, unless it was ended before. */
-  end(reason: unknown): void {
-    this.#end(reason);
+  /** Ends the work for this reason, unless it was ended before. @param reasonOf called only if somebody is told */
+  end(reasonOf: () => unknown): void {
+    this.#end(reasonOf);
   }
 
   /** Call this when the work has ended. */
@@ -111,23 +116,35 @@ export class TimeLimit {
 
   /** Called when a signal of `own` aborts. */
   handleEvent({ target }: Event): void {
-    this.#end((target as AbortSignal).reason);
+    this.#end(() => (target as AbortSignal).reason);
   }
 
   #passAfter(ms: number): () => void {
     return this.#clock.after(ms, () => {
       this.#passed = true;
       const seconds = (this.#deadline - this.#began_at) / 1000;
-      this.#end(new DOMException(`it took longer than ${seconds} seconds`, 'TimeoutError'));
+      this.#end(() => new DOMException(`it took longer than ${seconds} seconds`, 'TimeoutError'));
     });
   }
 
-  #end(reason: unknown): void {
+  #end(reasonOf: () => unknown): void {
     if (this.#ended) return;
-    this.#ended = { reason };
-    this.#controller?.abort(reason);
-    for (const listener of this.#listeners) listener(reason);
+    this.#ended = once(reasonOf);
+    this.#controller?.abort(this.#ended());
+    for (const listener of this.#listeners) listener(this.#ended());
   }
+}
+
+/** Why the work was ended: always the same value. */
+type Reason = () => unknown;
+
+/** Makes the value when it is first asked for: an error with its stack is expensive, and most limits tell nobody. */
+function once(reasonOf: Reason): Reason {
+  let made: { reason: unknown } | null = null;
+  return () => {
+    made ??= { reason: reasonOf() };
+    return made.reason;
+  };
 }
 
 interface Listeners {

@@ -143,7 +143,7 @@ async function performCall(
     return { ...refusal('tool_broken', 'The tool failed because of an internal error.'), written };
   } finally {
     // Whatever the source still does for this call, for example because it kept the client, does nothing from now on.
-    limit.end(endOfCalls(tool));
+    limit.end(() => endOfCalls(tool));
     limit.lift();
   }
 }

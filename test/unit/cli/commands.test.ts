@@ -251,9 +251,9 @@ describe('status', () => {
   let server: Server | undefined;
   afterEach(() => new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined))));
 
-  async function answering(status: number, body: string): Promise<string> {
+  async function answering(status: number, body: string, headers: object = {}): Promise<string> {
     const started = createServer((_request, response) =>
-      response.writeHead(status, { connection: 'close' }).end(body),
+      response.writeHead(status, { connection: 'close', ...headers }).end(body),
     );
     server = started;
     await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve));
@@ -284,6 +284,15 @@ describe('status', () => {
       ...health,
       status: 'degraded',
     });
+  });
+
+  it.each([
+    ['d1', 'agent d1\n', { agent_digest: 'd1' }],
+    ['d1, a=d2, b=d3', 'agent d1 (a d2, b d3)\n', { agent_digest: 'd1', agents: { a: 'd2', b: 'd3' } }],
+  ])('shows which agents answer: %s', async (header, words, members) => {
+    await answering(200, JSON.stringify(health), { 'X-Agent-Digest': header });
+    expect((await agentd('status')).stdout).toContain(words);
+    expect(JSON.parse((await agentd('status', '--json')).stdout)).toMatchObject(members);
   });
 
   it('exits with 69 if no daemon listens', async () => {

@@ -46,7 +46,6 @@ describe('agentd token verify --json', () => {
     expect(JSON.parse(text)).toEqual({
       valid: true,
       reason: null,
-      key: null,
       steps: CHECKS.map((check) => ({ check, ok: true })),
       claims,
       user: { user_id: 'u-1', email: 'alice@example.com', roles: ['editor'] },
@@ -62,7 +61,6 @@ describe('agentd token verify --json', () => {
     expect(JSON.parse(text)).toEqual({
       valid: false,
       reason: 'Token Expired',
-      key: null,
       steps: CHECKS.map((check, index) => ({ check, ok: index < 4 ? true : index === 4 ? false : null })),
       claims,
       user: null,
@@ -76,7 +74,6 @@ describe('agentd token verify --json', () => {
     expect(JSON.parse(text)).toEqual({
       valid: false,
       reason: 'JWT Malformed',
-      key: null,
       steps: CHECKS.map((check, index) => ({ check, ok: index === 0 ? false : null })),
       claims: null,
       user: null,

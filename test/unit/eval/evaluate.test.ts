@@ -97,6 +97,15 @@ describe('several agents', () => {
   });
 });
 
+describe('a call that waits for the person', () => {
+  it.each(['[]', '[shop_cancelOrder]'])('need not be listed before the yes: %s', async (calls) => {
+    const result = await run(
+      `as: { sub: ada }\nstubs: { shop_cancelOrder: { json: {} } }\nturns: [{ say: Cancel order 1004, expect: { asks: true, calls: ${calls} } }, { say: yes, expect: { calls: [shop_cancelOrder] } }]`,
+    );
+    expect(result.failures).toEqual([]);
+  });
+});
+
 describe('a case fails', () => {
   it.each<[string, string, unknown[]]>([
     [

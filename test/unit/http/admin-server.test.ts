@@ -119,5 +119,22 @@ test('a daemon whose renewals of tokens are refused is degraded, and says so', (
   expect(shown(() => renewalCheck(renewer))).toMatchObject({ body: { status: 'ok', renewal: degraded } });
   renewer.refusal = null;
   for (const answer of [shown(() => renewalCheck(renewer)), shown()])
-    expect(answer).toEqual({ body: { status: 'ok', platforms: [], adapters: {}, agent_digest: 'd' } });
+    expect(answer).toEqual({
+      headers: { 'X-Agent-Digest': 'd' },
+      body: { status: 'ok', platforms: [], adapters: {} },
+    });
+});
+
+test.each([
+  [2, 'all, agent-0=d0, agent-1=d1'],
+  [500, 'all'],
+])('GET / names the digests of %d agents in its header, unless that is too long', (count, expected) => {
+  const all = Array.from({ length: count }, (_, n) => ({ name: `agent-${n}`, digest: () => `d${n}` }));
+  const { headers } = health(
+    { channels: [], agents: { all, digest: () => 'all' } },
+    {} as Log,
+  )({} as never) as {
+    headers: object;
+  };
+  expect(headers).toEqual({ 'X-Agent-Digest': expected });
 });

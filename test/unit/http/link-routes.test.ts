@@ -39,8 +39,10 @@ let worker: InboxWorker;
 let lines: LogLine[];
 let url: string;
 let close: () => Promise<void>;
+let chatUrl: string | null;
 
 beforeEach(async () => {
+  chatUrl = null;
   const sealKey = Buffer.alloc(32, 1).toString('base64');
   const store = openAt(join(stateDirectory(), 'agentd.db'));
   ({ services, lines } = await testServices({ store, sealKey, env: { WEBCHAT_ALLOWED_ORIGINS: ORIGIN } }));
@@ -48,7 +50,7 @@ beforeEach(async () => {
   worker = new InboxWorker(services);
   const channels = [LINKED, PHONE].map((plugin) => ({
     plugin,
-    channel: plugin === PHONE ? { ...CHANNEL, codeUrl: () => null } : CHANNEL,
+    channel: plugin === PHONE ? { ...CHANNEL, codeUrl: () => null, chatUrl: () => chatUrl } : CHANNEL,
   }));
   for (const { plugin, channel } of channels) worker.add(plugin, channel);
   const ownRoutes = linkRoutes({ services, inbox: worker, channels });
@@ -109,6 +111,10 @@ describe('POST /link/codes', () => {
       expires_at: expect.stringMatching(/^\d{4}-.*Z$/),
       channels: { telex: { url: `https://telex.example/?text=${body.code}` }, phone: {} },
     });
+    // Without an address for the code, one that opens a chat with the bot.
+    chatUrl = 'https://phone.example/bot';
+    const { channels } = (await ask('POST', '/link/codes', await token({ sub: 'bob' }))).body;
+    expect(channels.phone).toEqual({ url: chatUrl });
     const stored = await services.store.linkCodes.find(body.id);
     expect(stored?.token).toMatch(/^sealed\.v1\./);
     expect((stored?.expires_at ?? 0) - (stored?.created_at ?? 0)).toBe(600_000);
@@ -155,7 +161,10 @@ describe('POST /link/codes', () => {
     for (let n = 0; n < CODES_MAX; n++) expect((await ask('POST', '/link/codes', ada)).status).toBe(201);
     const refused = await ask('POST', '/link/codes', ada);
     expect(refused).toMatchObject({ status: 429, body: { code: 'rate_limited' } });
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(500);
+    const wait = refused.headers.get('retry-after');
+    expect(Number(wait)).toBeGreaterThan(500);
+    expect(refused.headers.get('ratelimit-policy')).toBe('"link-codes";q=5;w=600');
+    expect(refused.headers.get('ratelimit')).toBe(`"link-codes";r=0;t=${wait}`);
     expect((await ask('POST', '/link/codes', await token({ sub: 'bob' }))).status).toBe(201);
   });
 

@@ -34,8 +34,8 @@ describe('GET /', () => {
       status: 'ok',
       platforms: ['web'],
       adapters: { web: { status: 'ok' } },
-      agent_digest: 'digest',
     });
+    expect(response.headers.get('x-agent-digest')).toBe('digest');
   });
 
   test('reports a channel as degraded if the channel says so or cannot report its health', async () => {

@@ -34,7 +34,7 @@ function writing() {
   };
   return {
     state,
-    done: writeEvents(stream, out, scope),
+    done: writeEvents(stream, out, scope, false),
     take: (...events: StreamEvent[]) => reader?.take(events),
     room: () => reader?.room(),
     end: end.resolve,
@@ -60,7 +60,17 @@ describe('an event stream', () => {
 
   it('encodes a list of events once for all readers', () => {
     const events = [event(1), event(2)];
-    expect(framesOf(events)).toBe(framesOf(events));
+    expect(framesOf(events, false)).toBe(framesOf(events, false));
+    expect(framesOf(events, true)).toBe(framesOf(events, true));
+  });
+
+  it('tells more of a call of a tool only to a reader that asks for it', () => {
+    const progress = { tool_name: 'look', status: 'completed' };
+    const data = { title: 'Look', ...progress, credentials: 'default', sign_in_needed: true };
+    const events = [{ id: 1, event: 'tool_call' as const, data: JSON.stringify(data) }];
+    const dataOf = (frames: Buffer) => JSON.parse(/^data: (.*)$/m.exec(frames.toString())?.[1] ?? '');
+    expect(dataOf(framesOf(events, false))).toEqual(progress);
+    expect(dataOf(framesOf(events, true))).toEqual(data);
   });
 
   it('writes a comment every 10 seconds, and none after the end', async () => {
@@ -106,7 +116,7 @@ describe('an event stream', () => {
     const write = vi.fn(() => true);
     const out: ResponseStream = { signal, write, drained: async () => {} };
     const stream: OpenStream = { follow: () => Promise.reject(new Error('given up')) };
-    await expect(writeEvents(stream, out, scope)).rejects.toThrow('given up');
+    await expect(writeEvents(stream, out, scope, false)).rejects.toThrow('given up');
     const count = write.mock.calls.length;
     await vi.advanceTimersByTimeAsync(30_000);
     expect(write).toHaveBeenCalledTimes(count);

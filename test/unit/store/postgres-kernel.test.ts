@@ -97,6 +97,17 @@ describe.skipIf(withoutPostgres)('the kernel on Postgres', () => {
       expect(found.sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, n) => n + 1));
     });
 
+    it('read a document again together with its list, if another process has changed both', async () => {
+      const [one, other] = some(2) as [PostgresKernel, PostgresKernel];
+      await one.step(increment('listed'));
+      await other.step(increment('listed'));
+      const seen = await one.step((tx) => {
+        tx.put(COUNTER, 'beside', { n: 1 });
+        return tx.items(COUNTER, 'listed');
+      });
+      expect(seen).toEqual([1, 2]);
+    });
+
     it('give the same as one after the other: money that is moved at random between few accounts stays the same', async () => {
       const random = seededRandom(5);
       const keys = ['a', 'b', 'c', 'd'];

@@ -116,3 +116,16 @@ it('a time limit is not shortened when it is restarted', () => {
   limit.restart(50);
   expect(limit.deadline).toBe(100);
 });
+
+it('the reason of an end is made once, and only if somebody is told', () => {
+  let made = 0;
+  const reasonOf = () => new Error(`reason ${++made}`);
+  const untold = new TimeLimit(new VirtualClock(0), 100);
+  untold.end(reasonOf);
+  expect([untold.hasEnded, made]).toEqual([true, 0]);
+  const told: unknown[] = [];
+  untold.onEnd((reason) => told.push(reason));
+  expect([untold.signal.aborted, untold.signal.reason]).toEqual([true, told[0]]);
+  untold.end(() => expect.fail('a limit ended twice'));
+  expect(made).toBe(1);
+});

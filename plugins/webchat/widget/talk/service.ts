@@ -64,8 +64,8 @@ export class Service {
 
   /** Address of the event stream. If events were already received, the address continues after the last of them. */
   streamAddress(stream_id: string, after: number): string {
-    const query = after > 0 ? `?last_event_id=${after}` : '';
-    return `${this.#base}/sse/stream/${encodeURIComponent(stream_id)}${query}`;
+    const query = after > 0 ? `&last_event_id=${after}` : '';
+    return `${this.#base}/sse/stream/${encodeURIComponent(stream_id)}?details=tools${query}`;
   }
 
   /**

@@ -166,7 +166,7 @@ async function speak(
     if (!isStopped(turn)) throw error;
   } finally {
     // A runtime that kept its tools must not act in the message of somebody else.
-    run.limit.end(ContextEnded.ofRun());
+    run.limit.end(() => ContextEnded.ofRun());
     if (pieces && !hasEnded) leave(pieces, turn, services);
   }
 }

@@ -11,7 +11,7 @@ import type { Run } from './run.ts';
 export async function agentTurn(
   turn: Runnable,
   services: Pick<Services, 'clock' | 'settings' | 'seal' | 'tools'>,
-  { limit: { signal, deadline }, meter, history, state, journal, tools }: Run,
+  { limit, meter, history, state, journal, tools }: Run,
   { confirmed_actions, reportWrites }: Pick<AgentTurn, 'confirmed_actions' | 'reportWrites'>,
 ): Promise<AgentTurn> {
   const { message, principal } = turn;
@@ -25,7 +25,7 @@ export async function agentTurn(
     summary: history.summary?.text ?? null,
     person: principal.person === null ? null : knownOf(principal.claims),
     principal: principal.person === null ? null : principalOf(principal.claims),
-    state: state.forRun(signal),
+    state: state.forRun(limit),
     sign_in_expired:
       principal.person === null &&
       !principal.expiry_notified &&
@@ -48,9 +48,12 @@ export async function agentTurn(
     reportWrites,
     meter,
     memories,
-    signal,
+    // Many runtimes never ask for it, and a signal that aborts at the end of each run is expensive.
+    get signal() {
+      return limit.signal;
+    },
     started_at: services.clock.now(),
-    deadline,
+    deadline: limit.deadline,
     log: tools.log,
   };
 }

@@ -1,7 +1,7 @@
 import type { AgentTurn, PastCall, ToolAnswer } from '../../../agent/index.ts';
 import { closeTurnText, type StoredTurn } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
-import { ContextEnded } from '../../time/time-limit.ts';
+import { ContextEnded, type TimeLimit } from '../../time/time-limit.ts';
 import { fitResult } from '../../tools/answer.ts';
 import type { MadeCall } from '../../tools/perform-call.ts';
 import type { Tool } from '../../tools/tool.ts';
@@ -55,12 +55,12 @@ export class RunState {
     return this.#changed;
   }
 
-  /** @param signal aborts when the run ends. */
-  forRun(signal: AbortSignal): AgentTurn['state'] {
+  /** @param limit ends with the run. */
+  forRun(limit: Pick<TimeLimit, 'hasEnded'>): AgentTurn['state'] {
     return Object.freeze({
       value: this.#before,
       set: (value: unknown) => {
-        if (signal.aborted) throw ContextEnded.ofRun();
+        if (limit.hasEnded) throw ContextEnded.ofRun();
         this.#changed = { value: copyOf(value) };
       },
     });

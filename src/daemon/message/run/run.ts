@@ -79,12 +79,11 @@ export async function beginRun(
   const asking = { ...sender, confirmer: confirmerOf(turn), session_tag, open, ...declinedActions(turn) };
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
-  const { signal } = limit;
   const sign_in = { needed: false };
   return {
     ...{ limit, meter, recorder, history, taint, calls, state, journal, sign_in, desk, pages },
     tools: {
-      context: requestContext(turn, services, signal, taint),
+      context: requestContext(turn, services, limit, taint),
       tool(progress) {
         if (progress.sign_in_needed) sign_in.needed = true;
         turn.outlet.tool(progress);
@@ -102,7 +101,10 @@ export async function beginRun(
       access: tools.access,
       confirmation: desk,
       showPage: (page) => void (pages.size < MAX_PAGES && pages.set(page.url, page)),
-      ...{ journal, clock, signal, trace: turn.trace },
+      ...{ journal, clock, trace: turn.trace },
+      get signal() {
+        return limit.signal;
+      },
       // Each log line of a run has the id of the request that started it (agentd-service(7), "Request ids").
       log: log.child({ request_id: turn.request_id }),
     },
@@ -129,7 +131,7 @@ function declinedActions(turn: Runnable): { declined: Action[]; declined_tools: 
 function requestContext(
   turn: Runnable,
   { store, seal, clock, memory, settings }: RunServices,
-  signal: AbortSignal,
+  limit: TimeLimit,
   taint: RunTaint,
 ): RequestContext {
   const { session, message, principal, turn_id, request_id, trace } = turn;
@@ -149,7 +151,12 @@ function requestContext(
     memory:
       owner === null || memory === null
         ? null
-        : memory.ofRun({ owner, turn_id, request_id, trace, signal, taint, isLost }),
+        : memory.ofRun({
+            ...{ owner, turn_id, request_id, trace, taint, isLost },
+            get signal() {
+              return limit.signal;
+            },
+          }),
     taint,
   };
 }

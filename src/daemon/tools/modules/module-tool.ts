@@ -53,13 +53,16 @@ export function createModuleTool(definition: ToolDefinition, source: ToolSourceI
 }
 
 async function callModule(definition: ToolDefinition, args: object, call: ToolCall): Promise<Sent> {
-  const { person, idempotency_key, signal } = call;
+  const { person, context: message, idempotency_key, signal } = call;
   /** @throws ContextEnded if the call has ended. A module may have kept its context, or may still run after an abort. */
   const expectOpen = () => {
     if (signal.aborted) throw ContextEnded.ofCall(definition.name);
   };
   const context: ToolContext = {
     person,
+    session_id: message?.session_id ?? null,
+    user_id: message?.user_id ?? null,
+    app_name: message?.app_name ?? null,
     api: toolApi(call.client, expectOpen),
     idempotency_key,
     signal,

@@ -4,7 +4,12 @@ import teamchat from '../../../../plugins/teamchat/index.ts';
 import { type Parsed, parse } from '../../../../plugins/teamchat/parse.ts';
 import { TEXTS } from '../../../../plugins/teamchat/texts.ts';
 import { checkMessage, checkReplyTo, checkText } from '../../../../src/channel/check-message.ts';
-import type { AnswerReaction, EditedMessage, IncomingMessage } from '../../../../src/channel/index.ts';
+import type {
+  AnswerReaction,
+  DeletedMessage,
+  EditedMessage,
+  IncomingMessage,
+} from '../../../../src/channel/index.ts';
 import { type Sample, sample, sampleNames } from '../../../fixtures/teamchat/sample.ts';
 
 const TEAM = 'T061EG9R6';
@@ -16,6 +21,7 @@ interface Expected {
   message?: Partial<IncomingMessage>;
   message_id?: string;
   edited?: EditedMessage;
+  deleted?: DeletedMessage;
   reaction?: AnswerReaction;
   notice?: { default: string };
   challenge?: string;
@@ -151,7 +157,10 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'message-changed-unfurl-of-edited': ignored,
   'message-changed-of-bot': ignored,
   'message-changed-tombstone': ignored,
-  'message-deleted': ignored,
+  'message-deleted': {
+    kind: 'deletion',
+    deleted: { message_id: `${DIRECT}:1358878749.000002`, user_id: 'U2147483697' },
+  },
   'message-replied': ignored,
   'subtype-channel-join': ignored,
   'subtype-channel-topic': ignored,

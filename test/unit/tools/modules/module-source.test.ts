@@ -375,6 +375,15 @@ describe('a tool of a module', () => {
     expect(await call(calling('return idempotency_key'), signedIn())).toEqual({ ok: true, result: null });
   });
 
+  test('is told session, user and app of the message', async () => {
+    const context = signedIn();
+    const { session_id, user_id, app_name } = context;
+    const told = calling(
+      'const { session_id, user_id, app_name } = arguments[1]; return { session_id, user_id, app_name }',
+    );
+    expect(await call(told, context)).toEqual({ ok: true, result: { session_id, user_id, app_name } });
+  });
+
   test('that keeps its context can no longer use it when its call has ended', async () => {
     await call(calling('globalThis.keptContext = arguments[1]; return api.get("/users")'), signedIn());
     const { keptContext: kept } = globalThis as unknown as { keptContext: ToolContext };

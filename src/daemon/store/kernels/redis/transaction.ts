@@ -153,8 +153,11 @@ export class RedisTx implements Tx {
     const read = readOf('items', kind, key, added.length > 0 ? 0 : after);
     const answer = this.#ask<readonly [version: string, items: readonly string[]]>(read);
     const [version, stored] = answer?.value ?? ['', []];
-    if (answer && version !== this.#checked.get(nameOf(kind.name, key))?.stored.version)
+    if (answer && version !== this.#checked.get(nameOf(kind.name, key))?.stored.version) {
+      // Either may be the older one: another process may have changed both since the document was cached.
       this.#missing.set(...idOf(read));
+      this.#missing.set(...idOf(readOf('document', kind, key)));
+    }
     return parse(added.length > 0 ? [...stored, ...added].slice(after) : stored);
   }
 
