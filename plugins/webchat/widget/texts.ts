@@ -27,16 +27,23 @@ export const ENGLISH = {
   resend: 'Send again',
   confirm: 'Confirm',
   decline: 'Decline',
+  /** Label of the first button if the visitor leaves out some of several actions. */
+  confirmSome: 'Confirm {chosen} of {all}',
   /** Label of the group of the two buttons. Screen readers announce it when the group appears. */
   question: 'Answer with {confirm} or {decline}',
   /** Whose credentials an answer used, and for whom an action would be done. */
   actsAs: 'As {name}',
   notSignedIn: 'Not signed in',
   signIn: 'Sign in',
-  signInNeeded: 'This needs you to be signed in.',
+  signInNeeded: 'Sign in to continue.',
   timeLeft: '{minutes} min left',
   rateGood: 'Good answer',
   rateBad: 'Bad answer',
+  /** Asked after “Bad answer”. */
+  comment: 'What was wrong? (optional)',
+  commentSend: 'Send',
+  commentSkip: 'Skip',
+  commented: 'Thank you.',
   copyAnswer: 'Copy answer',
   copy: 'Copy code',
   copied: 'Copied',
@@ -89,6 +96,25 @@ export const ENGLISH = {
 };
 
 export type Texts = typeof ENGLISH;
+
+/** The texts that only parts of the widget show. The service writes them into the parts instead of the script. */
+const PART_TEXTS: ReadonlySet<string> = new Set([
+  ...['confirm', 'decline', 'confirmSome', 'question', 'timeLeft'],
+  ...['rateGood', 'rateBad', 'comment', 'commentSend', 'commentSkip', 'commented'],
+  ...['sending', 'refusing', 'words', 'declined', 'expired', 'closed'],
+]);
+
+/** The texts of the script, or of its parts. */
+export function textsOf(texts: Texts, ofParts: boolean): Partial<Texts> {
+  const own = (group: object) =>
+    Object.fromEntries(
+      Object.entries(group).filter(
+        ([name, text]) => typeof text !== 'string' || PART_TEXTS.has(name) === ofParts,
+      ),
+    );
+  const chosen = { ...own(texts), outcomes: own(texts.outcomes) };
+  return ofParts ? { ...chosen, failures: {}, tools: {} } : chosen;
+}
 
 /** Replaces some of the texts. */
 export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
