@@ -101,6 +101,17 @@ describe('an answer on a terminal', () => {
     for (const line of lines) expect(terminal.text).toContain(line);
   });
 
+  it('draws nothing again that has scrolled out of the screen', () => {
+    const terminal = new VirtualTerminal(40, 5);
+    const view = viewOn(terminal);
+    view.text(Array.from({ length: 30 }, (_, index) => `line ${index}`).join('\n'));
+    // All lines but the first would change. The terminal throws if the cursor leaves the screen.
+    view.question(questionIn('q', { begins_at: 'line 0'.length, actions: [{ title: 'Cancel order' }] }));
+    view.endAnswer();
+    expect(terminal.text).toContain('line 24\n');
+    expect(terminal.text).toContain('│ Cancel order');
+  });
+
   it('never shows a token, even if it arrives in two pieces', () => {
     for (let cut = 1; cut < TOKEN.length; cut += 5) {
       const terminal = new VirtualTerminal(200);
