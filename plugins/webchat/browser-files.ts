@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 import type { ContinueTexts } from './widget/continue/texts.ts';
-import type { Translations } from './widget/texts.ts';
+import { type Texts, type Translations, textsOf } from './widget/texts.ts';
 
 /** The folder to which `npm run build` writes files for browsers, relative to the source file or the built file. */
 const BUILT = new URL(
@@ -48,7 +48,7 @@ async function compressed(bytes: Uint8Array, type: string): Promise<Asset> {
     encoded: [
       ['br', await promisify(brotliCompress)(bytes)],
       // With less memory, gzip makes shorter blocks, which compress a script that contains a style sheet better.
-      ['gzip', await promisify(gzip)(bytes, { level: 9, memLevel: 7 })],
+      ['gzip', await promisify(gzip)(bytes, { level: 9, memLevel: 6 })],
       ['identity', bytes],
     ],
   };
@@ -127,27 +127,35 @@ export function widgetRoute(messagePath: string, translations: Translations): Ro
   };
 }
 
-/** The built part contains this placeholder for its texts. */
-const BUILT_CONTINUE_TEXTS = JSON.stringify('agentd-continue-texts');
+/** The parts of the widget, which it loads when it needs them. */
+const PARTS = ['card', 'continue', 'feedback', 'qr', 'tab'];
 
-/**
- * `GET /webchat/continue.js`: the part of the widget that offers to continue on a chat platform.
- * @param texts by language
- */
-export function continueRoute(texts: Readonly<Record<string, ContinueTexts>>): Route {
-  const asset = loadAsset('widget/continue.js', 'text/javascript', (script) =>
-    withContinueTexts(script, texts),
-  );
-  return {
-    method: 'GET',
-    path: '/webchat/continue.js',
-    handle: async (request) => assetResponse(await asset(), request, HEADERS),
-  };
+/** The texts of the parts of the widget. */
+export interface PartTexts {
+  /** Of the part `continue`, by language. */
+  continued: Readonly<Record<string, ContinueTexts>>;
+  /** Of the widget, by language. */
+  translations: Translations;
 }
 
-/** Inserts the texts into the part. */
-export function withContinueTexts(script: string, texts: Readonly<Record<string, ContinueTexts>>): string {
-  return script.replaceAll(BUILT_CONTINUE_TEXTS, () => JSON.stringify(texts));
+/** `GET /webchat/<part>.js` */
+export function partRoutes(texts: PartTexts): Route[] {
+  return PARTS.map((part) => {
+    const asset = loadAsset(`widget/${part}.js`, 'text/javascript', (script) => withPartTexts(script, texts));
+    return {
+      method: 'GET',
+      path: `/webchat/${part}.js`,
+      handle: async (request) => assetResponse(await asset(), request, HEADERS),
+    };
+  });
+}
+
+/** Inserts the texts into a part, instead of the placeholders that its built script has. */
+export function withPartTexts(script: string, { continued, translations }: PartTexts): string {
+  const [texts] = Object.values(translations);
+  return script
+    .replaceAll('"agentd-continue-texts"', () => JSON.stringify(continued))
+    .replaceAll('"agentd-part-texts"', () => JSON.stringify(texts && textsOf(texts, true)));
 }
 
 /** This policy is strict on purpose: if the widget works under it, it works under the policy of any site. */
@@ -203,7 +211,7 @@ export function textsRoute(translations: Translations): Route {
  */
 export function withTranslations(script: string, translations: Translations): string {
   const [language = '', ...others] = Object.keys(translations);
-  const served = { language, texts: translations[language], others };
+  const served = { language, texts: textsOf(translations[language] as Texts, false), others };
   const literal = JSON.stringify(served).replace(/"([a-z]\w*)":/gi, '$1:');
   return script.replaceAll(BUILT_TRANSLATIONS, () => literal);
 }

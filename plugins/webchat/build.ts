@@ -4,6 +4,14 @@ import { join } from 'node:path';
 import { build, type Plugin, transform } from 'esbuild';
 
 const SCRIPTS = { 'widget/widget': 'widget/main.ts', 'demo/shop': 'demo/shop.ts' };
+/** The parts of the widget that are loaded when they are needed. */
+const PARTS = {
+  'widget/card': 'widget/card/card.ts',
+  'widget/feedback': 'widget/feedback/feedback.ts',
+  'widget/continue': 'widget/continue/main.ts',
+  'widget/qr': 'widget/continue/qr.ts',
+  'widget/tab': 'widget/tab/tab-memory.ts',
+};
 const PAGES = ['demo/index.html', 'demo/shop.css', 'chat/index.html', 'chat/page.css'];
 
 /** Minifies a style sheet, which becomes a string in the script. */
@@ -28,8 +36,10 @@ const styles: Plugin = {
  */
 export async function bundleBrowserFiles(outdir: string): Promise<void> {
   const source = (name: string) => join(import.meta.dirname, name);
+  const points = (scripts: Readonly<Record<string, string>>) =>
+    Object.entries(scripts).map(([out, name]) => ({ out, in: source(name) }));
   await build({
-    entryPoints: Object.entries(SCRIPTS).map(([out, name]) => ({ out, in: source(name) })),
+    entryPoints: points(SCRIPTS),
     outdir,
     bundle: true,
     minify: true,
@@ -40,8 +50,8 @@ export async function bundleBrowserFiles(outdir: string): Promise<void> {
     plugins: [styles],
   });
   await build({
-    entryPoints: [source('widget/continue/main.ts')],
-    outfile: join(outdir, 'widget/continue.js'),
+    entryPoints: points(PARTS),
+    outdir,
     bundle: true,
     minify: true,
     format: 'esm',

@@ -6,7 +6,7 @@ import type {
   TokenSource,
   WebChannel,
 } from '../../src/channel/index.ts';
-import { chatPage, continueRoute, textsRoute, widgetRoute } from './browser-files.ts';
+import { chatPage, partRoutes, textsRoute, widgetRoute } from './browser-files.ts';
 import { CONTINUE_TEXTS, continueTranslations, WIDGET_TEXTS, widgetTranslations } from './texts.ts';
 
 /** Path of the channel, unless WEBCHAT_WEBHOOK_PATH is set (agentd-webchat(7)). */
@@ -56,7 +56,7 @@ const webchat: ResponsePlugin = {
 };
 
 function createWebchat(scope: ResponseScope): WebChannel {
-  const continueTexts = continueTranslations(scope.translations(CONTINUE_TEXTS));
+  const continued = continueTranslations(scope.translations(CONTINUE_TEXTS));
   const translations = widgetTranslations(scope.translations(WIDGET_TEXTS));
   return {
     routes: [
@@ -93,7 +93,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
         },
       },
       widgetRoute(String(scope.settings.WEBCHAT_WEBHOOK_PATH), translations),
-      continueRoute(continueTexts),
+      ...partRoutes({ continued, translations }),
       textsRoute(translations),
       ...(scope.settings.WEBCHAT_PAGE === true ? chatPage() : []),
     ],

@@ -10,6 +10,18 @@ export function segmenter(granularity: 'grapheme' | 'word'): Intl.Segmenter {
   return known;
 }
 
+/** Matches characters with two columns in a monospaced font. */
+const WIDE =
+  /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
+
+/** Width in columns of a monospaced font. */
+export function widthOf(text: string): number {
+  if (!/[^ -~]/.test(text)) return text.length;
+  let width = 0;
+  for (const { segment } of segmenter('grapheme').segment(text)) width += WIDE.test(segment) ? 2 : 1;
+  return width;
+}
+
 /** Longest trimmed text of a message, characters. */
 export const TEXT_MAX = 16_000;
 

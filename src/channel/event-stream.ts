@@ -54,6 +54,12 @@ export function messageIdIn(metadata: unknown): Pick<StreamEnd, 'message_id'> {
   return typeof message_id === 'string' ? { message_id } : {};
 }
 
+/** A tool that has no title: `shop_cancelOrder` becomes “Shop cancel order”. */
+export function toolNameInWords(name: string): string {
+  const words = name.replace(/[_-]+|([a-z])(?=[A-Z])/g, '$1 ').toLowerCase();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** Readers of the events, by the name of the event. Events with other names are ignored. */
 export const EVENT_READERS: Readonly<Record<string, Reader>> = {
   stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),

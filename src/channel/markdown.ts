@@ -1,10 +1,9 @@
 import { setImmediate } from 'node:timers';
-import { buildTree } from './markdown/build-tree.ts';
 import type { Dialect } from './markdown/dialect.ts';
 import { Layouter } from './markdown/layout.ts';
-import { readBlocks } from './markdown/parser.ts';
+import { readParts } from './markdown/read-markdown.ts';
 import { escapeRuns } from './markdown/runs.ts';
-import { limitNesting, splitSource, stripReserved } from './markdown/source.ts';
+import { stripReserved } from './markdown/source.ts';
 import { split } from './markdown/split.ts';
 import type { OutgoingReply } from './message.ts';
 import { pressPayload } from './payload.ts';
@@ -72,25 +71,17 @@ export async function renderReply(
  * Renders a text step by step. Each step takes a bounded time for any text, and other work can run between two steps.
  */
 export function* convert(markdown: string, dialect: Dialect): Generator<void, readonly string[]> {
-  const text = stripReserved(markdown);
-  const shared = { env: {}, room: 50_000 };
-  const parts = [];
-  // All blocks are read first, because any part may define a link or footnote that another part uses.
-  for (const part of splitSource(text)) {
-    parts.push(readBlocks(limitNesting(part), shared.env));
-    yield;
-  }
   const page = new Layouter(dialect);
-  for (const tokens of parts) {
-    const blocks = buildTree(tokens, shared);
+  for (const blocks of readParts(markdown)) {
     yield;
+    if (blocks === null) continue;
     page.add(blocks);
     yield;
   }
   const messages = yield* split(page.tokens, dialect);
   if (messages.length > 0) return messages;
   const asWritten = yield* split(
-    escapeRuns([{ kind: 'text', text: text.trim(), marks: [] }], dialect),
+    escapeRuns([{ kind: 'text', text: stripReserved(markdown).trim(), marks: [] }], dialect),
     dialect,
   );
   return asWritten.length > 0 ? asWritten : ['…'];

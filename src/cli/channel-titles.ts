@@ -10,3 +10,8 @@ export function channelInWords(name: string): string {
   const title = CHANNEL_TITLES[name];
   return title === undefined ? name : `${name} (${title})`;
 }
+
+/** A channel in a narrow table: its title, which the command line accepts, or else its name. */
+export function shortChannel(name: string): string {
+  return CHANNEL_TITLES[name] ?? name;
+}

@@ -1,7 +1,7 @@
 import { openComment } from '../daemon/admin/records.ts';
 import type { Seal } from '../daemon/admin/sealing.ts';
 import type { Feedback } from '../daemon/admin/store.ts';
-import { channelInWords } from './channel-titles.ts';
+import { channelInWords, shortChannel } from './channel-titles.ts';
 import type { Column } from './output.ts';
 import { personView } from './record-views.ts';
 
@@ -12,6 +12,8 @@ interface FeedbackView extends Omit<Feedback, 'comment' | 'turn_id'> {
   has_comment: boolean;
   /** How a table shows `message_id`, if not in full. */
   short_id?: string | undefined;
+  /** The name of the person, if it is known. */
+  name?: string | null;
   /** Null if there is none, or if no key opens it. */
   comment: string | null;
 }
@@ -41,9 +43,25 @@ const COMMON: readonly Column<FeedbackView>[] = [
 /** Ratings in a list, without their comments. */
 export const FEEDBACK_COLUMNS: readonly Column<FeedbackView>[] = [
   { title: 'TIME', json: 'rated_at', isTime: true },
-  { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
-  { title: 'USER', json: 'user_id', narrow: 'cut' },
-  { title: 'RATING', json: 'rating', text: ratingInWords },
+  {
+    title: 'CHANNEL',
+    json: 'platform',
+    text: ({ platform }) => channelInWords(platform),
+    short: ({ platform }) => shortChannel(platform),
+  },
+  {
+    title: 'PERSON',
+    value: ({ name }) => name,
+    short: ({ name, user_id }) => name ?? user_id,
+    narrow: 'cut',
+  },
+  { title: 'USER', json: 'user_id', isWide: true },
+  {
+    title: 'RATING',
+    json: 'rating',
+    text: ratingInWords,
+    color: ({ rating }) => (rating === 1 ? 'green' : 'red'),
+  },
   { title: 'MESSAGE', json: 'message_id', text: ({ short_id, message_id }) => short_id ?? message_id },
   ...COMMON,
 ];

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../channel/index.ts';
 import { SECRET_SHOWN, type Settings } from '../daemon/admin/settings.ts';
-import type { InboxMessage, Outage, Store } from '../daemon/admin/store.ts';
+import type { InboxMessage, InboxState, Outage, Store } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
-import { channelInWords } from './channel-titles.ts';
+import { channelInWords, shortChannel } from './channel-titles.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
-import type { Column } from './output.ts';
+import type { CellColor, Column } from './output.ts';
 import { relativeTime } from './typed-values.ts';
 import { wholeId } from './whole-id.ts';
 
@@ -19,6 +19,8 @@ interface ListedMessage extends InboxMessage {
   now: number;
   /** How a table shows the id, if not in full. */
   short_id: string | undefined;
+  /** The person who is signed in, if it is known. */
+  name?: string | null;
 }
 
 export interface ShownMessage extends ListedMessage {
@@ -28,24 +30,56 @@ export interface ShownMessage extends ListedMessage {
 /** A message in a list: without its texts. */
 export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { title: 'ID', json: 'id', text: ({ short_id, id }) => short_id ?? id },
-  { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
+  {
+    title: 'CHANNEL',
+    json: 'platform',
+    text: ({ platform }) => channelInWords(platform),
+    short: ({ platform }) => shortChannel(platform),
+  },
+  {
+    title: 'PERSON',
+    value: ({ name }) => name,
+    short: ({ name, message }) => name ?? message?.user_id,
+    narrow: 'cut',
+  },
   // Null for a text of the channel itself, which no user wrote.
-  { title: 'USER', json: 'user_id', value: ({ message }) => message?.user_id ?? null, narrow: 'cut' },
+  { title: 'USER', json: 'user_id', value: ({ message }) => message?.user_id ?? null, isWide: true },
   { json: 'session_id' },
   { json: 'message_id' },
   { json: 'request_id' },
   { json: 'turn_id', value: ({ turn_id }) => turn_id ?? null },
-  { title: 'STATE', json: 'state', text: stateInWords, narrow: 'wrap' },
+  {
+    title: 'STATE',
+    json: 'state',
+    text: stateInWords,
+    color: ({ state }) => STATE_COLORS[state],
+    narrow: 'wrap',
+  },
   { json: 'attempts' },
   { json: 'sends' },
   { json: 'sent_at', isTime: true },
   { title: 'RECEIVED', json: 'received_at', isTime: true },
-  { title: 'ATTEMPTS', text: attemptsInWords },
-  { title: 'NEXT', json: 'next_attempt_at', value: nextAttemptAt, isTime: true, text: nextInWords },
+  { title: 'ATTEMPTS', text: attemptsInWords, isWide: true },
+  {
+    title: 'NEXT',
+    json: 'next_attempt_at',
+    value: nextAttemptAt,
+    isTime: true,
+    text: nextInWords,
+    narrow: 'wrap',
+  },
   { json: 'ended_at', isTime: true },
   { title: 'LAST FAILURE', json: 'failure', narrow: 'wrap' },
   { json: 'notice_failure' },
 ];
+
+const STATE_COLORS: Readonly<Record<InboxState, CellColor | null>> = {
+  waiting: null,
+  running: 'yellow',
+  replied: 'yellow',
+  done: 'green',
+  failed: 'red',
+};
 
 /** The details of one message. `--json` prints its texts here; in the output for people, they follow the details. */
 export const MESSAGE_DETAILS: readonly Column<ShownMessage>[] = [

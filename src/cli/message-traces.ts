@@ -10,6 +10,7 @@ import type {
 import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
 import { channelInWords } from './channel-titles.ts';
+import { codeLegend } from './code-words.ts';
 import { FEEDBACK_COLUMNS, feedbackView, ratingInWords } from './feedback-view.ts';
 import { stateInWords } from './inbox-view.ts';
 import { type Column, jsonOf, type Output } from './output.ts';
@@ -317,7 +318,9 @@ export function traceInWords(
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
-  return `${head.join('\n')}\n\n${lines}\n${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findingsOf(trace), trace.outcome, width)}`;
+  const findings = findingsOf(trace);
+  const codes = codesInWords(trace, findings, width);
+  return `${head.join('\n')}\n\n${lines}\n${codes && `${codes}\n`}${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findings, trace.outcome, width)}`;
 }
 
 function collectedInWords({ turn_id, message_id, collected = [] }: TraceRecord): string[][] {
@@ -340,6 +343,18 @@ function principalInWords(trace: TraceRecord): string {
   if (sub === undefined) return '';
   if (sub === null) return 'Nobody was signed in, so no call used the credentials of a person.\n';
   return `The agent acted for the person ${printable(wordOf(sub))}.\n`;
+}
+
+/**
+ * What the other codes mean: the reasons of lines that did not go well, but need nothing to be done, and the state of
+ * the session at the end.
+ */
+function codesInWords({ lines }: TraceRecord, findings: readonly Finding[], width: number): string {
+  const reasons = lines.flatMap(({ verdict, reason }) => (verdict === 'ok' ? [] : (reason ?? [])));
+  const states = lines.flatMap(({ detail }) => (typeof detail?.state === 'string' ? detail.state : []));
+  const codes = new Set([...reasons, ...states.slice(-1)]);
+  for (const { reason } of findings) codes.delete(reason);
+  return codeLegend([...codes], width);
 }
 
 function actionsInWords(actions: readonly ActionView[], width: number): string {

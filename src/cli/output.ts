@@ -14,7 +14,7 @@ export interface Output {
   json: boolean;
   /** Stdout may be colored: it is a terminal, and NO_COLOR is not set. */
   color: boolean;
-  /** Longest line of text; infinite if stdout is not a terminal. */
+  /** Longest line of text; infinite if stdout is not a terminal, and with `--wide`. */
   width: number;
   /**
    * Prints data with its tokens masked and its control characters replaced: `value` with `--json`, otherwise the result
@@ -44,10 +44,18 @@ export interface Sink {
   write(text: string): unknown;
   isTTY?: boolean;
   columns?: number;
+  rows?: number;
 }
+
+/** The option of commands that print a list with many columns. */
+export const WIDE_OPTION = {
+  '--wide': 'show all columns and whole ids, even if the lines are longer than the terminal is wide',
+} as const;
 
 interface OutputOptions {
   json: boolean;
+  /** The value of `--wide`. */
+  wide?: boolean;
   stdout: Sink;
   stderr: Sink;
   /** Read for NO_COLOR (https://no-color.org). Default: the environment of the process. */
@@ -55,14 +63,21 @@ interface OutputOptions {
 }
 
 /** @returns the output of one run of a command */
-export function createOutput({ json, stdout, stderr, env = process.env }: OutputOptions): Output {
+export function createOutput({
+  json,
+  wide = false,
+  stdout,
+  stderr,
+  env = process.env,
+}: OutputOptions): Output {
   const isTerminal = stdout.isTTY === true;
   const color = isTerminal && !env.NO_COLOR;
   // Some terminals report 0 if they do not know their width.
-  const width = isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
+  const width = isTerminal && !wide ? stdout.columns || 80 : Number.POSITIVE_INFINITY;
   // Values in a text may come from anybody: from tokens, messages and answers.
   const safe = color ? styledText : printableLines;
   const relative = (at: number) => relativeTime(at, Date.now());
+  const short = (at: number) => relativeTime(at, Date.now(), 'narrow');
   const out: Output = {
     json,
     color,
@@ -86,11 +101,13 @@ export function createOutput({ json, stdout, stderr, env = process.env }: Output
       stderr.write(maskTokens(endWithNewline(printableLines(text))));
     },
     table(columns, items, most = width) {
-      return renderTable(columns, items, { width: most, bold: color, time: isTerminal ? relative : isoTime });
+      const isWide = !Number.isFinite(width);
+      const time = !isTerminal ? isoTime : isWide ? relative : short;
+      return renderTable(columns, items, { width: most, isWide, color, time });
     },
     details(columns, item) {
       const time = (at: number) => (isTerminal ? `${isoTime(at)} (${relative(at)})` : isoTime(at));
-      return renderDetails(columns, item, { width, bold: color, time });
+      return renderDetails(columns, item, { width, time });
     },
   };
   return out;
@@ -124,6 +141,12 @@ export type Column<T> = {
   /** The value is a time in ms since the epoch, or null. */
   isTime?: boolean;
   align?: 'right';
+  /** The column is shown only with `--wide`, and if standard output is not a terminal. */
+  isWide?: true;
+  /** The text of a table that is not wide, if it is shorter than `text`. */
+  short?(item: T): string | null | undefined;
+  /** The color of the text in a table. Null for none. */
+  color?(item: T): CellColor | null;
   /**
    * How the column gets narrower on a terminal that is too narrow for the table: its text is wrapped or cut.
    * Absent: it stays whole, since people copy ids.
@@ -135,6 +158,8 @@ export type Column<T> = {
   | { json?: string; value(item: T): unknown }
   | { json?: undefined; value?: undefined; text(item: T): string | null | undefined }
 );
+
+export type CellColor = 'green' | 'yellow' | 'red' | 'gray';
 
 /** The JSON object of an item. Times are ISO 8601. */
 export function jsonOf<T>(columns: readonly Column<T>[], item: T): Record<string, unknown> {
@@ -169,13 +194,17 @@ const GAP = '  ';
 /** Indentation of a value that does not fit beside the others. */
 const INDENT = '    ';
 /** No column is made narrower than this, however narrow the terminal is. */
-const NARROWEST = 20;
+const NARROWEST = { wrap: 20, cut: 12 } as const;
 
-interface TableStyle {
+interface DetailsStyle {
   /** Longest line; infinite if standard output is not a terminal. */
   width: number;
-  bold: boolean;
   time(at: number): string;
+}
+
+interface TableStyle extends DetailsStyle {
+  isWide: boolean;
+  color: boolean;
 }
 
 /**
@@ -184,20 +213,29 @@ interface TableStyle {
  * can be wrapped. Otherwise each item becomes a block of lines.
  */
 function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], style: TableStyle): string {
-  const shown = columns.filter(({ title }) => title !== undefined);
-  const head = shown.map(({ title = '' }) => printable(title));
-  const rows = items.map((item) => shown.map((column) => printable(textOf(column, item, style.time))));
+  const { width, isWide, color } = style;
+  const shown = columns.filter((column) => column.title !== undefined && (isWide || !column.isWide));
+  const head: Cell[] = shown.map(({ title = '' }) => ({ text: printable(title), format: 'bold' }));
+  const rows = items.map((item) =>
+    shown.map((column): Cell => {
+      const text = !isWide && column.short ? (column.short(item) ?? '') : textOf(column, item, style.time);
+      return { text: printable(text), format: column.color?.(item) ?? null };
+    }),
+  );
+  const all = (color ? [head, ...rows] : [head, ...rows].map(withoutFormats)) satisfies Rows;
   const lines =
-    tableLines([head, ...rows], shown, style.width) ??
-    (shown.at(-1)?.narrow === 'wrap' ? foldedLines([head, ...rows], shown, style.width) : null);
+    tableLines(all, shown, width) ??
+    (shown.at(-1)?.narrow === 'wrap' ? foldedLines(all, shown, width) : null);
   if (lines === null) return items.map((item) => renderDetails(shown, item, style)).join('\n');
-  const [titles = '', ...others] = lines;
-  const first = style.bold ? styleText('bold', titles, { validateStream: false }) : titles;
-  return `${[first, ...others].join('\n')}\n`;
+  return `${lines.flat().join('\n')}\n`;
+}
+
+function withoutFormats(row: readonly Cell[]): Cell[] {
+  return row.map(({ text }) => ({ text, format: null }));
 }
 
 /** A line for each value that an item has: its name and the value. */
-function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time }: TableStyle): string {
+function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time }: DetailsStyle): string {
   const values = columns.flatMap((column) => {
     const text = printable(textOf(column, item, time));
     return column.title === undefined || text === '' ? [] : [{ title: column.title, text }];
@@ -205,56 +243,67 @@ function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time 
   const indent = Math.max(...values.map(({ title }) => title.length)) + GAP.length;
   return values
     .flatMap(({ title, text }) =>
-      wrapText(text, Math.max(width - indent, NARROWEST)).map(
+      wrapText(text, Math.max(width - indent, NARROWEST.wrap)).map(
         (line, index) => `${(index === 0 ? title : '').padEnd(indent)}${line}\n`,
       ),
     )
     .join('');
 }
 
-type Rows = readonly (readonly string[])[];
+interface Cell {
+  text: string;
+  format: 'bold' | CellColor | null;
+}
 
-/** The lines of the whole table. Null if it does not fit. */
-function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
+type Rows = readonly (readonly Cell[])[];
+
+/** The lines of each row. Null if the table does not fit. */
+function tableLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[][] | null {
   const widths = narrowed(widest(rows), columns, width);
-  return total(widths) > width ? null : rows.flatMap((row) => rowLines(row, widths, columns));
+  return total(widths) > width ? null : rows.map((row) => rowLines(row, widths, columns));
 }
 
 /** The table with its last column indented below each row. The title of that column is left out. */
-function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[] | null {
+function foldedLines<T>(rows: Rows, columns: readonly Column<T>[], width: number): string[][] | null {
   const short = rows.map((row) => row.slice(0, -1));
-  const lines = tableLines(short, columns.slice(0, -1), width);
-  if (lines === null || lines.length !== rows.length) return null;
-  return lines.flatMap((line, index) => {
-    const last = index === 0 ? '' : (rows[index]?.at(-1) ?? '');
-    return last === ''
-      ? [line]
-      : [line, ...wrapText(last, width - INDENT.length).map((part) => INDENT + part)];
-  });
+  return (
+    tableLines(short, columns.slice(0, -1), width)?.map((lines, index) => {
+      const last = index === 0 ? '' : (rows[index]?.at(-1)?.text ?? '');
+      return last === ''
+        ? lines
+        : [...lines, ...wrapText(last, width - INDENT.length).map((part) => INDENT + part)];
+    }) ?? null
+  );
 }
 
 /** The lines of one row: more than one if a cell is wrapped. */
 function rowLines<T>(
-  row: readonly string[],
+  row: readonly Cell[],
   widths: readonly number[],
   columns: readonly Column<T>[],
 ): string[] {
-  const cells = row.map((cell, index) => {
+  const cells = row.map(({ text }, index) => {
     const width = widths[index] ?? 0;
-    return columns[index]?.narrow === 'wrap' ? wrapText(cell, width) : [cut(cell, width)];
+    return columns[index]?.narrow === 'wrap' ? wrapText(text, width) : [cut(text, width)];
   });
   const height = Math.max(...cells.map((lines) => lines.length));
-  return Array.from({ length: height }, (_, line) =>
-    cells
-      .map((lines, index) => pad(lines[line] ?? '', widths[index] ?? 0, columns[index]?.align))
-      .join(GAP)
-      .trimEnd(),
-  );
+  return Array.from({ length: height }, (_, line) => {
+    const last = cells.findLastIndex((lines) => (lines[line] ?? '') !== '');
+    return cells
+      .slice(0, last + 1)
+      .map((lines, index) => {
+        const { align } = columns[index] ?? {};
+        const text = pad(lines[line] ?? '', index === last && !align ? 0 : (widths[index] ?? 0), align);
+        const format = row[index]?.format ?? null;
+        return format === null ? text : styleText(format, text, { validateStream: false });
+      })
+      .join(GAP);
+  });
 }
 
 function widest(rows: Rows): number[] {
   const [head = []] = rows;
-  return head.map((_, column) => Math.max(...rows.map((row) => length(row[column] ?? ''))));
+  return head.map((_, column) => Math.max(...rows.map((row) => length(row[column]?.text ?? ''))));
 }
 
 function total(widths: readonly number[]): number {
@@ -264,10 +313,13 @@ function total(widths: readonly number[]): number {
 /** Takes the excess width from the columns that may be narrower, the widest first. */
 function narrowed<T>(widths: readonly number[], columns: readonly Column<T>[], width: number): number[] {
   const fitted = [...widths];
-  const flexible = fitted.flatMap((_, index) => (columns[index]?.narrow ? [index] : []));
   for (let excess = total(fitted) - width; excess > 0; excess--) {
+    const flexible = fitted.flatMap((one, index) => {
+      const narrow = columns[index]?.narrow;
+      return narrow && one > NARROWEST[narrow] ? [index] : [];
+    });
     const [first] = flexible.toSorted((a, b) => (fitted[b] ?? 0) - (fitted[a] ?? 0));
-    if (first === undefined || (fitted[first] ?? 0) <= NARROWEST) break;
+    if (first === undefined) break;
     fitted[first] = (fitted[first] ?? 0) - 1;
   }
   return fitted;

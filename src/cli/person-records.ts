@@ -10,13 +10,14 @@ import type { Memory } from '../daemon/admin/store.ts';
 import type { Who } from '../daemon/admin/who.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
-import { MESSAGE_DETAILS } from './inbox-view.ts';
+import { MESSAGE_DETAILS, type ShownMessage } from './inbox-view.ts';
 import { jsonOf } from './output.ts';
 import {
   ACTION_COLUMNS,
   type ActionView,
   actionView,
   LINK_COLUMNS,
+  type ListedMemory,
   linkView,
   MEMORY_COLUMNS,
   SESSION_DETAILS,
@@ -73,10 +74,10 @@ export function recordsView(
       shared,
     })),
     links: links.map((link) => jsonOf(LINK_COLUMNS, linkView(link, now, seal, settings))),
-    memories: memories.map((memory) => jsonOf(MEMORY_COLUMNS, memory)),
+    memories: memories.map((memory) => jsonOf<ListedMemory>(MEMORY_COLUMNS, memory)),
     actions: actions.map((action) => jsonOf<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
     inbox: inbox.map((message) =>
-      jsonOf(MESSAGE_DETAILS, {
+      jsonOf<ShownMessage>(MESSAGE_DETAILS, {
         ...message,
         outage: undefined,
         isFirst: true,

@@ -121,7 +121,7 @@ function prepare(parser: Commander, command: Command, streams: Streams, result: 
   addDetails(parser, command);
   parser.action(async () => {
     const options = parser.optsWithGlobals();
-    const out = createOutput({ json: options.json === true, ...streams });
+    const out = createOutput({ json: options.json === true, wide: options.wide === true, ...streams });
     const usesDev =
       !command.ignoresDev && streams.cwd !== undefined && resolve(streams.cwd) === process.cwd();
     const devSettings = usesDev ? await findDevSettings(options) : null;

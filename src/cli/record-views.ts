@@ -10,12 +10,18 @@ import {
   sessionState,
 } from '../daemon/admin/records.ts';
 import type { Seal } from '../daemon/admin/sealing.ts';
-import { type Action, type Memory, questionIdOf, type TraceStore } from '../daemon/admin/store.ts';
+import {
+  type Action,
+  type Memory,
+  questionIdOf,
+  type Store,
+  type TraceStore,
+} from '../daemon/admin/store.ts';
 import { printable, Secret } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, type PersonKey } from '../daemon/admin/who.ts';
-import { channelInWords } from './channel-titles.ts';
+import { channelInWords, shortChannel } from './channel-titles.ts';
 import { type CliError, failed } from './cli-error.ts';
-import type { Column } from './output.ts';
+import type { CellColor, Column } from './output.ts';
 import { isoTime } from './typed-values.ts';
 
 /** A person as operators see it: the claims that identify the person. */
@@ -38,14 +44,53 @@ export function withState(session: Session, now: number, settings: ExpirySetting
 /** A session in a list, without its token, its owner and the content of its turns. */
 export const SESSION_COLUMNS: readonly Column<SessionWithState>[] = [
   { title: 'ID', json: 'session_id', text: ({ short_id, session_id }) => short_id ?? session_id },
-  { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
-  { title: 'USER', json: 'user_id', narrow: 'cut' },
-  { title: 'STATE', json: 'state' },
+  {
+    title: 'CHANNEL',
+    json: 'platform',
+    text: ({ platform }) => channelInWords(platform),
+    short: ({ platform }) => shortChannel(platform),
+  },
+  {
+    title: 'PERSON',
+    value: signedInAs,
+    narrow: 'cut',
+    short: (session) => signedInAs(session) ?? session.user_id,
+  },
+  { title: 'USER', json: 'user_id', isWide: true },
+  { title: 'STATE', json: 'state', color: ({ state }) => SESSION_COLORS[state] ?? null, narrow: 'cut' },
   { title: 'TURNS', json: 'turns', align: 'right' },
   { json: 'created_at', isTime: true },
-  { title: 'LAST ACTIVITY', json: 'last_active_at', isTime: true },
+  { title: 'ACTIVE', json: 'last_active_at', isTime: true },
   { json: 'expires_at', isTime: true },
 ];
+
+/** A session without a person has no color: that is no fault. */
+const SESSION_COLORS: Readonly<Partial<Record<SessionState, CellColor>>> = {
+  ValidJWT: 'green',
+  SessionExpired: 'gray',
+};
+
+/** The e-mail address, or else the `sub`, of the person for whom a session acts; null if nobody is signed in. */
+export function signedInAs({ metadata, credential_owner, owner }: Session): string | null {
+  const person = credential_owner?.person ?? owner;
+  return metadata.jwt_context?.email ?? (person && personInWords(personView(person)));
+}
+
+/** The names of people, as far as these sessions know them. */
+export async function namesIn(
+  { sessions }: Pick<Store, 'sessions'>,
+  ids: readonly (string | null)[],
+): Promise<(person: PersonKey | null) => string | null> {
+  const wanted = [...new Set(ids)].filter((id) => id !== null);
+  const found = await Promise.all(wanted.map((id) => sessions.find(id)));
+  const names = new Map(
+    found.flatMap((session) => {
+      const email = session?.metadata.jwt_context?.email;
+      return session?.credential_owner && email ? [[session.credential_owner.person, email]] : [];
+    }),
+  );
+  return (person) => person && (names.get(person) ?? personInWords(personView(person)));
+}
 
 /** A single session, with its turns. */
 export const SESSION_DETAILS: readonly Column<SessionWithState & { stored: readonly StoredTurn[] }>[] = [
@@ -182,29 +227,53 @@ const STATES: Readonly<Record<LinkState, string>> = {
 };
 
 export const LINK_COLUMNS: readonly Column<LinkView>[] = [
-  { title: 'CHANNEL', json: 'platform', text: ({ platform }) => channelInWords(platform) },
+  {
+    title: 'CHANNEL',
+    json: 'platform',
+    text: ({ platform }) => channelInWords(platform),
+    short: ({ platform }) => shortChannel(platform),
+  },
   { title: 'USER', json: 'user_id', narrow: 'cut' },
-  { title: 'E-MAIL', json: 'email', narrow: 'cut' },
-  { title: 'SUB', json: 'person', text: ({ person }) => person && personInWords(person), narrow: 'cut' },
-  { title: 'STATE', json: 'state', text: ({ state }) => STATES[state] },
-  { title: 'TOKEN EXPIRES', json: 'token_expires_at', isTime: true },
-  { title: 'LINK EXPIRES', json: 'link_expires_at', isTime: true },
+  { title: 'PERSON', json: 'email', narrow: 'cut' },
+  { title: 'SUB', json: 'person', text: ({ person }) => person && personInWords(person), isWide: true },
+  {
+    title: 'STATE',
+    json: 'state',
+    text: ({ state }) => STATES[state],
+    color: ({ state }) => LINK_COLORS[state],
+  },
+  { title: 'TOKEN EXPIRES', json: 'token_expires_at', isTime: true, isWide: true },
+  { title: 'LINK EXPIRES', json: 'link_expires_at', isTime: true, isWide: true },
   { title: 'MADE WITH', json: 'how' },
   { json: 'made_at', isTime: true },
-  { json: 'expires_at', isTime: true },
+  // The earlier of the two.
+  { title: 'EXPIRES', json: 'expires_at', isTime: true },
 ];
+
+const LINK_COLORS: Readonly<Record<LinkState, CellColor>> = {
+  live: 'green',
+  token_expired: 'yellow',
+  signed_out: 'yellow',
+  unreadable: 'red',
+  malformed: 'red',
+};
 
 /** The columns of `link list`. */
 export const LINK_LIST_COLUMNS: readonly Column<Awaited<ReturnType<typeof linkListView>>>[] = [
   ...LINK_COLUMNS,
-  { title: 'RENEWED', json: 'renewed_at', isTime: true },
-  { title: 'NOT RENEWED', json: 'renewal_failed' },
+  { title: 'RENEWED', json: 'renewed_at', isTime: true, isWide: true },
+  { title: 'NOT RENEWED', json: 'renewal_failed', color: () => 'red', narrow: 'wrap' },
   { json: 'renewal_failed_at', isTime: true },
 ];
 
+export interface ListedMemory extends Memory {
+  /** How a table shows the id, if not in full. */
+  short_id?: string | undefined;
+}
+
 /** Memories in a list. */
-export const MEMORY_COLUMNS: readonly Column<Memory>[] = [
-  { title: 'ID', json: 'memory_id' },
+export const MEMORY_COLUMNS: readonly Column<ListedMemory>[] = [
+  { title: 'ID', json: 'memory_id', short: ({ short_id, memory_id }) => short_id ?? memory_id },
   { title: 'STORED', json: 'created_at', isTime: true },
   { json: 'used_at', isTime: true },
   { title: 'FROM', json: 'tainted', text: ({ tainted }) => (tainted ? 'elsewhere' : '') },
@@ -220,6 +289,8 @@ export type ActionView = ReturnType<typeof actionView> & {
   request_id?: string | null;
   /** How a table shows the id of the session, if not in full. */
   short_session?: string | undefined;
+  /** The name of the person, if it is known. */
+  name?: string | null;
 };
 
 export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>) {
@@ -248,9 +319,14 @@ export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>
 export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { title: 'TIME', json: 'time', isTime: true },
   { title: 'FOR', value: whom, narrow: 'cut' },
-  { title: 'TOOL', json: 'tool' },
-  { title: 'OUTCOME', json: 'outcome' },
-  { title: 'STATUS', json: 'status', align: 'right' },
+  { title: 'TOOL', json: 'tool', isWide: true },
+  {
+    title: 'OUTCOME',
+    json: 'outcome',
+    short: ({ outcome, status }) => (status === null ? outcome : `${outcome} (${status})`),
+    color: ({ outcome }) => OUTCOME_COLORS[outcome] ?? null,
+  },
+  { title: 'STATUS', json: 'status', align: 'right', isWide: true },
   { title: 'SESSION', json: 'session_id', text: (action) => action.short_session ?? action.session_id },
   {
     title: 'SUMMARY',
@@ -271,6 +347,13 @@ export const ACTION_COLUMNS: readonly Column<ActionView>[] = [
   { json: 'finished_at', isTime: true },
 ];
 
+const OUTCOME_COLORS: Readonly<Record<string, CellColor>> = {
+  done: 'green',
+  failed: 'red',
+  unknown: 'yellow',
+  running: 'yellow',
+};
+
 /** The ids of the requests that made these calls, by action id. Calls without a trace are left out. */
 export async function requestsOf(
   actions: readonly Action[],
@@ -288,8 +371,8 @@ export async function requestsOf(
   );
 }
 
-function whom({ person, platform, user_id, operator }: ActionView): string {
+function whom({ person, name, platform, user_id, operator }: ActionView): string {
   const by = operator === null ? '' : ` (by ${operator})`;
-  if (person !== null) return printable(`${personInWords(person)}${by}`);
+  if (person !== null) return printable(`${name ?? personInWords(person)}${by}`);
   return printable(user_id === null ? `nobody${by}` : `${user_id} of ${channelInWords(platform ?? '')}${by}`);
 }

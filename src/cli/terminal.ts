@@ -95,11 +95,17 @@ export async function readToken(
   note: (text: string) => void,
   input: TokenInput = process,
 ): Promise<string> {
-  const given = (await readText(argument, note, input)).trim();
-  const token = given.replace(/^bearer(?:\s+|$)/i, '');
-  if (token !== given) note('The word `Bearer` before the token is not part of it, and was left out.');
+  const token = tokenIn(await readText(argument, note, input), note);
   if (token !== '') return token;
   throw usageError('no token was given', 'Pipe the token in and pass `-`, or type it at the prompt.');
+}
+
+/** The token in what a person has given. Empty if there is none. */
+export function tokenIn(text: string, note: (text: string) => void): string {
+  const given = text.trim();
+  const token = given.replace(/^bearer(?:\s+|$)/i, '');
+  if (token !== given) note('The word `Bearer` before the token is not part of it, and was left out.');
+  return token;
 }
 
 async function readText(

@@ -7,10 +7,18 @@ const UNITS = [
   ['second', 1000],
 ] as const;
 
-/** A time relative to now: `3 minutes ago`, `in 2 hours`, `now`. `at` and `now` are in ms since the epoch. */
-export function relativeTime(at: number, now: number): string {
+/**
+ * A time relative to now: `3 minutes ago`, `in 2 hours`, `now`. `at` and `now` are in ms since the epoch.
+ * @param style `narrow`: `3 min ago`, `in 2 h`
+ */
+export function relativeTime(at: number, now: number, style: 'long' | 'narrow' = 'long'): string {
   const [unit, length] = UNITS.find(([, ms]) => Math.abs(at - now) >= ms) ?? ['second', 1000];
-  return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.trunc((at - now) / length), unit);
+  const amount = Math.trunc((at - now) / length);
+  if (style === 'narrow' && unit !== 'day' && amount !== 0) {
+    const words = `${Math.abs(amount)} ${{ hour: 'h', minute: 'min', second: 's' }[unit]}`;
+    return amount < 0 ? `${words} ago` : `in ${words}`;
+  }
+  return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(amount, unit);
 }
 
 /** A time for programs, and for comparison with the log: ISO 8601, UTC. */

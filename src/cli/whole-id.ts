@@ -1,4 +1,4 @@
-import type { IdKind, Store } from '../daemon/admin/store.ts';
+import { type IdKind, type Store, shortened } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { channelNamed } from './channel-words.ts';
 import { failed } from './cli-error.ts';
@@ -54,6 +54,15 @@ export function idIn(ids: readonly string[], text: string): string | null {
   const found = ids.filter((id) => id.startsWith(text));
   if (found.length > 1) throw ambiguous(text, found);
   return found[0] ?? null;
+}
+
+/** Memories with the beginnings of their ids that are unique among all of them. */
+export function withShortIds<T extends { memory_id: string }>(
+  all: readonly T[],
+): (T & { short_id: string | undefined })[] {
+  const ids = all.map(({ memory_id }) => memory_id);
+  const short = shortened(ids, ids);
+  return all.map((one) => ({ ...one, short_id: short.get(one.memory_id) }));
 }
 
 /** How a table shows these ids: on a terminal, by a beginning that is unique in the store; otherwise as they are. */

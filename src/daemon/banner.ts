@@ -23,45 +23,34 @@ function partsOf(daemon: Daemon): string[] {
   ];
 }
 
-/** What `serve --dev` prints: first the page to open, then commands to paste, then the setup. */
+/** What `serve --dev` prints: first the page to open, then what to paste. It fits a small window: ten lines. */
 export async function describeDev(daemon: Daemon, dev: Dev): Promise<string> {
   const [person] = dev.people;
   const token = person && (await dev.issueToken(person, daemon.services.settings));
-  const lines = [`agentd is ready on ${daemon.url}`];
-  if (daemon.demoPath) lines.push('', 'Open in a browser:', `  ${daemon.url}${daemon.demoPath}`);
-  const ask = (headers: string, user_id: string, message: string) =>
-    `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json'${headers} -d '${JSON.stringify({ user_id, message })}'`;
-  if (person && token && daemon.messagePath) {
-    lines.push(
-      '',
-      `Ask as ${person.name}:`,
-      ask(` -H 'Authorization: Bearer ${token}'`, person.id, 'Who am I?'),
-    );
+  const lines: string[] = [];
+  if (daemon.demoPath) lines.push(`Open in a browser: ${daemon.url}${daemon.demoPath}`);
+  lines.push(`agentd is ready on ${daemon.url}`);
+  if (person && token) {
+    if (daemon.messagePath)
+      lines.push(
+        `Ask as ${person.name}:`,
+        `  curl -s ${daemon.url}${daemon.messagePath} -H 'Content-Type: application/json' -H 'Authorization: Bearer ${token}' -d '${JSON.stringify({ user_id: person.id, message: 'Who am I?' })}'`,
+      );
+    lines.push(`A token of ${person.name}, valid for 24 hours:`, `  ${token}`);
   }
-  if (daemon.messagePath) lines.push('', 'Ask without signing in:', ask('', 'visitor', 'Who am I?'));
-  if (person && token) lines.push('', `A token of ${person.name}, valid for 24 hours:`, `  ${token}`);
-
   const program = programWords(process.argv[1] ?? 'agentd', process.cwd());
   const [simulated, ...others] = dev.simulated;
+  lines.push('Commands for a second terminal in this directory (`help` lists all):', `  ${program} chat`);
   if (simulated) {
-    const also = others.length > 0 ? ` (or ${others.join(', ')})` : '';
-    lines.push(
-      '',
-      `Write as a platform would, in a second terminal${also}:`,
-      `  ${program} simulate ${simulated} 'Who am I?'`,
-    );
+    const also = others.length > 0 ? `  # as its platform would; or ${others.join(', ')}` : '';
+    lines.push(`  ${program} simulate ${simulated} 'Who am I?'${also}`);
   }
   await dev.keepEnvFile(daemon.url);
-  lines.push('', 'All other commands, in a second terminal in this directory:', `  ${program} sessions list`);
-  if (program !== 'npx agentd') lines.push('In a project that has agentd installed, use `npx agentd`.');
-
-  lines.push('', ...partsOf(daemon));
-  if (dev.sampleApiUrl)
-    lines.push(
-      `  API       ${dev.sampleApiUrl} (sample: ${dev.people.map(({ email }) => email).join(', ')})`,
-    );
-  lines.push(`  guard     ${guardInWords(daemon, dev)}`, '', 'Ctrl-C stops it.', '');
-  return lines.join('\n');
+  lines.push(
+    `Agent: ${daemon.agent}. State: ${daemon.store}. Guard: ${guardInWords(daemon, dev)}. Ctrl-C stops it.`,
+  );
+  if (daemon.adminUrl !== null) lines.push(`Probes and metrics: ${daemon.adminUrl}`);
+  return `${lines.join('\n')}\n`;
 }
 
 /**

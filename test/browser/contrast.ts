@@ -54,10 +54,10 @@ export function poorContrasts(page: Page): Promise<string[]> {
       const size = Number.parseFloat(style.fontSize);
       const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
       if (says) check(name, style.color, groundOf(element), large ? 3 : 4.5);
-      if (element.localName === 'svg') check(name, style.stroke, groundOf(element), 3);
+      if (element.matches('svg:not(.qr)')) check(name, style.stroke, groundOf(element), 3);
       if (element.localName === 'textarea')
         check('placeholder', getComputedStyle(element, '::placeholder').color, groundOf(element), 4.5);
-      if (element.localName === 'form')
+      if (element.matches('.composer, .comment textarea'))
         check('border of the field', style.borderTopColor, groundOf(element), 3);
     }
     return poor;

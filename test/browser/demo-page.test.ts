@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { effort } from '../support/effort.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { faults } from './faults.ts';
 import { picture } from './pictures.ts';
 import { coveredBy, tightness } from './room.ts';
 import { follow } from './visitor.ts';
@@ -72,6 +73,8 @@ describe.skipIf(withoutBrowser)('a visitor to the demo page', () => {
     expect(await visitor.chat.boundingBox()).toEqual({ x: 0, y: 0, width: 390, height: 700 });
     await visitor.say('Which products do you have?');
     await visitor.answer.filter({ hasText: 'Analytical engine' }).waitFor();
+    await picture(page, 'chat-390');
+    expect(await faults(page, 'html')).toEqual([]);
     expect(visitor.complaints).toEqual([]);
     await page.close();
   });

@@ -3,16 +3,17 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { withContinueTexts, withTranslations } from '../../plugins/webchat/browser-files.ts';
+import { withPartTexts, withTranslations } from '../../plugins/webchat/browser-files.ts';
 import { continueTranslations, widgetTranslations } from '../../plugins/webchat/texts.ts';
 import type { ChannelTranslations } from '../../src/channel/index.ts';
 
 const WIDGET = resolve(import.meta.dirname, '../../dist/plugins/webchat/widget/widget.js');
 
-/** The part of the widget that is loaded for signed-in persons, as the channel serves it. */
-function servedPart(texts: ChannelTranslations): string {
-  const part = readFileSync(WIDGET.replace('widget.js', 'continue.js'), 'utf8');
-  return withContinueTexts(part, continueTranslations(texts));
+/** A part of the widget, as the channel serves it. */
+function servedPart(name: string, texts: ChannelTranslations): string {
+  const part = readFileSync(WIDGET.replace('widget.js', `${name}.js`), 'utf8');
+  const continued = continueTranslations(texts);
+  return withPartTexts(part, { continued, translations: widgetTranslations(texts) });
 }
 
 const NO_TEXTS: ChannelTranslations = { languages: {}, default_locale: 'en' };
@@ -160,22 +161,15 @@ export class FakeChat {
   /** The token that `/token` returns, or null for status 204. */
   token: string | null = null;
   tokenAsked = 0;
-  readonly #server: Server;
-
-  private constructor(server: Server) {
-    this.#server = server;
-  }
-
-  static async start(): Promise<FakeChat> {
-    const server = createServer((request, response) => {
-      chat.#answer(request, response).catch((error: unknown) => {
-        console.error(error);
-        response.destroy();
-      });
+  readonly #server: Server = createServer((request, response) => {
+    this.#answer(request, response).catch((error: unknown) => {
+      console.error(error);
+      response.destroy();
     });
-    const chat = new FakeChat(server);
-    await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready));
-    return chat;
+  });
+
+  async start(): Promise<void> {
+    await new Promise<void>((ready) => this.#server.listen(0, '127.0.0.1', ready));
   }
 
   get url(): string {
@@ -321,12 +315,13 @@ export class FakeChat {
       send(response, { status: 200, body: loaded });
       return;
     }
-    const file = {
+    let file = {
       '/webchat/widget.js': ['text/javascript', servedWidget(texts)],
-      '/webchat/continue.js': ['text/javascript', servedPart(texts)],
       '/site.js': ['text/javascript', script],
       '/site.css': ['text/css', style],
     }[path];
+    const [, part] = /^\/webchat\/(card|continue|feedback|qr|tab)\.js$/.exec(path) ?? [];
+    if (part) file = ['text/javascript', servedPart(part, texts)];
     if (file)
       return void response.writeHead(200, { 'Content-Type': `${file[0]}; charset=utf-8` }).end(file[1]);
     if (path === '/favicon.ico') return void response.writeHead(204).end();

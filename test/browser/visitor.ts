@@ -1,5 +1,50 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { until } from '../support/until.ts';
+import { type Browser, launch, withoutBrowser } from './browser.ts';
+import { FakeChat } from './fake-chat.ts';
+
+/** The fake service and the browser of a test file. */
+export interface Room {
+  chat: FakeChat;
+  browser: Pick<Browser, 'context'>;
+}
+
+/**
+ * Starts a fake service and a browser for the tests of a file, and ends them after it. Before each test, the service has
+ * its defaults; after each test, all pages are closed, because an open page would send requests to the next test.
+ * @param prepare what else the service needs before each test
+ */
+export function openRoom(
+  options: Parameters<typeof launch>[0] = {},
+  prepare: (chat: FakeChat) => void = () => undefined,
+): Room {
+  const chat = new FakeChat();
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    if (withoutBrowser) return;
+    await chat.start();
+    browser = await launch(options);
+  });
+  beforeEach(() => {
+    chat.reset();
+    prepare(chat);
+  });
+  afterEach(() => browser?.leave());
+  afterAll(async () => {
+    await browser?.close();
+    await chat.stop();
+  });
+  return {
+    chat,
+    browser: {
+      get context() {
+        if (browser === undefined) throw new Error('the browser has not been started');
+        return browser.context;
+      },
+    },
+  };
+}
 
 /**
  * A visitor to a site with the widget. Elements are found by the names that a screen reader would use, if they have a

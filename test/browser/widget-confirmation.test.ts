@@ -1,9 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat, MESSAGE_ID, problem, type Run } from './fake-chat.ts';
+import { describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
+import { withoutBrowser } from './browser.ts';
+import { type FakeChat, MESSAGE_ID, problem, type Run } from './fake-chat.ts';
+import { faults } from './faults.ts';
 import { picture } from './pictures.ts';
 import { tokenFor } from './site-token.ts';
-import { type Visitor, visit } from './visitor.ts';
+import { openRoom, type Visitor, visit } from './visitor.ts';
 
 /* The rules are in agentd-webchat(7), "Questions". */
 
@@ -30,22 +32,8 @@ const question = (more: object = {}) => ({
 
 const HINT = 'Answer with Cancel order or Decline';
 
-let chat: FakeChat;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (withoutBrowser) return;
-  chat = await FakeChat.start();
-  browser = await launch();
-});
-beforeEach(() => {
-  chat?.reset();
-  if (chat) chat.script = asks;
-});
-afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await chat?.stop();
+const { chat, browser } = openRoom({}, (chat) => {
+  chat.script = asks;
 });
 
 function ask(run: Run, more: object = {}): void {
@@ -88,6 +76,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     chat.page.attributes = { 'data-token-url': '/token' };
     const visitor = await asked();
     await picture(visitor.page, 'card');
+    expect(await faults(visitor.page)).toEqual([]);
     expect(await card(visitor).getByRole('heading').textContent()).toBe('Cancel order “1004”');
     expect(await card(visitor).locator('dt').allTextContents()).toEqual(['Item', 'Reason']);
     expect(await card(visitor).locator('dd').allTextContents()).toEqual([
@@ -114,6 +103,8 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     });
     await outcome(visitor, /^Done at \d/);
     await picture(visitor.page, 'card-done');
+    await until(async () => (await visitor.heard()).some((line) => /^Done at \d/.test(line)));
+    expect(await faults(visitor.page)).toEqual([]);
     expect(await card(visitor).getByRole('button').count()).toBe(0);
     await visitor.page.reload();
     await outcome(visitor, /^Done at \d/);
@@ -239,7 +230,12 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     }));
     chat.script = (run) => {
       if (run.body.message === 'cancel') ask(run, { actions: several });
-      else run.say('It is done.');
+      else {
+        run.say('It is done.');
+        const done = { action_id: 'action-1:1', summary: 'Cancel order "1004"', outcome: 'done' };
+        const failed = { action_id: 'action-1:3', summary: 'Cancel order "1006"', outcome: 'failed' };
+        run.event('actions', { actions: [done, failed] });
+      }
       run.end();
     };
     const visitor = await visit(browser.context, chat.url);
@@ -254,12 +250,24 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(await confirm.isDisabled()).toBe(true);
     await boxes.first().check();
     await boxes.last().check();
+    expect(await confirm.textContent()).toBe('Confirm 2 of 3');
+    await picture(visitor.page, 'card-several');
+    expect(await faults(visitor.page)).toEqual([]);
     await confirm.click();
     await shows(visitor, 'It is done.');
     expect(chat.received.at(-1)?.body).toMatchObject({
       metadata: { confirm: { id: 'action-1', approve: [1, 3] } },
     });
-    expect(await boxes.first().isDisabled()).toBe(true);
+    // What became of each takes the place of its box.
+    await outcome(visitor, "That didn't work.");
+    const signs = () =>
+      card(visitor)
+        .locator('.what')
+        .evaluateAll((all) => all.map((one) => one.className));
+    expect(await signs()).toEqual(['what done', 'what declined', 'what failed']);
+    expect(await boxes.count()).toBe(0);
+    await picture(visitor.page, 'card-several-done');
+    expect(await faults(visitor.page)).toEqual([]);
     expect(visitor.complaints).toEqual([]);
   });
 
@@ -277,6 +285,39 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
 });
 
 describe.skipIf(withoutBrowser)('an answer', () => {
+  it('shows what the message did as lines with their outcome, instead of the lines in its text', async () => {
+    const text = 'All sent.\n\nDone: Send letter.\nUnknown: Send bill.';
+    chat.script = (run) => {
+      run.say(text);
+      const actions = [
+        {
+          action_id: 'a',
+          summary: 'Send letter to "<b>Ada</b>"',
+          outcome: 'done',
+          at: '2026-01-02T03:04:05Z',
+        },
+        { action_id: 'b', summary: 'Send bill', outcome: 'unknown', at: '2026-01-02T03:04:05Z' },
+      ];
+      run.event('actions', { actions, begins_at: text.indexOf('Done:') });
+      run.end();
+    };
+    const visitor = await visit(browser.context, chat.url);
+    await visitor.say('send them');
+    await shows(visitor, /^All sent\.$/);
+    const lines = visitor.chat.locator('.did li');
+    const time = await visitor.page.evaluate(() =>
+      new Date('2026-01-02T03:04:05Z').toLocaleTimeString([], { timeStyle: 'short' }),
+    );
+    expect(await lines.locator('bdi').allTextContents()).toEqual([
+      'Send letter to "<b>Ada</b>"',
+      'Send bill',
+    ]);
+    expect(await lines.first().textContent()).toContain(`Done at ${time}`);
+    expect(await lines.last().textContent()).toContain("It isn't known yet");
+    await picture(visitor.page, 'receipts');
+    expect(await faults(visitor.page)).toEqual([]);
+  });
+
   it('names its tools by their titles, and says whose credentials they carried', async () => {
     chat.token = tokenFor('ada', { name: 'Ada Lovelace' });
     chat.page.attributes = { 'data-token-url': '/token' };
@@ -301,13 +342,24 @@ describe.skipIf(withoutBrowser)('an answer', () => {
     await visitor.say('hello');
     await thumb('Bad answer').click();
     await visitor.chat.getByRole('button', { name: 'Bad answer', pressed: true }).waitFor();
+    const comment = visitor.chat.getByLabel('What was wrong? (optional)');
+    await comment.waitFor();
+    await picture(visitor.page, 'comment');
+    expect(await faults(visitor.page)).toEqual([]);
+    await comment.fill('x'.repeat(2000));
+    expect((await comment.inputValue()).length).toBe(1000);
+    await comment.fill(' It is about another order. ');
+    await visitor.chat.getByRole('button', { name: 'Send', exact: true }).click();
+    await visitor.chat.getByText('Thank you.').waitFor();
     await thumb('Good answer').click();
     await visitor.chat.getByRole('button', { name: 'Good answer', pressed: true }).waitFor();
     const rated = { session_id: chat.lastRun.session_id, message_id: MESSAGE_ID, jwt_token: chat.token };
     expect(chat.ratings).toEqual([
       { ...rated, rating: -1 },
+      { ...rated, rating: -1, comment: 'It is about another order.' },
       { ...rated, rating: 1 },
     ]);
+    expect(await comment.count()).toBe(0);
     chat.away = true;
     await thumb('Bad answer').click();
     await visitor.chat.getByText('Something went wrong on our side').waitFor({ state: 'attached' });

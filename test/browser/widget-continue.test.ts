@@ -1,24 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
-import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat } from './fake-chat.ts';
+import { withoutBrowser } from './browser.ts';
+import { faults } from './faults.ts';
+import { picture } from './pictures.ts';
 import { tokenFor } from './site-token.ts';
-import { visit } from './visitor.ts';
+import { openRoom, visit } from './visitor.ts';
 
-let chat: FakeChat;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (withoutBrowser) return;
-  chat = await FakeChat.start();
-  browser = await launch();
-});
-beforeEach(() => chat?.reset());
-afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await chat?.stop();
-});
+const { chat, browser } = openRoom();
 
 const URL_OF_CODE = 'https://t.me/shop_bot?start=ABCDE23456';
 
@@ -52,7 +40,23 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     const fake = answerCodes();
     const visitor = await visit(browser.context, chat.url);
     await visitor.launcher.click();
-    await visitor.chat.getByText('Continue on Slack, Telegram').click();
+    expect(
+      await visitor.page.evaluate(
+        () => performance.getEntriesByName(`${location.origin}/webchat/qr.js`).length,
+      ),
+    ).toBe(0);
+    const offer = visitor.chat.getByRole('button', { name: 'Continue on Slack, Telegram' });
+    await offer.click();
+    const sheet = visitor.chat.getByRole('region', { name: 'Continue on Slack, Telegram' });
+    // The chat below the sheet cannot be reached, and Escape closes only the sheet.
+    expect(await visitor.field.evaluate((field) => field.closest('[inert]') !== null)).toBe(true);
+    await picture(visitor.page, 'continue');
+    expect(await faults(visitor.page)).toEqual([]);
+    await visitor.page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    expect(await visitor.chat.isVisible()).toBe(true);
+    expect(await visitor.field.evaluate((field) => field.closest('[inert]') !== null)).toBe(false);
+    await visitor.page.keyboard.press('Enter');
     await visitor.chat.getByRole('button', { name: 'Get a code' }).click();
     await visitor.chat.getByText('ABCDE23456').waitFor();
     const link = visitor.chat.getByRole('link', { name: /Open Telegram/ });
@@ -60,21 +64,29 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
     expect(
       await link.getByRole('img', { name: 'QR code that opens Telegram with the code' }).isVisible(),
     ).toBe(true);
+    await picture(visitor.page, 'continue-code');
+    expect(await faults(visitor.page)).toEqual([]);
     expect(await visitor.chat.getByRole('button', { name: 'Yes, connect it' }).count()).toBe(0);
     fake.state = 'claimed';
-    await visitor.chat.getByText('Telegram: <b>Ada</b>, …0111').waitFor();
+    await visitor.chat.getByText('Telegram <b>Ada</b>, …0111').waitFor();
+    await picture(visitor.page, 'continue-claimed');
+    expect(await faults(visitor.page)).toEqual([]);
     expect(fake.calls.some((call) => call.endsWith('/confirm'))).toBe(false);
     await visitor.chat.getByRole('button', { name: 'Yes, connect it' }).click();
     await until(() => fake.calls.includes('POST /link/codes/c1/confirm'));
     fake.state = 'used';
     fake.links = [{ id: 'l1', channel: 'msgbot', masked_id: '…0111', name: 'Ada' }];
     await visitor.chat.getByText('Your chat is connected.').waitFor();
+    await visitor.chat.getByText('Connected chats').waitFor();
+    await picture(visitor.page, 'continue-connected');
+    expect(await faults(visitor.page)).toEqual([]);
     await visitor.chat.getByRole('button', { name: 'Disconnect' }).click();
     await until(() => fake.calls.includes('DELETE /links/l1'));
     await visitor.chat.getByRole('button', { name: 'Disconnect' }).waitFor({ state: 'detached' });
     chat.token = null;
     await visitor.page.evaluate(() => window.agentdWebchat?.identityChanged?.());
-    await visitor.chat.getByText('Continue on').waitFor({ state: 'detached' });
+    await offer.waitFor({ state: 'detached' });
+    expect(await visitor.field.evaluate((field) => field.closest('[inert]') !== null)).toBe(false);
     expect([...fake.tokens]).toEqual([`Bearer ${ada}`]);
     expect(visitor.complaints).toEqual([]);
   });
@@ -90,7 +102,7 @@ describe.skipIf(withoutBrowser)('continuing on a chat platform', () => {
       const visitor = await visit(browser.context, chat.url);
       await visitor.say('Hello');
       await visitor.answer.filter({ hasText: 'Fine.' }).waitFor();
-      expect(await visitor.chat.getByText('Continue on').count()).toBe(0);
+      expect(await visitor.chat.getByRole('button', { name: /^Continue on/ }).count()).toBe(0);
       await visitor.page.close();
     }
     expect(fake.calls).toEqual([]);

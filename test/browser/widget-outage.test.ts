@@ -1,23 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
-import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat, problem } from './fake-chat.ts';
-import { type Visitor, visit } from './visitor.ts';
+import { withoutBrowser } from './browser.ts';
+import { problem } from './fake-chat.ts';
+import { openRoom, type Visitor, visit } from './visitor.ts';
 
-let chat: FakeChat;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (withoutBrowser) return;
-  chat = await FakeChat.start();
-  browser = await launch();
-});
-beforeEach(() => chat?.reset());
-afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await chat?.stop();
-});
+const { chat, browser } = openRoom();
 
 /** Opens the page with a fake clock, which `later` advances. */
 const enter = () => visit(browser.context, chat.url, { clock: true });

@@ -1,29 +1,13 @@
-import axe from 'axe-core';
-import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
-import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { poorContrasts } from './contrast.ts';
-import { FakeChat, problem } from './fake-chat.ts';
+import { withoutBrowser } from './browser.ts';
+import { problem } from './fake-chat.ts';
+import { faults } from './faults.ts';
 import { picture, still } from './pictures.ts';
-import { type Visitor, visit } from './visitor.ts';
+import { openRoom, type Visitor, visit } from './visitor.ts';
 
-let chat: FakeChat;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (withoutBrowser) return;
-  chat = await FakeChat.start();
-  browser = await launch({ reducedMotion: 'no-preference' });
-});
-beforeEach(() => {
-  chat?.reset();
-  if (chat) chat.page.style = ':root { color-scheme: light dark }';
-});
-afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await chat?.stop();
+const { chat, browser } = openRoom({ reducedMotion: 'no-preference' }, (chat) => {
+  chat.page.style = ':root { color-scheme: light dark }';
 });
 
 const ANSWER = [
@@ -46,28 +30,6 @@ const ANSWER = [
 ].join('\n');
 
 const enter = () => visit(browser.context, chat.url);
-/**
- * Lists the problems that axe finds, and text with too little contrast, because axe cannot measure the contrast of
- * mixed colors.
- */
-async function faults(page: Page): Promise<string[]> {
-  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
-  const violations = await page.evaluate(async () => {
-    const found = await (window as unknown as { axe: typeof axe }).axe.run('agentd-webchat', {
-      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
-      resultTypes: ['violations'],
-    });
-    return found.violations;
-  });
-  const broken = violations.map(
-    ({ id, nodes }) =>
-      `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('; ')}`,
-  );
-  // Only the page may have a banner. The chat is just a dialog in the page.
-  if ((await page.getByRole('banner').count()) > 0) broken.push('the widget has a banner');
-  return [...broken, ...(await poorContrasts(page))];
-}
-
 async function conversation(visitor: Visitor): Promise<void> {
   chat.script = (run) => {
     run.tool('get_user', 'started');
@@ -259,6 +221,38 @@ describe.skipIf(withoutBrowser)('the widget', () => {
     await visitor.trouble.getByText('Das ging schief.').waitFor();
     await visitor.trouble.getByRole('button', { name: 'Noch einmal' }).waitFor();
     expect(await visitor.page.locator('agentd-webchat').getAttribute('lang')).toBe('de');
+  });
+
+  it('shows the picture and the notice that the site sets', async () => {
+    const logo = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='40' height='40'/%3E";
+    chat.page.attributes = { 'data-logo': logo, 'data-notice': 'An AI answers here.' };
+    const visitor = await enter();
+    await visitor.launcher.click();
+    const picture = visitor.chat.locator('.head img');
+    expect(await picture.getAttribute('src')).toBe(logo);
+    await until(() => picture.evaluate((one) => (one as HTMLImageElement).naturalWidth === 40));
+    const notice = await visitor.chat.getByText('An AI answers here.').boundingBox();
+    const field = await visitor.field.boundingBox();
+    expect(notice?.y).toBeGreaterThan(field?.y ?? 0);
+    expect(await faults(visitor.page)).toEqual([]);
+    expect(visitor.complaints).toEqual([]);
+  });
+
+  it('suggests the questions of the page, also after the page has changed its path', async () => {
+    chat.page.attributes = {
+      'data-suggestions': '/orders/* Where is my order?|/cart How do I pay?|Who am I?',
+    };
+    const visitor = await visit(browser.context, `${chat.url}/orders/1004`);
+    const questions = () => visitor.chat.locator('.suggestions button').allTextContents();
+    await visitor.launcher.click();
+    expect(await questions()).toEqual(['Where is my order?', 'Who am I?']);
+    await visitor.page.keyboard.press('Escape');
+    await visitor.page.evaluate(() => history.pushState(null, '', '/cart'));
+    await visitor.launcher.click();
+    expect(await questions()).toEqual(['How do I pay?', 'Who am I?']);
+    await visitor.chat.getByRole('button', { name: 'How do I pay?' }).click();
+    await until(() => chat.received.length === 1);
+    expect(chat.received[0]?.body.message).toBe('How do I pay?');
   });
 
   it('has no animations if the visitor prefers reduced motion', async () => {

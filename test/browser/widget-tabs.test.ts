@@ -1,28 +1,13 @@
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat } from './fake-chat.ts';
+import { describe, expect, it } from 'vitest';
+import { withoutBrowser } from './browser.ts';
 import { tokenFor } from './site-token.ts';
-import { follow, type Visitor, visit } from './visitor.ts';
+import { follow, openRoom, type Visitor, visit } from './visitor.ts';
 
 /* The rules are in agentd-webchat(7), "What is kept in the browser". */
 
-let chat: FakeChat;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (withoutBrowser) return;
-  chat = await FakeChat.start();
-  browser = await launch();
-});
-beforeEach(() => {
-  chat?.reset();
-  if (chat) chat.page.attributes = { 'data-token-url': '/token' };
-});
-afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await chat?.stop();
+const { chat, browser } = openRoom({}, (chat) => {
+  chat.page.attributes = { 'data-token-url': '/token' };
 });
 
 const enter = () => visit(browser.context, chat.url);

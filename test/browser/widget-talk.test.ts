@@ -1,25 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { until } from '../support/until.ts';
-import { type Browser, launch, withoutBrowser } from './browser.ts';
-import { FakeChat, problem } from './fake-chat.ts';
+import { withoutBrowser } from './browser.ts';
+import { problem } from './fake-chat.ts';
 import { tokenFor } from './site-token.ts';
-import { follow, type Visitor, visit } from './visitor.ts';
+import { follow, openRoom, type Visitor, visit } from './visitor.ts';
 
-let chat: FakeChat;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (withoutBrowser) return;
-  chat = await FakeChat.start();
-  browser = await launch();
-});
-beforeEach(() => chat?.reset());
-// A page that stays open would send requests to the service of the next test.
-afterEach(() => browser?.leave());
-afterAll(async () => {
-  await browser?.close();
-  await chat?.stop();
-});
+const { chat, browser } = openRoom();
 
 const enter = (options?: { clock: boolean }) => visit(browser.context, chat.url, options);
 const shows = (visitor: Visitor, text: string | RegExp) => visitor.answer.filter({ hasText: text }).waitFor();

@@ -33,7 +33,7 @@ function statusFor(path: string, host: string): Promise<number | undefined> {
 
 describe('the demo page', () => {
   it('is announced when agentd starts', () => {
-    expect(daemon.stdout()).toContain(`  ${daemon.url}/demo\n`);
+    expect(daemon.stdout()).toMatch(new RegExp(`^Open in a browser: ${daemon.url}/demo\n`));
   });
 
   it('is served with a security policy that allows nothing inline and nothing from other origins', async () => {

@@ -270,7 +270,7 @@ describe('agentd link list', () => {
     const { code, stdout } = await run(['link', 'list']);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^CHANNEL +USER +E-MAIL +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH +RENEWED +NOT RENEWED\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +token\n$/,
+      /^CHANNEL +USER +PERSON +SUB +STATE +TOKEN EXPIRES +LINK EXPIRES +MADE WITH +EXPIRES +RENEWED +NOT RENEWED\ntelex +u1 +bob@example\.com +bob +live +20\S+Z +20\S+Z +operator +20\S+Z\ntelex +u2 +eve@example\.com +eve +token expired +20\S+Z +20\S+Z +token +20\S+Z\n$/,
     );
     const [first, second] = JSON.parse((await run(['link', 'list', '--json', '--platform', 'telex'])).stdout);
     expect(first).toMatchObject({

@@ -130,7 +130,7 @@ describe('SSE_STREAM_TTL_SECONDS', () => {
 });
 
 describe('SSE_REQUIRE_TOKEN', () => {
-  it('requires a token from any source, valid or not; after `jwt_token: null`, a cookie does not count', async () => {
+  it('requires a token, valid or not; a cookie that does not count is none', async () => {
     const daemon = await daemonWith({ SSE_REQUIRE_TOKEN: 'true' });
     const message = { user_id: 'ada', message: 'me' };
     const bare = await start(daemon.url, message);
@@ -142,11 +142,18 @@ describe('SSE_REQUIRE_TOKEN', () => {
     expect((await readAll(daemon.url, bare, { query: 'token=bad' })).events.at(-1)?.data.response).toBe(
       'nobody',
     );
-    expect((await readAll(daemon.url, bare, { headers: { Cookie: 'jwt_token=bad' } })).status).toBe(200);
+    const own = { Cookie: `jwt_token=${await token({ sub: 'ada' })}` };
+    for (const headers of [{ Cookie: 'jwt_token=bad' }, own])
+      expect((await readAll(daemon.url, await start(daemon.url, message), { headers })).status).toBe(401);
 
     const given = await start(daemon.url, { ...message, jwt_token: await token({ sub: 'ada' }) });
     expect((await readAll(daemon.url, given)).events.at(-1)?.data.response).toBe('ada@example.com');
     expect((await readAll(daemon.url, given)).status).toBe(200);
+
+    const withOwn = await start(daemon.url, message, own);
+    expect((await readAll(daemon.url, withOwn, { headers: own })).events.at(-1)?.data.response).toBe(
+      'ada@example.com',
+    );
 
     const signedOut = await start(daemon.url, { ...message, jwt_token: null });
     const withCookie = await readAll(daemon.url, signedOut, { headers: { Cookie: 'jwt_token=bad' } });

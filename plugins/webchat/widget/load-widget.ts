@@ -26,6 +26,7 @@ export interface WidgetOptions extends SiteConfiguration {
   userName?: string;
   credentials?: 'off';
   continue?: 'off';
+  feedback?: 'off';
   history?: 'off';
   /** Opens the chat at once. */
   open?: boolean;

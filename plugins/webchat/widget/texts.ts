@@ -1,3 +1,5 @@
+import { toolNameInWords } from '../../../src/channel/event-stream.ts';
+
 /**
  * All texts of the widget, in English. The service writes them into the script that it serves, together with the
  * operator's replacements. A site can replace them with `texts` in its configuration. A name in braces is replaced by a
@@ -25,16 +27,23 @@ export const ENGLISH = {
   resend: 'Send again',
   confirm: 'Confirm',
   decline: 'Decline',
+  /** Label of the first button if the visitor leaves out some of several actions. */
+  confirmSome: 'Confirm {chosen} of {all}',
   /** Label of the group of the two buttons. Screen readers announce it when the group appears. */
   question: 'Answer with {confirm} or {decline}',
   /** Whose credentials an answer used, and for whom an action would be done. */
   actsAs: 'As {name}',
   notSignedIn: 'Not signed in',
   signIn: 'Sign in',
-  signInNeeded: 'This needs you to be signed in.',
+  signInNeeded: 'Sign in to continue.',
   timeLeft: '{minutes} min left',
   rateGood: 'Good answer',
   rateBad: 'Bad answer',
+  /** Asked after “Bad answer”. */
+  comment: 'What was wrong? (optional)',
+  commentSend: 'Send',
+  commentSkip: 'Skip',
+  commented: 'Thank you.',
   copyAnswer: 'Copy answer',
   copy: 'Copy code',
   copied: 'Copied',
@@ -88,6 +97,25 @@ export const ENGLISH = {
 
 export type Texts = typeof ENGLISH;
 
+/** The texts that only parts of the widget show. The service writes them into the parts instead of the script. */
+const PART_TEXTS: ReadonlySet<string> = new Set([
+  ...['confirm', 'decline', 'confirmSome', 'question', 'timeLeft'],
+  ...['rateGood', 'rateBad', 'comment', 'commentSend', 'commentSkip', 'commented'],
+  ...['sending', 'refusing', 'words', 'declined', 'expired', 'closed'],
+]);
+
+/** The texts of the script, or of its parts. */
+export function textsOf(texts: Texts, ofParts: boolean): Partial<Texts> {
+  const own = (group: object) =>
+    Object.fromEntries(
+      Object.entries(group).filter(
+        ([name, text]) => typeof text !== 'string' || PART_TEXTS.has(name) === ofParts,
+      ),
+    );
+  const chosen = { ...own(texts), outcomes: own(texts.outcomes) };
+  return ofParts ? { ...chosen, failures: {}, tools: {} } : chosen;
+}
+
 /** Replaces some of the texts. */
 export function textsWith(texts: Texts, own: Partial<Texts> = {}): Texts {
   return {
@@ -110,15 +138,13 @@ export function wordsForFailure(texts: Texts, code: string): string {
 }
 
 /**
- * The tool's name in `tools`, or the title that the service sends, or its technical name as words: `shop_cancelOrder`
- * becomes “Shop cancel order”.
+ * The tool's name in `tools`, or the title that the service sends, or its technical name as words.
  */
 export function wordsForTool(
   texts: Texts,
   { name, title }: { name: string; title?: string | undefined },
 ): string {
-  const words = name.replace(/[_-]+|([a-z])(?=[A-Z])/g, '$1 ').toLowerCase();
-  return texts.tools[name] ?? title ?? words.charAt(0).toUpperCase() + words.slice(1);
+  return texts.tools[name] ?? title ?? toolNameInWords(name);
 }
 
 /** Texts by canonical language tag. The first entry is the default. */

@@ -1,12 +1,13 @@
 import { Conversation } from './talk/conversation.ts';
 import { Delivery } from './talk/deliver.ts';
-import { Memory } from './talk/memory.ts';
+import { HistoryMemory } from './talk/memory.ts';
 import { Service } from './talk/service.ts';
 import { type AskForToken, TokenSource } from './talk/token.ts';
 import { type Texts, textsWith, translationFor } from './texts.ts';
 import { button, h, icon, set } from './view/dom.ts';
 import { dress, type Theme } from './view/dress.ts';
 import { Panel } from './view/panel.ts';
+import { partsOf } from './view/parts.ts';
 
 /** The controls of the widget that the page can use. */
 export interface WidgetControls {
@@ -31,7 +32,7 @@ export async function mountWidget(
   style: string,
   container: HTMLElement | null,
 ): Promise<WidgetControls> {
-  const { texts } = options;
+  const { texts, base } = options;
   const host = document.createElement('agentd-webchat');
   set(host, { dir: options.direction, lang: options.language, 'data-side': options.side });
   const root = host.attachShadow({ mode: 'open' });
@@ -41,11 +42,12 @@ export async function mountWidget(
   const colors = new CSSStyleSheet();
   root.adoptedStyleSheets = [sheet, colors];
 
+  const load = partsOf(base);
   const tokens = new TokenSource(options.ask, options.token);
-  const service = new Service(options.base);
+  const service = new Service(base);
   const conversation = new Conversation({
     ...{ service, delivery: new Delivery(service), tokens },
-    memory: new Memory(options.base, options.history),
+    memory: options.history ? new HistoryMemory(base) : new (await load('tab')).TabMemory(base),
     texts,
     user_id: options.user_id,
     metadata: () => ({
@@ -55,6 +57,7 @@ export async function mountWidget(
     changed: () => schedule(),
   });
   const panel = new Panel(texts, options, conversation, {
+    load,
     close: () => controls.close(),
     signIn: options.sign_in_url === null ? null : () => signIn(host, options.sign_in_url as string),
   });
@@ -117,11 +120,12 @@ export async function mountWidget(
     },
   };
 
-  let part: Promise<typeof import('./continue/main.ts')> | undefined;
-  /** Offers other chats to a person who is signed in. The part is loaded when there is one. */
+  let isOffered = false;
+  /** Offers other chats to a person who is signed in, and takes the offer away from anybody else. */
   const offer = async () => {
-    if (options.continue && (await tokens.current())) part ??= import(`${options.base}/webchat/continue.js`);
-    part?.then((chats) => chats.offerChats(root, options, tokens), console.warn);
+    isOffered ||= options.continue && (await tokens.current()) !== null;
+    if (!isOffered) return;
+    load('continue').then(({ offerChats }) => offerChats(root, options, tokens, load), console.warn);
   };
 
   const markUnread = (unread: boolean) => {

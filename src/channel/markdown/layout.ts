@@ -1,4 +1,4 @@
-import { segmenter } from '../characters.ts';
+import { widthOf } from '../characters.ts';
 import type { Block, List, ListItem, Table } from './build-tree.ts';
 import type { Dialect, Mark } from './dialect.ts';
 import { escapeRuns, runsOf, textOf } from './runs.ts';
@@ -162,10 +162,6 @@ function rowByRow(table: Table, frames: readonly Mark[], dialect: Dialect): Toke
 
 /** Maximum width of a table with aligned columns. Screens would wrap wider lines. */
 const MAX_WIDTH = 100;
-/** Matches characters with two columns in a monospaced font. */
-const WIDE =
-  /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
-
 /**
  * Writes a table as lines of monospaced text with a rule below its first row. Columns are aligned if that does not
  * take too much space.
@@ -187,12 +183,4 @@ export function tableLines(rows: readonly (readonly string[])[]): string {
   return [head.join(' | '), rule, ...body.map((row) => row.join(' | '))]
     .map((line) => line.trimEnd())
     .join('\n');
-}
-
-/** Width in columns of a monospaced font. */
-function widthOf(text: string): number {
-  if (!/[^ -~]/.test(text)) return text.length;
-  let width = 0;
-  for (const { segment } of segmenter('grapheme').segment(text)) width += WIDE.test(segment) ? 2 : 1;
-  return width;
 }

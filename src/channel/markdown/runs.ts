@@ -92,7 +92,7 @@ export interface Run {
  * Maximum length of an address that becomes a link, UTF-16 units. A longer one is written as text after its label, and
  * a message can be cut within that text.
  */
-const MAX_URL = 1500;
+export const MAX_URL = 1500;
 
 /** @param styles marks that apply to all of `nodes`, inside `frames`: for example bold in a heading */
 export function runsOf(
@@ -185,7 +185,7 @@ function linked(
 }
 
 /** Whether the label is the address itself. The scheme, the letter case and a slash at the end are ignored. */
-function isSame(label: string, url: string): boolean {
+export function isSame(label: string, url: string): boolean {
   const bare = (text: string) =>
     text
       .trim()
@@ -196,7 +196,7 @@ function isSame(label: string, url: string): boolean {
 }
 
 /** The target of a link, encoded so that it cannot contain markup. Null if it must be shown as text. */
-function safeUrl(target: string): string | null {
+export function safeUrl(target: string): string | null {
   if (!/^(https?:\/\/[^/]|mailto:.|tel:.)/i.test(target)) return null;
   return target.replace(/[\s\p{Cc}\p{Cf}<>"'|`\\^{}]/gu, (character) =>
     encodeURIComponent(character).replaceAll("'", '%27'),

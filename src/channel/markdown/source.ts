@@ -146,7 +146,7 @@ export function stripReserved(text: string): string {
 /** Maximum number of characters that are parsed at once. This limits how long the parser blocks the event loop. */
 const MAX_PART = 16_000;
 
-const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
+export const FENCE = /^(?:`{3,}(?=[^`]*$)|~{3,})/;
 
 /**
  * Splits Markdown into parts that can be parsed one after the other. It splits between an empty line and a line without

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AnswerHandler, EVENT_READERS, type StreamEnd } from '../../channel/event-stream.ts';
 import { jsonObject } from '../../channel/json-object.ts';
 import { type CliError, failed, unavailable } from '../cli-error.ts';
+import { answerIn, type Question, questionIn } from './question.ts';
 import { ConnectionLost, describeRefusal, type Outgoing, type StreamClient } from './stream-client.ts';
 
 /** Delays before an undelivered message is sent again, ms. */
@@ -22,15 +23,31 @@ export interface Interrupts {
 export class Conversation {
   readonly #client: Pick<StreamClient, 'start' | 'open' | 'stop'>;
   #session_id: string | null = null;
-  /** Id of the action that the last answer asks the person to confirm. */
-  #asks: string | null = null;
+  /** The question with which the last answer ends. */
+  #asks: Question | null = null;
 
   constructor(client: Pick<StreamClient, 'start' | 'open' | 'stop'>) {
     this.#client = client;
   }
 
+  /** Null before the first answer. */
+  get session_id(): string | null {
+    return this.#session_id;
+  }
+
+  /** The question that the next message may answer with a key; null if there is none. */
+  get question(): Question | null {
+    return this.#asks;
+  }
+
+  /** The next message begins another session. */
+  restart(): void {
+    this.#session_id = null;
+    this.#asks = null;
+  }
+
   /**
-   * Sends a message and reports its answer as it arrives. After a question, `y` or `n` answers it. If the answer is
+   * Sends a message and reports its answer as it arrives. After a question, the message may answer it (`answerIn`). If the answer is
    * stopped before it begins, it is empty.
    * @throws CliError if there is no answer; the reason of `leave` if it aborts
    */
@@ -50,7 +67,7 @@ export class Conversation {
       listener.started(session_id);
     };
     const confirmation: AnswerHandler['confirmation'] = (id, data) => {
-      this.#asks = id;
+      this.#asks = questionIn(id, data);
       listener.confirmation?.(id, data);
     };
     const stopAnswer = () => this.#stop(stream_id, ended, leave);
@@ -101,13 +118,11 @@ export class Conversation {
     }
   }
 
-  /** Only the next message answers the question with y or n: if the question stays open, its answer asks again. */
+  /** Only the next message answers the question by its id: if the question stays open, its answer asks again. */
   #answerIn(message: string): Pick<Outgoing, 'message' | 'confirm'> {
-    const id = this.#asks;
+    const confirm = this.#asks && answerIn(message, this.#asks);
     this.#asks = null;
-    const [, yes, no] = /^(?:(y|yes)|(n|no))$/i.exec(message.trim()) ?? [];
-    if (id === null || (yes ?? no) === undefined) return { message };
-    return { message: '', confirm: { id, approve: yes !== undefined } };
+    return confirm === null ? { message } : { message: '', confirm };
   }
 
   #nothing(): StreamEnd {

@@ -45,13 +45,18 @@ export class StreamClient {
   readonly #base: URL;
   readonly #paths: EventStreamPaths;
   readonly #user_id: string;
-  readonly #token: string | null;
+  #token: string | null;
 
   constructor(base: URL, paths: EventStreamPaths, sender: { user_id: string; token: string | null }) {
     this.#base = base;
     this.#paths = paths;
     this.#user_id = sender.user_id;
     this.#token = sender.token;
+  }
+
+  /** Signs in with this token from the next message on. */
+  signIn(token: string): void {
+    this.#token = token;
   }
 
   /**

@@ -1,13 +1,20 @@
-import { openSync } from 'node:fs';
-import type { Readable } from 'node:stream';
-import { ReadStream } from 'node:tty';
-import type { ActionReceipt, ConfirmableAction } from '../../channel/index.ts';
+import { toolNameInWords } from '../../channel/event-stream.ts';
+import type { ActionReceipt } from '../../channel/index.ts';
 import { CliError, EXIT, usageError } from '../cli-error.ts';
-import type { Sink } from '../output.ts';
 import { explainError } from '../report-error.ts';
-import { readToken, TOKEN_VISIBLE, type TokenInput } from '../terminal.ts';
+import type { ChatView } from './chat-view.ts';
 import type { Conversation, Interrupts } from './conversation.ts';
-import { Prompt, type Screen } from './screen.ts';
+import type { Prompt } from './prompt.ts';
+import { type Question, questionIn, timeLeft } from './question.ts';
+import { type SlashCommand, slashCommandIn, slashCommandsInWords } from './slash-commands.ts';
+
+/** What a chat on a terminal needs besides the conversation, for its commands. */
+export interface TalkActions {
+  /** Signs in with a token from the next message on. Null if the person has given none. */
+  signIn(token: string | null): Promise<void>;
+  /** Shows why the last message of the session got its answer. */
+  explain(session_id: string): Promise<void>;
+}
 
 /**
  * Asks for messages on a terminal until the person leaves. Ctrl-C stops an answer, a second Ctrl-C leaves at once. A
@@ -16,24 +23,71 @@ import { Prompt, type Screen } from './screen.ts';
  */
 export async function talk(
   conversation: Conversation,
-  screen: Screen,
-  input: Readable,
-  terminal: Sink,
+  view: ChatView,
+  prompt: Prompt,
+  actions: TalkActions,
 ): Promise<number> {
-  const prompt = new Prompt(input, terminal);
   try {
     for (;;) {
-      const line = await prompt.line();
+      const line = await prompt.line(() => promptLabel(conversation.question));
       if (line === null) return EXIT.ok;
       if (line.trim() === '') continue;
-      const { interrupts, interrupt } = createInterrupts();
-      prompt.interrupted = interrupt;
-      const failed = await answer(conversation, line, screen, interrupts);
-      if (interrupts.leave.aborted) return EXIT.ok;
-      if (failed) showError(failed, screen);
+      const slash = slashCommandIn(line);
+      if (slash && 'note' in slash) view.note(slash.note);
+      else if (slash?.command === '/quit') return EXIT.ok;
+      else if (slash) await carryOut(slash.command, conversation, view, prompt, actions);
+      else if (await answerOne(conversation, view, prompt, line)) return EXIT.ok;
     }
   } finally {
     prompt.close();
+  }
+}
+
+/** Before the line of the person: who speaks and, for a question that ends soon, how long it is still open. */
+function promptLabel(question: Question | null): string {
+  const left = question && timeLeft(question, Date.now());
+  return left === null ? 'You: ' : `You (${left}): `;
+}
+
+/** @returns whether the person left the chat */
+async function answerOne(
+  conversation: Conversation,
+  view: ChatView,
+  prompt: Prompt,
+  line: string,
+): Promise<boolean> {
+  const { interrupts, interrupt } = createInterrupts();
+  prompt.interrupted = interrupt;
+  const failed = await answer(conversation, line, view, interrupts);
+  if (failed && !interrupts.leave.aborted) showError(failed, view);
+  return interrupts.leave.aborted;
+}
+
+async function carryOut(
+  command: Exclude<SlashCommand, '/quit'>,
+  conversation: Conversation,
+  view: ChatView,
+  prompt: Prompt,
+  { signIn, explain }: TalkActions,
+): Promise<void> {
+  switch (command) {
+    case '/help':
+      view.note(slashCommandsInWords());
+      return;
+    case '/new':
+      conversation.restart();
+      view.note('This is a new conversation.');
+      return;
+    case '/sign-in':
+      await signIn(await prompt.secret('Token (not shown): '));
+      return;
+    case '/explain':
+      if (conversation.session_id === null) view.note('There is no answer to explain yet.');
+      else
+        await explain(conversation.session_id).catch((error: unknown) => {
+          if (!(error instanceof Error)) throw error;
+          showError(error, view);
+        });
   }
 }
 
@@ -44,7 +98,7 @@ export async function talk(
  */
 export async function answerLines(
   conversation: Conversation,
-  screen: Screen,
+  view: ChatView,
   input: AsyncIterable<Uint8Array | string>,
 ): Promise<number> {
   let code: number = EXIT.ok;
@@ -52,12 +106,12 @@ export async function answerLines(
     if (line.trim() === '') continue;
     const { interrupts, interrupt } = createInterrupts();
     process.on('SIGINT', interrupt);
-    const failed = await answer(conversation, line, screen, interrupts).finally(() =>
+    const failed = await answer(conversation, line, view, interrupts).finally(() =>
       process.off('SIGINT', interrupt),
     );
     if (interrupts.stop.aborted) return EXIT.no;
     if (!failed) continue;
-    showError(failed, screen);
+    showError(failed, view);
     if (failed.exitCode === EXIT.unavailable) return EXIT.unavailable;
     code = EXIT.no;
   }
@@ -68,12 +122,12 @@ export async function answerLines(
 async function answer(
   conversation: Conversation,
   line: string,
-  screen: Screen,
+  view: ChatView,
   interrupts: Interrupts,
 ): Promise<CliError | null> {
   try {
-    const { stopped } = await streamAnswer(conversation, line.trim(), screen, interrupts);
-    if (stopped) screen.note('(stopped)');
+    const { stopped } = await streamAnswer(conversation, line.trim(), view, interrupts);
+    if (stopped) view.note('(stopped)');
     return null;
   } catch (error) {
     if (interrupts.leave.aborted) return null;
@@ -82,9 +136,9 @@ async function answer(
   }
 }
 
-function showError(error: CliError, screen: Screen): void {
+function showError(error: Error, view: ChatView): void {
   const { message, advice } = explainError(error);
-  screen.note([`agentd: ${message}`, advice].filter(Boolean).join('\n'));
+  view.note([`agentd: ${message}`, advice].filter(Boolean).join('\n'));
 }
 
 /** The first interrupt stops the answer, the second one leaves. */
@@ -127,14 +181,13 @@ const WAITING = 'Waiting for the answer…';
 async function streamAnswer(
   conversation: Conversation,
   message: string,
-  screen: Screen,
+  view: ChatView,
   interrupts: Interrupts,
 ): Promise<{ stopped: boolean }> {
   let shown = '';
   let status = WAITING;
-  let asked: readonly AskedAction[] = [];
   let done: readonly string[] = [];
-  screen.status(status);
+  view.status(status);
   try {
     const { response, stopped } = await conversation.send(
       message,
@@ -142,42 +195,35 @@ async function streamAnswer(
         started: () => undefined,
         text(piece) {
           shown += piece;
-          screen.text(piece);
+          view.text(piece);
         },
-        tool(name, state) {
-          status = state === 'started' ? `${name}…` : WAITING;
-          if (state === 'failed') screen.note(`${name} failed`);
-          screen.status(status);
+        tool(name, state, data = {}) {
+          const { title, sign_in_needed } = data;
+          status = state === 'started' ? '' : WAITING;
+          view.status(status);
+          view.tool({
+            name,
+            title: typeof title === 'string' ? title : toolNameInWords(name),
+            status: state === 'started' || state === 'failed' ? state : 'completed',
+            needs_sign_in: sign_in_needed === true,
+          });
         },
-        confirmation(_id, { actions }) {
-          asked = Array.isArray(actions) ? actions : [{}];
-        },
+        confirmation: (id, data) => view.question(questionIn(id, data)),
         actions(data) {
           // Usually, the answer ends with a line for each of them.
           if (data.begins_at === undefined) done = actionsInWords(data.actions);
         },
-        connected: (yes) => screen.status(yes ? status : 'Connection lost. Trying again…'),
+        connected: (yes) => view.status(yes ? status : 'Connection lost. Trying again…'),
       },
       interrupts,
     );
     // If the message had been answered before, the whole answer arrives in one piece, with the last event.
-    if (response.startsWith(shown)) screen.text(response.slice(shown.length));
+    if (response.startsWith(shown)) view.text(response.slice(shown.length));
     return { stopped };
   } finally {
-    screen.endAnswer();
-    for (const line of done) screen.note(line);
-    if (asked.length > 0) screen.note(howToAnswer(asked));
+    view.endAnswer();
+    for (const line of done) view.note(line);
   }
-}
-
-/** An action of a question. A later version of the daemon may send something else. */
-type AskedAction = Partial<ConfirmableAction> | null;
-
-function howToAnswer([first, ...others]: readonly AskedAction[]): string {
-  if (others.length > 0) return 'You can also answer with y or n for all of them.';
-  const { confirm_label } = first ?? {};
-  const yes = typeof confirm_label === 'string' ? `y (${confirm_label})` : 'y';
-  return `You can also answer with ${yes} or n.`;
 }
 
 /** A line for each action of the event `actions`. A later version of the daemon may send something else. */
@@ -187,76 +233,4 @@ function actionsInWords(actions: unknown): string[] {
     const { summary = '', outcome = '', status } = action ?? {};
     return `${summary}: ${outcome}${status === undefined ? '' : ` (status ${status})`}`;
   });
-}
-
-export type ChatInput = TokenInput['stdin'];
-
-/** The token of a chat, and the input from which its messages are read. */
-interface ChatSession {
-  token: string | null;
-  input: ChatInput;
-  /** Closes the terminal if it was opened. */
-  close(): void;
-}
-
-interface ChatStreams extends TokenInput {
-  /** Opens the terminal of the process, even if standard input is a pipe. Null if there is no terminal. */
-  openTerminal(): ChatInput | null;
-}
-
-/**
- * Reads the token and finds the input for messages. Standard input can contain only one of the two: if the token is
- * piped in (`--token -`), messages are typed; if messages are piped in, the token is typed (`--token` without a value).
- *
- * @param option `--token`: absent, `true` (without a value), `-`, or the token
- * @throws CliError (2) if a terminal is needed and there is none
- */
-export async function openChatSession(
-  option: unknown,
-  note: (text: string) => void,
-  streams: ChatStreams = { stdin: process.stdin, stderr: process.stderr, openTerminal },
-): Promise<ChatSession> {
-  const { stdin, stderr } = streams;
-  const close = () => undefined;
-  if (option === undefined) return { token: null, input: stdin, close };
-  const isAsked = option === true || option === '-';
-  if (!isAsked || stdin.isTTY) {
-    const warn = stdin.isTTY ? note : () => note(TOKEN_VISIBLE);
-    const token = await readToken(isAsked ? undefined : String(option), warn, streams);
-    return { token, input: stdin, close };
-  }
-  const terminal = streams.openTerminal();
-  if (!terminal)
-    throw noTerminal(
-      option === '-'
-        ? 'standard input cannot contain both the token and the messages, and there is no terminal to type on'
-        : 'there is no terminal to ask for the token on',
-    );
-  const closeTerminal = () => void terminal.destroy();
-  try {
-    if (option === '-')
-      return { token: await readToken('-', note, streams), input: terminal, close: closeTerminal };
-    const token = await readToken(undefined, note, { stdin: terminal, stderr });
-    closeTerminal();
-    return { token, input: stdin, close };
-  } catch (error) {
-    closeTerminal();
-    throw error;
-  }
-}
-
-function openTerminal(): ReadStream | null {
-  try {
-    return new ReadStream(openSync('/dev/tty', 'r'));
-  } catch {
-    // A service or a cron job has no terminal.
-    return null;
-  }
-}
-
-function noTerminal(message: string): CliError {
-  return usageError(
-    message,
-    'Only `--token "$TOKEN"` works without a terminal. Other users of this machine can then see the token in the process list, so use one that expires soon.',
-  );
 }

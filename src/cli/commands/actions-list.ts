@@ -2,7 +2,8 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { CommandRecord } from '../command.ts';
-import { ACTION_COLUMNS, actionView, requestsOf } from '../record-views.ts';
+import { WIDE_OPTION } from '../output.ts';
+import { ACTION_COLUMNS, actionView, namesIn, requestsOf } from '../record-views.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { shownIds, wholeSessionId } from '../whole-id.ts';
@@ -17,6 +18,7 @@ export const command: CommandRecord = {
     '--session <id>': 'only actions of this session',
     '--since <time>': 'only later actions: 30s, 10m, 2h, 7d, or an ISO 8601 time',
     '--limit <n>': { sentence: 'maximum number of actions, 1 to 10000', default: 100 },
+    ...WIDE_OPTION,
   },
   examples: {
     'agentd actions list --since 2h': 'Shows what was done in the last two hours.',
@@ -50,9 +52,11 @@ export const command: CommandRecord = {
           const requests = out.json ? await requestsOf(found, store.traces) : null;
           const sessions = found.flatMap(({ session_id }) => session_id ?? []);
           const shown = await shownIds(store, out, 'session', sessions);
+          const nameOf = await namesIn(store, sessions);
           return found.map((action) => ({
             ...actionView(action, now, seal),
             request_id: requests?.get(action.action_id) ?? null,
+            name: nameOf(action.person),
             short_session: shown.get(action.session_id ?? ''),
           }));
         },

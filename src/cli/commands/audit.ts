@@ -1,17 +1,20 @@
 import type { AuditLine } from '../../daemon/admin/store.ts';
 import { hmacOf } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
-import type { Column } from '../output.ts';
+import { type Column, WIDE_OPTION } from '../output.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { printStored, withStore } from '../with-store.ts';
+
+/** Length of the beginning of an HMAC that tells people apart in a table. */
+const HMAC_SHOWN = 8;
 
 const COLUMNS: readonly Column<AuditLine>[] = [
   { title: 'WHEN', json: 'at', isTime: true },
   { title: 'USER', json: 'user' },
   { title: 'COMMAND', json: 'command' },
   { title: 'ABOUT', json: 'about', narrow: 'wrap' },
-  { title: 'PERSON', json: 'person' },
+  { title: 'PERSON', json: 'person', short: ({ person }) => person?.slice(0, HMAC_SHOWN) },
 ];
 
 /** Maximum number of lines that are read to find the lines about one person. */
@@ -19,12 +22,13 @@ const READ_MAX = 10_000;
 
 export const command: CommandRecord = {
   description:
-    "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust`, `tools call` for a tool that writes, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC, so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
+    "These commands add a line: `link`, `link remove`, `sessions end`, `guard reset`, `inbox retry` and `discard`, `person show` and `erase`, `feedback show`, `memory forget`, `tools trust`, `tools call` for a tool that writes, `keys rotate` and `remove`, `reload`, `replay`, `eval add`, `restore`. A line names the account on the machine (the operating system's user), the time and the command. The person whom a line is about is shown only as an HMAC (its beginning, unless `--wide` is given), so the list does not reveal them; to find the lines about a person, give their id or claims. Lines are kept for 400 days. `restore` also replaces the audit log with the audit log of the backup.",
   args: { ...WHO_ARGUMENT },
   options: {
     '--since <time>': 'only newer lines: 30s, 10m, 2h, 7d, or an ISO 8601 time',
     '--limit <n>': { sentence: 'maximum number of lines, 1 to 10000', default: 100 },
     ...WHO_OPTIONS,
+    ...WIDE_OPTION,
   },
   examples: {
     'agentd audit --since 7d': 'Shows the lines of the last week.',

@@ -1,20 +1,27 @@
 import { userInfo } from 'node:os';
 import { Conversation } from '../chat/conversation.ts';
+import { openChatSession } from '../chat/open-chat-session.ts';
+import { Prompt } from '../chat/prompt.ts';
 import { Screen } from '../chat/screen.ts';
+import { type ClaimedPerson, personInWords, readClaims } from '../chat/sign-in.ts';
+import { SLASH_COMMANDS, slashCommandsInSentence } from '../chat/slash-commands.ts';
 import { findEventStream, StreamClient } from '../chat/stream-client.ts';
-import { answerLines, openChatSession, talk } from '../chat/talk.ts';
+import { answerLines, talk } from '../chat/talk.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { daemonAddress, fetchHealth, URL_OPTION } from '../running-daemon.ts';
+import { tokenIn } from '../terminal.ts';
 
 /** Longest user id that the daemon accepts. */
 const USER_MAX = 256;
 
 export const command: CommandRecord = {
   description: [
-    'Shows the answer while the agent writes it, with a status line for the tool that is running. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
+    'Shows the answer while the agent writes it, and the tools that it uses. If the connection breaks, the command connects again, even after a restart of the daemon, and the answer continues.',
     'Ctrl-C stops the answer. A second Ctrl-C, or one at an empty prompt, leaves the chat, as does Ctrl-D. The arrow keys bring back earlier messages, which are kept in memory only.',
-    'If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
+    'On a terminal, answers are shown as Markdown: bold, lists, tables, code and links. Links can be clicked if the terminal is known to take them (OSC 8). A question that asks to confirm an action is shown as a card, which `y` or `n` and Enter answer; if it asks about several actions, their numbers confirm only those.',
+    slashCommandsInSentence(),
+    'If standard output is not a terminal, answers are written as they are, without control characters. If standard input is not a terminal, each of its lines is a message, and only the answers are written to standard output. `--token` without a value then asks for the token on the terminal. If there is no terminal, the token can only be the value of `--token`.',
     'Exit code 1 if an answer failed, 69 if the daemon cannot be reached. The daemon needs a channel with event streams (SSE_ENABLED).',
   ].join('\n\n'),
   options: {
@@ -35,19 +42,51 @@ export const command: CommandRecord = {
     const url = await daemonAddress(options);
     const { token, input, close } = await openChatSession(options.token, out.note);
     try {
-      if (token !== null) await warnAboutToken(token, url, out.note);
+      let person = token === null ? null : await readClaims(token, url, out.note);
       const paths = await findEventStream(await fetchHealth(url));
-      const conversation = new Conversation(new StreamClient(url, paths, { user_id, token }));
-      const screen = new Screen(process.stdout, process.stderr);
-      const terminal = [process.stderr, process.stdout].find(({ isTTY }) => isTTY);
-      if (!input.isTTY || !terminal) return await answerLines(conversation, screen, input);
-      out.note(`agentd at ${url.origin}. Ctrl-C stops an answer, Ctrl-D leaves.`);
-      return await talk(conversation, screen, input, terminal);
+      const client = new StreamClient(url, paths, { user_id, token });
+      const conversation = new Conversation(client);
+      const { stdout, stderr } = process;
+      const nameOf = (email: string) => (person?.email === email ? person.name : null);
+      const isPlain = !stdout.isTTY || process.env.TERM === 'dumb';
+      // Only this view needs the parser of Markdown.
+      const view = isPlain
+        ? new Screen(stdout, stderr)
+        : new (await import('../chat/terminal-view.ts')).TerminalView(stdout, nameOf);
+      const terminal = [stderr, stdout].find(({ isTTY }) => isTTY);
+      if (!input.isTTY || !terminal) return await answerLines(conversation, view, input);
+      out.note(`agentd at ${url.origin}. /help lists commands. Ctrl-C stops an answer, Ctrl-D leaves.`);
+      out.note(whoInWords(person));
+      const prompt = new Prompt(input, terminal, Object.keys(SLASH_COMMANDS));
+      return await talk(conversation, view, prompt, {
+        async signIn(given) {
+          const found = tokenIn(given ?? '', out.note);
+          if (found === '') return out.note('No token was given, so nothing has changed.');
+          const before = person;
+          person = await readClaims(found, url, out.note);
+          client.signIn(found);
+          // A conversation belongs to one person.
+          const isNew = before !== null && before.key !== person?.key;
+          if (isNew) conversation.restart();
+          out.note(`${whoInWords(person)}${isNew ? ' This is a new conversation.' : ''}`);
+        },
+        async explain(session_id) {
+          const { command: explain } = await import('./explain.ts');
+          await explain.run({ args: [session_id], options: { ...options, limit: 1 }, out });
+        },
+      });
     } finally {
       close();
     }
   },
 };
+
+/** Who the person at the terminal is, as the token says. Only the daemon knows whether the token is valid. */
+function whoInWords(person: ClaimedPerson | null): string {
+  return person === null
+    ? 'You are not signed in; /sign-in signs you in.'
+    : `You write as ${personInWords(person)}.`;
+}
 
 function userId(option: unknown): string {
   const given = typeof option === 'string' ? option : loginName();
@@ -62,19 +101,4 @@ function loginName(): string {
     // In a container, the user of the process may have no name.
     return 'cli';
   }
-}
-
-/**
- * Warns about a token that is not usable, and about an unencrypted connection. The daemon still answers, but treats a
- * person without a usable token as not signed in.
- */
-async function warnAboutToken(token: string, url: URL, note: (text: string) => void): Promise<void> {
-  const { claimedExpiry, decodeToken, isWellFormed } = await import('../../daemon/admin/tokens.ts');
-  const decoded = decodeToken(token);
-  const expiry = claimedExpiry(decoded);
-  if (!isWellFormed(decoded)) note('warning: this is not a token, so you are not signed in');
-  else if (expiry !== null && expiry <= Date.now())
-    note('warning: the token has expired, so you are not signed in; check it with `agentd token verify`');
-  if (url.protocol === 'http:' && !/^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname))
-    note(`warning: the token is sent to ${url.hostname} unencrypted; use https:// if the server has it`);
 }

@@ -3,6 +3,8 @@ import { channelNames } from '../channel-words.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { FEEDBACK_COLUMNS, feedbackView } from '../feedback-view.ts';
+import { WIDE_OPTION } from '../output.ts';
+import { namesIn } from '../record-views.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
 import { shownIds } from '../whole-id.ts';
@@ -18,6 +20,7 @@ export const command: CommandRecord = {
     '--platform <name>': { sentence: 'only answers on this channel', values: channelNames, isChannel: true },
     '--since <time>': 'only newer ratings: 30s, 10m, 2h, 7d, or an ISO 8601 time',
     '--limit <n>': { sentence: 'maximum number of ratings, 1 to 10000', default: 100 },
+    ...WIDE_OPTION,
   },
   examples: {
     'agentd feedback list --rating bad --since 7d':
@@ -43,7 +46,15 @@ export const command: CommandRecord = {
           const found = await store.feedback.list({ ...filter, limit: limit + 1 });
           const ids = found.map(({ turn_id }) => turn_id);
           const shown = await shownIds(store, out, 'feedback', ids);
-          return found.map((one) => ({ ...feedbackView(one, null), short_id: shown.get(one.turn_id) }));
+          const nameOf = await namesIn(
+            store,
+            found.map(({ session_id }) => session_id),
+          );
+          return found.map((one) => ({
+            ...feedbackView(one, null),
+            short_id: shown.get(one.turn_id),
+            name: nameOf(one.person),
+          }));
         }),
     });
   },

@@ -1,7 +1,7 @@
 import type { GuardList } from '../../daemon/admin/store.ts';
-import { channelInWords } from '../channel-titles.ts';
+import { channelInWords, shortChannel } from '../channel-titles.ts';
 import type { CommandRecord } from '../command.ts';
-import type { Column } from '../output.ts';
+import { type Column, WIDE_OPTION } from '../output.ts';
 import { personView } from '../record-views.ts';
 import { durationInWords, isoTime } from '../typed-values.ts';
 import { readStored, withStore } from '../with-store.ts';
@@ -9,6 +9,7 @@ import { readStored, withStore } from '../with-store.ts';
 export const command: CommandRecord = {
   description:
     'Lists the users whom the guard blocks (their circuit is open), with the reason (`rate_limit` or `repetition`), the number of blocked messages and the time left; then sessions that have reached their limit of turns and had messages blocked, with the time until they end. At most 1000 of each, newest first. `agentd explain` explains a single message. Works whether the daemon is running or not.',
+  options: WIDE_OPTION,
   examples: {
     'agentd guard list': 'Shows who is blocked, why, and for how long.',
     'agentd guard list --json': 'Prints the same as a JSON array.',
@@ -49,9 +50,13 @@ export function blocksOf({ circuits, sessions }: GuardList, now: number): Block[
 }
 
 const BLOCK_COLUMNS: readonly Column<Block>[] = [
-  { title: 'CHANNEL', text: (block) => (block.kind === 'circuit' ? channelInWords(block.platform) : '') },
+  {
+    title: 'CHANNEL',
+    text: (block) => (block.kind === 'circuit' ? channelInWords(block.platform) : ''),
+    short: (block) => (block.kind === 'circuit' ? shortChannel(block.platform) : ''),
+  },
   { title: 'USER OR SESSION', text: who, narrow: 'wrap' },
-  { title: 'REASON', text: ({ reason }) => reason },
+  { title: 'REASON', text: ({ reason }) => reason, color: () => 'red' },
   { title: 'COUNT', text: count, align: 'right' },
   { title: 'BLOCKED', text: ({ blocked }) => String(blocked), align: 'right' },
   { title: 'TIME LEFT', text: ({ seconds_left }) => durationInWords(seconds_left) },

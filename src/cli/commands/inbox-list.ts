@@ -1,6 +1,8 @@
 import type { InboxMessage, InboxState } from '../../daemon/admin/store.ts';
 import type { CommandRecord } from '../command.ts';
 import { MESSAGE_COLUMNS } from '../inbox-view.ts';
+import { WIDE_OPTION } from '../output.ts';
+import { signedInAs } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { shownIds } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
@@ -13,6 +15,7 @@ export const command: CommandRecord = {
   options: {
     '--failed': 'only messages that have failed permanently',
     '--limit <n>': { sentence: 'maximum number of messages, 1 to 10000', default: 20 },
+    ...WIDE_OPTION,
   },
   examples: {
     'agentd inbox list': 'Shows the latest 20 messages that are waiting or have failed.',
@@ -31,9 +34,13 @@ export const command: CommandRecord = {
         const first = firstOfQueues(messages);
         const ids = messages.map(({ id }) => id);
         const shown = await shownIds(store, out, 'message', ids);
+        const sessions = await Promise.all(
+          messages.map(({ session_id }) => session_id && store.sessions.find(session_id)),
+        );
         const now = Date.now();
-        return messages.map((message) => ({
+        return messages.map((message, index) => ({
           ...message,
+          name: sessions[index] ? signedInAs(sessions[index]) : null,
           outage: outages.find(({ platform }) => platform === message.platform),
           isFirst: first.has(message),
           now,

@@ -2,6 +2,7 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
+import { WIDE_OPTION } from '../output.ts';
 import { LINK_LIST_COLUMNS, linkListView } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel } from '../who.ts';
@@ -9,10 +10,11 @@ import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. MADE WITH is how the link was made: with the person’s token, with a link code, or by an operator. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
+    'A link is live until it or its token expires. A link lasts 30 days; most tokens expire earlier. After that, messages use the default credentials. If the token has expired, the agent tells the person once. A link is ignored if no encryption key can decrypt its token. EXPIRES is the earlier of the two times; `--wide` shows both. MADE WITH is how the link was made: with the person’s token, with a link code, or by an operator. The list is sorted by channel and user. Tokens are never shown. Works whether the daemon is running or not.',
   options: {
     '--platform <name>': { sentence: 'only links of this channel', values: channelNames, isChannel: true },
     '--limit <n>': { sentence: 'maximum number of links, 1 to 100000', default: 1000 },
+    ...WIDE_OPTION,
   },
   examples: {
     'agentd link list': 'Shows all links.',

@@ -3,6 +3,7 @@ import { formatLogLine } from '../../daemon/admin/records.ts';
 import { escapeControls, maskTokens } from '../../daemon/admin/texts.ts';
 import { channelNames } from '../channel-words.ts';
 import { failed, misconfigured, usageError } from '../cli-error.ts';
+import { entryInWords } from '../code-words.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import {
@@ -24,7 +25,7 @@ const LINES = 50;
 
 export const command: CommandRecord = {
   description:
-    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, including lines in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. With -f, it continues with new lines, across rotation, until it is interrupted.',
+    'Reads LOG_FILE: the last lines that match all filters, oldest first. With --since and without -n, these are all lines since then, including lines in files to which logrotate has moved the log, such as `agentd.log.1`. If earlier lines match too, a line on standard error says so. Words after `#` explain the codes of a line; the file does not contain them. With -f, it continues with new lines, across rotation, until it is interrupted.',
   options: {
     '-f, --follow': 'continue with new lines',
     '-n, --lines <n>': `maximum number of lines, 0 to 100000; default: ${LINES}, or no limit with --since`,
@@ -53,7 +54,7 @@ export const command: CommandRecord = {
         maskTokens(
           out.json
             ? `${escapeControls(asJsonObject(line))}\n`
-            : formatLogLine(line, { colour: out.color, date: true }),
+            : formatLogLine(line, { colour: out.color, date: true, beside: entryInWords }),
         ),
       );
     const unfinished = options.follow !== true;

@@ -1,15 +1,17 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
+import { WIDE_OPTION } from '../output.ts';
 import { MEMORY_COLUMNS } from '../record-views.ts';
 import { expectOneWho, expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { withShortIds } from '../whole-id.ts';
 import { printStored, withMemories } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
     'Shows each memory with the time when it was stored. `elsewhere` marks a memory from a run in which a tool returned data from an origin other than that of API_BASE_URL. The agent gets such a memory only by searching for it. With --json, also the turn that stored it, for `agentd explain`. Works whether the daemon is running or not.',
   args: { ...WHO_ARGUMENT },
-  options: WHO_OPTIONS,
+  options: { ...WHO_OPTIONS, ...WIDE_OPTION },
   examples: {
     'agentd memory list --sub alice': 'Shows the memories of a person.',
     [`agentd memory list ${EXAMPLE.channel}:${EXAMPLE.user} --json`]:
@@ -20,7 +22,8 @@ export const command: CommandRecord = {
     const { who, rest } = await expectWho(args, options);
     expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
-    const read = () => withMemories(options, (memories) => memories.list(memoryOwnerOf(who)));
+    const read = () =>
+      withMemories(options, (memories) => memories.list(memoryOwnerOf(who)).then(withShortIds));
     await printStored(out, MEMORY_COLUMNS, { none, expect: () => expectUserOf(who, options), read });
   },
 };

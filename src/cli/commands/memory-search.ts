@@ -2,7 +2,8 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import { memoryOwnerOf } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
-import { MEMORY_COLUMNS } from '../record-views.ts';
+import { WIDE_OPTION } from '../output.ts';
+import { type ListedMemory, MEMORY_COLUMNS } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { printStored, withMemories } from '../with-store.ts';
@@ -14,6 +15,7 @@ export const command: CommandRecord = {
   options: {
     ...WHO_OPTIONS,
     '--limit <n>': { sentence: 'maximum number of memories, 1 to 500', default: 20 },
+    ...WIDE_OPTION,
   },
   examples: {
     "agentd memory search --sub alice 'green tea'": 'Searches the memories of a person.',
@@ -30,6 +32,11 @@ export const command: CommandRecord = {
     const none = `No memory of ${whoInWords(who)} has any of these words.`;
     const search = { text, words: 'some', limit: limit + 1 } as const;
     const read = () => withMemories(options, (memories) => memories.search(memoryOwnerOf(who), search));
-    await printStored(out, MEMORY_COLUMNS, { none, limit, expect: () => expectUserOf(who, options), read });
+    await printStored<ListedMemory>(out, MEMORY_COLUMNS, {
+      none,
+      limit,
+      expect: () => expectUserOf(who, options),
+      read,
+    });
   },
 };

@@ -1,5 +1,6 @@
 import { channelNames } from '../channel-words.ts';
 import type { CommandRecord } from '../command.ts';
+import { WIDE_OPTION } from '../output.ts';
 import { SESSION_COLUMNS, withState } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { expectChannel, usersNamed } from '../who.ts';
@@ -7,11 +8,13 @@ import { shownIds } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
-  description: 'Works whether the daemon is running or not.',
+  description:
+    'PERSON is the person who is signed in or, if nobody is, the user of the channel. Works whether the daemon is running or not.',
   options: {
     '--platform <name>': { sentence: 'only sessions of this channel', values: channelNames, isChannel: true },
     '--user <id>': 'only sessions that this channel user opened',
     '--limit <n>': { sentence: 'maximum number of sessions, 1 to 10000', default: 20 },
+    ...WIDE_OPTION,
   },
   examples: {
     'agentd sessions list': 'Shows the 20 sessions with the latest activity.',

@@ -7,7 +7,12 @@ import type { LinkedChannel } from '../linking/link-ids.ts';
 import { type LinkHolder, type LinkOutcome, link, removeLink } from '../linking/links.ts';
 import { formatLogLine } from '../process/log-line.ts';
 import { shortId } from '../session/ids.ts';
-import { type ExpirySettings, type SessionState, sessionState } from '../session/jwt-context.ts';
+import {
+  type ExpirySettings,
+  type PassedState,
+  type SessionState,
+  sessionState,
+} from '../session/jwt-context.ts';
 import { openTurnText, type Session, type StoredTurn, tagOf } from '../session/session.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Action } from '../store/actions.ts';
@@ -29,7 +34,7 @@ import { withMemoriesOf } from './store.ts';
 import { memoryOwnerOf, type Who } from './who.ts';
 
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
-export type { ExpirySettings, Session, SessionState, StoredTurn };
+export type { ExpirySettings, PassedState, Session, SessionState, StoredTurn };
 /** `sessionTag`: the name of a session that its sign-in does not change. */
 /** The comment of a rating, as far as the key opens it. */
 export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, shortId, tagOf as sessionTag };

@@ -17,6 +17,7 @@ export type { AuditLine } from '../store/audit.ts';
 export type { Feedback } from '../store/feedback.ts';
 export type { GuardList, GuardStore } from '../store/guard.ts';
 export type { IdKind } from '../store/ids.ts';
+export { shortened } from '../store/ids.ts';
 export type { InboxCount, InboxMessage, InboxState, InboxStore } from '../store/inbox.ts';
 export type { Link } from '../store/links.ts';
 export type { Memory } from '../store/memories.ts';

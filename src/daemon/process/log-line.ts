@@ -13,8 +13,12 @@ const COLOURS = {
 /**
  * One JSON log line in a form for people, made safe for a terminal. A line that is not a JSON object is only made safe.
  * @param options.date shows the day, too, for lines that may be old.
+ * @param options.beside words that explain the codes of an entry; they are written at the end of its line
  */
-export function formatLogLine(line: string, options: { colour: boolean; date?: boolean }): string {
+export function formatLogLine(
+  line: string,
+  options: { colour: boolean; date?: boolean; beside?(entry: Readonly<Record<string, unknown>>): string },
+): string {
   let entry: Record<string, unknown>;
   try {
     entry = JSON.parse(line) as Record<string, unknown>;
@@ -31,7 +35,8 @@ export function formatLogLine(line: string, options: { colour: boolean; date?: b
     .join(' ');
   const moment = printable(String(time ?? '')).replace('T', ' ');
   const head = `${paint('gray', moment.slice(options.date ? 0 : 11, 23))} ${paint(COLOURS[label as keyof typeof COLOURS] ?? 'green', label.toUpperCase().padEnd(5))} ${printable(String(msg ?? ''))}`;
-  return `${head}${rest ? ` ${paint('gray', rest)}` : ''}\n${describeError(err)}`;
+  const beside = printable(options.beside?.(entry) ?? '');
+  return `${head}${rest ? ` ${paint('gray', rest)}` : ''}${beside && `  # ${beside}`}\n${describeError(err)}`;
 }
 
 function describeError(err: unknown): string {

@@ -52,7 +52,7 @@ export function sessionState(session: Session, now: number, settings: ExpirySett
  * A state that a session passes through within one message. `NoSession`, `JWTReceived` and `InvalidJWT` end before the
  * session is stored, so no stored session has them.
  */
-type PassedState = SessionState | 'NoSession' | 'JWTReceived' | 'InvalidJWT';
+export type PassedState = SessionState | 'NoSession' | 'JWTReceived' | 'InvalidJWT';
 
 interface Opened {
   session: Session;

@@ -52,8 +52,7 @@ export function idStore(kernel: Kernel, rings: TraceRings): IdStore {
     async shorten(kind, ids) {
       const all = new Set<string>();
       for await (const { id } of idsOf(kernel, rings, kind, '')) all.add(id);
-      const sorted = [...all].sort();
-      return new Map(ids.map((id) => [id, shortest(id, sorted)]));
+      return shortened(ids, all);
     },
   };
 }
@@ -111,6 +110,12 @@ function* named(of: string, ids: readonly string[]): Generator<StoredId> {
 }
 
 /** @param sorted all ids in the order of their code units */
+/** The shortest beginning of each id that is unique among all of them, but at least `SHORT_MIN` characters. */
+export function shortened(ids: readonly string[], all: Iterable<string>): Map<string, string> {
+  const sorted = [...all].sort();
+  return new Map(ids.map((id) => [id, shortest(id, sorted)]));
+}
+
 function shortest(id: string, sorted: readonly string[]): string {
   const at = placeOf(id, sorted);
   const neighbors = [sorted[at - 1], sorted[at] === id ? sorted[at + 1] : sorted[at]];

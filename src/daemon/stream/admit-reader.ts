@@ -48,9 +48,6 @@ export async function admitReader(
 ): Promise<AdmittedReader> {
   const signedOut = stream.start.message.metadata.jwt_token === null;
   const cookies = signedOut ? [] : tokens.ambient;
-  if (tokens.required && !cookies.some(Boolean) && !tokens.explicit && !stream.start.token_given) {
-    throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
-  }
   const own = ownToken(services, stream, request);
   const { token_refused } = stream.start;
   // A token that was already refused with the message is not validated and logged again.
@@ -70,6 +67,9 @@ export async function admitReader(
   refuseOtherReaders(stream, request, { explicit, ambient }, after);
 
   const counted = countsFor(stream, ambient) ? ambient : null;
+  if (tokens.required && counted === null && explicit === null && !stream.start.token_given) {
+    throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
+  }
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
   const owner = personOf(validated);
   // If a token came with the message (`stream.owner`), only the client of that person got the id.

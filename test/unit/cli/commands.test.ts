@@ -135,7 +135,7 @@ describe('sessions list', () => {
     const { code, stdout } = await agentd('sessions', 'list');
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^ID +CHANNEL +USER +STATE +TURNS +LAST ACTIVITY\npigeon_alice_1 +pigeon +alice +ValidJWT +1 +20\S+Z\n$/,
+      /^ID +CHANNEL +PERSON +USER +STATE +TURNS +ACTIVE\npigeon_alice_1 +pigeon +\S+ +alice +ValidJWT +1 +20\S+Z\n$/,
     );
   });
 

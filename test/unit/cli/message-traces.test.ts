@@ -58,6 +58,17 @@ describe('the timeline of a message', () => {
     expect(traceView(record).acted_for).toBe(acted_for);
   });
 
+  it('says in words what the state of the session and codes without advice mean', () => {
+    const text = words(
+      trace('answered', [
+        { step: 'resolve-principal', verdict: 'ok', detail: { state: 'NoJWT' } },
+        { step: 'downstream', verdict: 'fallback', reason: 'no_jwt_context' },
+      ]),
+    );
+    expect(text).toMatch(/^no_jwt_context {2}The session has no token/m);
+    expect(text).toMatch(/^NoJWT {11}Nobody is signed in\.$/m);
+  });
+
   it('shows no direction character of a `sub`', () => {
     const detail = { state: 'ValidJWT', credentials: 'user', sub: 'ada\u202egro.evil\u2066' };
     const record = trace('answered', [{ step: 'resolve-principal', verdict: 'ok', detail }]);

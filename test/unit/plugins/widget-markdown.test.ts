@@ -7,8 +7,8 @@ import { parseMarkdown, wordsOf } from '../../../plugins/webchat/widget/markdown
 function html(text: string): string {
   const write = (piece: Piece): string => {
     if (typeof piece === 'string') return piece.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-    const { tag, children, href, start } = piece;
-    const more = `${href === undefined ? '' : ` href="${href}"`}${start === undefined || start === 1 ? '' : ` start="${start}"`}`;
+    const { tag, children, href, start, done } = piece;
+    const more = `${href === undefined ? '' : ` href="${href}"`}${start === undefined || start === 1 ? '' : ` start="${start}"`}${done === undefined ? '' : ` done="${done}"`}`;
     return ['br', 'hr'].includes(tag)
       ? `<${tag}>`
       : `<${tag}${more}>${children.map(write).join('')}</${tag}>`;
@@ -42,6 +42,10 @@ describe('Markdown in the widget', () => {
     [
       '- a\n- b\n  - c\n\n1. x\n2. y',
       '<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul><ol><li>x</li><li>y</li></ol>',
+    ],
+    [
+      '- [x] a\n- [ ] **b**\n- [ ]c',
+      '<ul><li done="true">a</li><li done="false"><strong>b</strong></li><li>[ ]c</li></ul>',
     ],
     ['7. seven\n8. eight', '<ol start="7"><li>seven</li><li>eight</li></ol>'],
     ['1. \n   - **Name**: Ada', '<ol><li><ul><li><strong>Name</strong>: Ada</li></ul></li></ol>'],

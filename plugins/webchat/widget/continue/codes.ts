@@ -64,8 +64,10 @@ export interface CodeState {
 /** A chat as its person recognizes it. */
 export type Chat = Pick<CodeState, 'channel' | 'masked_id' | 'name'>;
 
+export type Link = Chat & { id: string };
+
 interface Links {
-  links: readonly (Chat & { id: string })[];
+  links: readonly Link[];
   /** The channels to which a code can be sent. */
   channels: readonly string[];
 }

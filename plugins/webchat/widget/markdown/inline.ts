@@ -37,6 +37,8 @@ export interface Element {
   start?: number;
   /** Only for `th` and `td`: the alignment of the column. */
   align?: 'left' | 'center' | 'right';
+  /** Only for `li`: an item of a task list, and whether it is done. */
+  done?: boolean;
 }
 
 export function element(tag: Tag, children: Piece[] = []): Element {

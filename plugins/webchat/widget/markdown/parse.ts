@@ -11,6 +11,7 @@ const FENCE_END = /^ {0,3}(`{3,}|~{3,}) *$/;
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/;
 const RULE = /^ {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
+const TASK = /^\[([ xX])\] (?=\S)/;
 const ITEM = /^( {0,3})([-*+]|(\d{1,9})[.)])(?:( {1,4})(?=\S)| *$)/;
 
 /**
@@ -186,6 +187,8 @@ function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number):
   const inner = lines.map((line, index) =>
     index === 0 ? line.slice(item[0].length) : line.slice(Math.min(leading(line), indent)),
   );
+  const [mark = '', state] = (item[3] === undefined && TASK.exec(inner[0] ?? '')) || [];
+  inner[0] = (inner[0] ?? '').slice(mark.length);
   const blocks: Piece[] = parseBlocks(inner, depth + 1);
   const [first, ...rest] = blocks;
   // If an item begins with its only paragraph, the text is put directly into the item, without a paragraph.
@@ -193,7 +196,8 @@ function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number):
     typeof first === 'object' &&
     first.tag === 'p' &&
     rest.every((one) => typeof one === 'object' && one.tag !== 'p');
-  return element('li', isLine ? [...first.children, ...rest] : blocks);
+  const made = element('li', isLine ? [...first.children, ...rest] : blocks);
+  return state === undefined ? made : { ...made, done: state !== ' ' };
 }
 
 function isTable(lines: readonly string[], at: number): boolean {
@@ -240,7 +244,13 @@ const INLINE: ReadonlySet<Tag> = new Set(['code', 'strong', 'em', 'del', 'a']);
 export function wordsOf(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) =>
-      typeof piece === 'string' ? piece : `${wordsOf(piece.children)}${INLINE.has(piece.tag) ? '' : '\n'}`,
+      typeof piece === 'string'
+        ? piece
+        : `${taskSign(piece)}${wordsOf(piece.children)}${INLINE.has(piece.tag) ? '' : '\n'}`,
     )
     .join('');
+}
+
+function taskSign({ done }: Element): string {
+  return done === undefined ? '' : done ? '☑ ' : '☐ ';
 }

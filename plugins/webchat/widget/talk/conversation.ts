@@ -1,62 +1,24 @@
-import type { EventData, StreamEnd } from '../../../../src/channel/event-stream.ts';
+import type { StreamEnd } from '../../../../src/channel/event-stream.ts';
 import { type Texts, wordsForFailure } from '../texts.ts';
-import { type Delivery, type DeliveryListener, type Pending, Reach } from './deliver.ts';
-import {
-  type Entry,
-  type Kept,
-  type Memory,
-  noteTool,
-  randomId,
-  Transcript,
-  type Trouble,
-} from './memory.ts';
-import { type Approval, outcomeIn, type Question, type QuestionState, questionIn } from './question.ts';
+import { type Delivery, type DeliveryListener, newPending, type Pending } from './deliver.ts';
+import { emptyConversation, type Kept } from './memory.ts';
+import type { Approval } from './question.ts';
+import { Reach } from './reach.ts';
+import { type RecallParts, recallOwn } from './recall.ts';
 import { Failure, type Service } from './service.ts';
-import { nameOf, personOf, type TokenSource } from './token.ts';
+import type { Connection, State } from './state.ts';
+import { nameOf, personOf } from './token.ts';
+import { type Answer, Transcript } from './transcript.ts';
+import { isUndelivered, troubleOf } from './trouble.ts';
+import { writeAnswer } from './write-answer.ts';
 
-/** Failures that end without the visitor's help when the service can be reached again. */
-const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
-/** Statuses with which a service says that it received the message, but could not answer it. */
-const TAKEN: readonly number[] = [409, 500, 502, 504];
-
-/** `online` and `away` while the widget is idle, the other values while a message is being answered. */
-export type Connection = 'online' | 'away' | 'connecting' | 'answering' | 'reconnecting';
-
-/** The state that the widget shows. */
-export interface State {
-  entries: readonly Entry[];
-  /** Whether a message is being answered. */
-  busy: boolean;
-  connection: Connection;
-  trouble: Trouble | null;
-  /** Whether the visitor has just begun a new conversation, and can restore the last conversation. */
-  undoable: boolean;
-}
-
-export interface ConversationParts {
+export interface ConversationParts extends RecallParts {
   delivery: Delivery;
-  service: Pick<Service, 'rate'>;
-  tokens: TokenSource;
-  memory: Memory;
+  service: Service;
   texts: Texts;
-  /** The site's id for the visitor. Null if the widget should generate an id for this tab. */
-  user_id: string | null;
   /** Unverified facts about the page and the visitor. */
   metadata(): Record<string, string>;
   changed(): void;
-}
-
-type AnswerEntry = Extract<Entry, { from: 'agent' }>;
-
-/** The state of a question whose answer got no response. Another message leaves the question open. */
-const STATE_IN_DOUBT: Readonly<Partial<Record<QuestionState, QuestionState>>> = {
-  sending: 'unknown',
-  refusing: 'unknown',
-  words: 'open',
-};
-
-function withoutQuestion(text: string, asks: Question | undefined): string {
-  return asks?.begins_at ? text.slice(0, asks.begins_at).trimEnd() : asks?.begins_at === 0 ? '' : text;
 }
 
 const REPLACED = new DOMException('the conversation was left', 'AbortError');
@@ -72,10 +34,6 @@ export class Conversation {
   #run: AbortController | null = null;
   #phase: Connection = 'connecting';
   readonly #reach: Reach;
-  /** The data of the event `actions` of the answer that is being written. */
-  #actions: EventData | null = null;
-  /** The name of the person whose token the current message carries. Null if nobody is signed in. */
-  #name: string | null = null;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
@@ -85,14 +43,14 @@ export class Conversation {
       (kept) => this.#follow(kept),
       // The first message in another tab begins the conversation of all tabs.
       () => {
-        if (this.#kept.entries.length === 0) void this.recall(true).then(() => this.#changed());
+        if (this.#kept.entries.length === 0) void this.recall(true).then(() => this.#parts.changed());
       },
     );
     this.#reach = new Reach(
-      () => parts.delivery.isReachable(),
+      () => parts.service.isReachable(),
       (away) => {
         if (!away && this.#kept.trouble?.automatic) void this.retry();
-        this.#changed();
+        this.#parts.changed();
       },
     );
   }
@@ -114,7 +72,7 @@ export class Conversation {
   set open(open: boolean) {
     this.#kept.open = open;
     this.#reach.watched = open;
-    this.#keep();
+    this.keep();
   }
 
   /**
@@ -123,36 +81,22 @@ export class Conversation {
    * @param isElsewhere see `#goOn`
    */
   async recall(isElsewhere = false): Promise<void> {
-    const { memory, tokens, user_id } = this.#parts;
-    let person = memory.needsPerson ? personOf(await tokens.current()) : null;
-    // If the site could not say who is signed in, nothing is shown, and nothing is deleted.
-    const kept = memory.needsPerson && !tokens.isKnown ? null : await memory.recall(person);
-    const open = kept?.open === true || memory.wasOpen;
-    if (kept === null) {
-      this.#kept.open = memory.wasOpen;
-      return this.#goOn();
-    }
-    if (kept.person !== null) person = personOf(await tokens.current());
-    const own = user_id === null || user_id === kept.user_id;
-    if (!own || (kept.person !== null && person !== kept.person)) {
-      this.#takeUp(this.#fresh(open));
-      this.#keep();
-      return;
-    }
-    this.#takeUp({ ...kept, open: memory.wasOpen });
+    const { memory } = this.#parts;
+    const kept = await recallOwn(this.#parts);
+    const open = memory.wasOpen;
+    if (kept === null) this.#kept.open = open;
+    else this.#takeUp(kept === 'foreign' ? this.#fresh(open) : { ...kept, open });
+    if (kept === 'foreign') this.keep();
     this.#goOn(isElsewhere);
   }
 
   /** Shows what another tab has stored. While this tab receives an answer itself, it continues with that. */
   #follow(kept: Kept | null): void {
     if (this.#run !== null) return;
-    if (kept === null) {
-      void this.identityChanged();
-      return;
-    }
+    if (kept === null) return void this.identityChanged();
     this.#takeUp({ ...kept, open: this.#kept.open });
     this.#goOn(true);
-    this.#changed();
+    this.#parts.changed();
   }
 
   /**
@@ -172,7 +116,7 @@ export class Conversation {
       this.#followPerson(token);
     }
     if (open || trouble) void this.#reach.look();
-    this.#changed();
+    this.#parts.changed();
   }
 
   /**
@@ -199,17 +143,19 @@ export class Conversation {
     await this.#deliver({ ...this.#pendingFor(''), metadata });
   }
 
-  /** Rates the answer of an entry. @returns false if the service did not take the rating */
-  async rate(entry_id: number, rating: 1 | -1): Promise<boolean> {
-    const entry = this.#transcript.find(entry_id) as AnswerEntry;
-    const { tokens, service } = this.#parts;
-    const { message_id } = entry;
-    const token = await tokens.current();
-    const { session_id } = this.#kept;
-    const isTaken = await service.rate({ session_id, message_id, rating }, token);
+  /**
+   * Rates the answer of an entry.
+   * @param comment what the visitor says about it; empty if nothing
+   * @returns false if the service did not take the rating
+   */
+  async rate(entry_id: number, rating: 1 | -1, comment: string): Promise<boolean> {
+    const entry = this.#transcript.find(entry_id) as Answer;
+    const token = await this.#parts.tokens.current();
+    const ids = { session_id: this.#kept.session_id, message_id: entry.message_id };
+    const isTaken = await this.#parts.service.rate({ ...ids, rating, comment }, token);
     if (isTaken) entry.rating = rating;
-    this.#keep();
-    this.#changed();
+    this.keep();
+    this.#parts.changed();
     return isTaken;
   }
 
@@ -236,7 +182,7 @@ export class Conversation {
     const run = this.#run;
     const stream_id = this.#kept.pending?.stream_id ?? null;
     if (run === null) return;
-    const told = stream_id !== null && (await this.#parts.delivery.stop(stream_id));
+    const told = stream_id !== null && (await this.#parts.service.stop(stream_id));
     // The stream reports its own end. If the request to stop did not reach the service, the widget leaves the stream.
     if (told || this.#run !== run) return;
     this.#finish({ response: '', session_id: '', stopped: true });
@@ -252,7 +198,7 @@ export class Conversation {
     this.#transcript.settle('stopped');
     this.#restart(this.#parts.texts.restarted);
     if (left.entries.some(({ from }) => from !== 'widget')) this.#left = left;
-    this.#changed();
+    this.#parts.changed();
   }
 
   /** Restores the last conversation. */
@@ -260,8 +206,8 @@ export class Conversation {
     if (this.#left === null) return;
     this.#takeUp({ ...this.#left, open: this.#kept.open });
     this.#goOn();
-    this.#keep();
-    this.#changed();
+    this.keep();
+    this.#parts.changed();
   }
 
   /** Asks the site again who is signed in, so that nobody reads another person's conversation. */
@@ -269,9 +215,9 @@ export class Conversation {
     this.#followPerson(await this.#parts.tokens.renew());
   }
 
-  /** The page is about to close: stores the unfinished text. */
+  /** Stores the conversation, also the unfinished text when the page is about to close. */
   keep(): void {
-    this.#keep();
+    this.#parts.memory.keep(this.#kept);
   }
 
   /**
@@ -280,7 +226,7 @@ export class Conversation {
    */
   #restart(notice: string): void {
     const stream_id = this.#run ? this.#kept.pending?.stream_id : null;
-    if (stream_id) void this.#parts.delivery.stop(stream_id);
+    if (stream_id) void this.#parts.service.stop(stream_id);
     this.#leaveRun();
     this.#takeUp({ ...this.#fresh(this.#kept.open), person: this.#kept.person });
     this.#add('widget', notice);
@@ -319,21 +265,12 @@ export class Conversation {
     const { texts } = this.#parts;
     if (changed) this.#restart(person === null ? texts.signedOut : texts.personChanged);
     this.#kept.person = person;
-    this.#keep();
+    this.keep();
     return changed;
   }
 
   #pendingFor(message: string): Pending {
-    const { user_id, session_id } = this.#kept;
-    return {
-      key: randomId(),
-      user_id,
-      message,
-      session_id,
-      metadata: this.#parts.metadata(),
-      stream_id: null,
-      after: 0,
-    };
+    return newPending(this.#kept, message, this.#parts.metadata());
   }
 
   async #sendNew(message: string): Promise<void> {
@@ -346,29 +283,24 @@ export class Conversation {
     const run = new AbortController();
     this.#run = run;
     const { confirm } = pending.metadata;
-    for (const asks of this.#transcript.unsettled()) {
-      if (typeof confirm === 'object' && confirm.id === asks.id)
-        asks.state = confirm.approve ? 'sending' : 'refusing';
-      else if (asks.state === 'open') asks.state = 'words';
-    }
-    this.#actions = null;
+    this.#transcript.questionsSent(typeof confirm === 'object' ? confirm : undefined);
     this.#phase = 'connecting';
     this.#kept.trouble = null;
     this.#kept.pending = pending;
     if (pending.after > 0) this.#transcript.resume();
     this.#transcript.answer();
     this.#transcript.mark(undefined);
-    this.#changed();
+    this.#parts.changed();
     try {
       const token = await this.#parts.tokens.current();
       run.signal.throwIfAborted();
-      this.#name = nameOf(token);
       if (this.#followPerson(token)) {
         // A message of the previous person must not be sent in the name of the next person.
         if (isNew) await this.#sendNew(pending.message);
         return;
       }
-      const end = await this.#parts.delivery.send(pending, token, this.#listener(run, pending), run.signal);
+      const listener = this.#listener(run, pending, nameOf(token));
+      const end = await this.#parts.delivery.send(pending, token, listener, run.signal);
       if (this.#run !== run) return;
       this.#finish(end);
       this.#reach.found();
@@ -379,55 +311,35 @@ export class Conversation {
   }
 
   /** Ignores events of a run that is no longer current. */
-  #listener(run: AbortController, pending: Pending): DeliveryListener {
-    const heard = (tell: () => void) => {
-      if (this.#run !== run) return;
-      tell();
-      this.#changed();
-    };
+  #listener(run: AbortController, pending: Pending, person: string | null): DeliveryListener {
+    const heard =
+      <Told extends unknown[]>(tell: (...told: Told) => void) =>
+      (...told: Told) => {
+        if (this.#run !== run) return;
+        tell(...told);
+        this.#parts.changed();
+      };
+    const { text, tool, confirmation, actions } = writeAnswer(this.#transcript, person);
     return {
+      text: heard(text),
+      tool: heard(tool),
+      confirmation: heard(confirmation),
+      actions: heard(actions),
       opened: (stream_id) => {
         pending.stream_id = stream_id;
-        this.#keep();
+        this.keep();
       },
       taken: (id) => {
         pending.after = id;
       },
       // Sign-in changes the session id; the old id must not be used again.
-      started: (session_id) =>
-        heard(() => {
-          this.#followSession(session_id);
-          this.#keep();
-        }),
-      text: (piece) =>
-        heard(() => {
-          this.#transcript.answer().text += piece;
-        }),
-      tool: (name, status, data = {}) =>
-        heard(() => {
-          const entry = this.#transcript.answer();
-          const { title, credentials, sign_in_needed } = data;
-          noteTool(entry.tools, {
-            ...{ name, status, needs_sign_in: sign_in_needed === true },
-            title: typeof title === 'string' ? title : undefined,
-          });
-          // What a person's credentials showed is more than what the default credentials show.
-          if (credentials === 'user' || credentials === 'exchange') entry.acted_as = this.#name;
-          else if (credentials === 'default') entry.acted_as ??= null;
-        }),
-      confirmation: (_id, data) =>
-        heard(() => {
-          const entry = this.#transcript.answer();
-          entry.asks = questionIn(data, this.#name);
-          entry.text = withoutQuestion(entry.text, entry.asks);
-        }),
-      actions: (data) => {
-        this.#actions = data;
-      },
-      connected: (yes) =>
-        heard(() => {
-          this.#phase = yes ? 'answering' : pending.after > 0 ? 'reconnecting' : 'connecting';
-        }),
+      started: heard((session_id) => {
+        this.#kept.session_id = session_id || this.#kept.session_id;
+        this.keep();
+      }),
+      connected: heard((yes) => {
+        this.#phase = yes ? 'answering' : pending.after > 0 ? 'reconnecting' : 'connecting';
+      }),
     };
   }
 
@@ -435,95 +347,53 @@ export class Conversation {
     const entry = this.#transcript.answer();
     entry.message_id = message_id;
     // An empty reply never replaces text that was shown.
-    if (response !== '') entry.text = withoutQuestion(response, entry.asks);
-    this.#settleQuestions(entry);
-    this.#followSession(session_id);
+    if (response !== '') entry.text = response;
+    this.#transcript.questionsAnswered(entry);
+    this.#kept.session_id = session_id || this.#kept.session_id;
     this.#kept.pending = null;
     this.#transcript.settle(stopped ? 'stopped' : 'done');
     this.#run = null;
-    this.#keep();
-    this.#changed();
-  }
-
-  /** Notes what became of the questions that the answered message was about. */
-  #settleQuestions({ asks: next, tools }: AnswerEntry): void {
-    for (const asks of this.#transcript.unsettled()) {
-      if (asks === next || asks.state === 'unknown') continue;
-      // The confirmed call is made first. Later calls are the agent's.
-      const [first] = asks.actions.length === 1 ? tools : [];
-      const made = { completed: 'done', failed: 'failed', started: 'unknown' } as const;
-      const outcome =
-        outcomeIn(this.#actions) ?? (asks.state === 'words' || !first ? null : made[first.status]);
-      asks.state =
-        asks.id === next?.id ? 'repeated' : asks.state === 'refusing' ? 'declined' : (outcome ?? 'closed');
-      asks.at = Date.now();
-    }
+    this.keep();
+    this.#parts.changed();
   }
 
   #fail(failure: Failure, pending: Pending): void {
-    const { code, over, retryAfter, status } = failure;
+    const { code, over, retryAfter } = failure;
+    const { texts } = this.#parts;
+    const gone = code === 'confirmation_gone';
     this.#run = null;
     this.#transcript.settle('interrupted');
-    for (const asks of this.#transcript.unsettled()) {
-      const gone = code === 'confirmation_gone';
-      asks.state = gone
-        ? asks.expires_at < Date.now()
-          ? 'expired'
-          : 'closed'
-        : (STATE_IN_DOUBT[asks.state] ?? asks.state);
-    }
+    this.#transcript.questionsFailed(gone);
     if (code === 'session_forbidden' && pending.session_id !== null) {
       // The session belongs to somebody else and nothing was run: send the message in a new session.
-      this.#restart(this.#parts.texts.restarted);
+      this.#restart(texts.restarted);
       this.send(pending.message);
       return;
     }
-    if (code === 'confirmation_gone') {
+    if (gone) {
       // Another attempt would find no open question.
       this.#kept.pending = null;
-      this.#add('widget', wordsForFailure(this.#parts.texts, code));
+      this.#add('widget', wordsForFailure(texts, code));
       return;
     }
     // If the run has ended, another attempt sends a new message. Otherwise, it repeats the request.
     if (over) this.#kept.pending = { ...this.#pendingFor(pending.message), metadata: pending.metadata };
-    if (!over && pending.stream_id === null && !TAKEN.includes(status)) this.#transcript.mark(pending);
-    this.#kept.trouble = this.#troubleOf(failure);
-    if (PASSING.includes(code)) this.#reach.lost(retryAfter * 1000);
+    if (pending.stream_id === null && isUndelivered(failure)) this.#transcript.mark(pending);
+    const trouble = troubleOf(failure, texts);
+    this.#kept.trouble = trouble;
+    if (trouble.automatic) this.#reach.lost(retryAfter * 1000);
     else this.#reach.found();
-    this.#keep();
-    this.#changed();
-  }
-
-  /** The next message is sent to the session that the service named most recently. */
-  #followSession(session_id: string): void {
-    if (session_id !== '') this.#kept.session_id = session_id;
-  }
-
-  #troubleOf({ code, retryAfter }: Failure): Trouble {
-    return {
-      text: wordsForFailure(this.#parts.texts, code),
-      remedy: code === 'turn_limit' ? 'anew' : code === 'body_too_large' ? 'edit' : 'again',
-      at: Date.now() + retryAfter * 1000,
-      automatic: PASSING.includes(code),
-    };
+    this.keep();
+    this.#parts.changed();
   }
 
   #fresh(open: boolean): Kept {
-    const user_id = this.#parts.user_id ?? `visitor-${randomId()}`;
-    return { user_id, session_id: null, person: null, entries: [], pending: null, trouble: null, open };
+    return emptyConversation(this.#parts.user_id, open);
   }
 
   #add(from: 'visitor' | 'widget', text: string): void {
     this.#transcript.add(from, text);
-    this.#keep();
-    this.#changed();
-  }
-
-  #keep(): void {
-    this.#parts.memory.keep(this.#kept);
-  }
-
-  #changed(): void {
+    this.keep();
     this.#parts.changed();
   }
 }

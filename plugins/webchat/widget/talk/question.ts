@@ -3,7 +3,10 @@ import type { EventData } from '../../../../src/channel/event-stream.ts';
 /** A question about actions that wait for the visitor, and what became of it. */
 export interface Question {
   id: string;
-  actions: AskedAction[];
+  /** The whole question as text. */
+  summary?: unknown;
+  /** The actions as the service sent them. The card reads them. */
+  actions: unknown;
   /** ms since the epoch */
   expires_at: number;
   /** Where the question begins in the text of the answer. Null if this is not known. */
@@ -11,19 +14,34 @@ export interface Question {
   /** The person for whom the actions would be done. */
   as: string | null;
   state: QuestionState;
+  /** What the visitor has answered with the buttons. */
+  approved?: Approval;
+  /** What was done after the visitor's answer. */
+  receipts?: readonly Receipt[] | undefined;
   /** When the question was settled, ms since the epoch. */
   at?: number;
 }
 
+/** What a message did: shown as a card or as lines, instead of the lines in the text of its answer. */
+export interface Receipts {
+  actions: readonly Receipt[];
+  /** Where the lines about them begin in the text of the answer. Null if there are none. */
+  begins_at: number | null;
+}
+
+export interface Receipt {
+  /** `<question>`, or `<question>:<number>` for one of several actions; another id if no question was asked. */
+  id: string;
+  summary: string;
+  outcome: Outcome;
+  /** ms since the epoch */
+  at: number;
+}
+
+export type Outcome = 'done' | 'failed' | 'unknown';
+
 /** What a visitor answers with the buttons: all actions, none, or those with these numbers. */
 export type Approval = boolean | readonly number[];
-
-export interface AskedAction {
-  title: string;
-  details: readonly { label: string; value: string }[];
-  /** The verb for the button. */
-  confirm_label?: string | undefined;
-}
 
 /**
  * `sending`: the visitor has confirmed it. `refusing`: the visitor has declined it. `words`: the visitor has sent
@@ -52,49 +70,33 @@ export const SETTLED: readonly QuestionState[] = [
   'repeated',
 ];
 
-/** Reads the data of a question. If the service sends only its text, the actions are read from the text. */
+/** Reads the data of a question. @param as the person whose token the message carried */
 export function questionIn(data: EventData, as: string | null): Question {
   const { id, summary, expires_at, begins_at, actions } = data;
-  const listed = Array.isArray(actions) ? actions.map(actionIn) : [];
   return {
-    id: String(id),
-    actions: listed.length > 0 ? listed : [actionInText(String(summary ?? ''))],
+    ...{ id: String(id), summary, actions, state: 'open' },
     expires_at: Date.parse(String(expires_at)) || Number.POSITIVE_INFINITY,
     begins_at: typeof begins_at === 'number' ? begins_at : null,
     as: typeof data.as === 'string' ? data.as : as,
-    state: 'open',
   };
 }
 
-function actionIn(value: unknown): AskedAction {
-  const { title, details, confirm_label } = (value ?? {}) as Partial<AskedAction>;
+/** Reads the data of the event `actions`. */
+export function receiptsIn({ actions, begins_at }: EventData): Receipts {
+  const list = Array.isArray(actions) ? actions : [];
   return {
-    title: String(title ?? ''),
-    details: Array.isArray(details)
-      ? details.map(({ label, value: shown }) => ({ label: String(label), value: String(shown) }))
-      : [],
-    confirm_label: typeof confirm_label === 'string' ? confirm_label : undefined,
+    actions: list.map(({ action_id, summary, title, outcome, at }) => ({
+      ...{ id: String(action_id), summary: String(summary ?? title ?? '') },
+      at: Date.parse(String(at)) || Date.now(),
+      outcome: OUTCOMES.find((one) => one === outcome) ?? 'unknown',
+    })),
+    begins_at: typeof begins_at === 'number' ? begins_at : null,
   };
 }
 
-/** The first line is the action. Each further line is `name: "value"`. */
-function actionInText(text: string): AskedAction {
-  const [title = '', ...lines] = text.split('\n');
-  const details = lines.map((line) => {
-    const [, label = '', value = line] = /^([^:"]+): (.*)$/.exec(line) ?? [];
-    return { label, value };
-  });
-  return { title, details };
-}
+const OUTCOMES = ['unknown', 'failed', 'done'] as const;
 
-/**
- * What became of confirmed actions, by the data of the event `actions`. If one of several failed or is unknown, the
- * whole list is.
- */
-export function outcomeIn(data: EventData | null): 'done' | 'failed' | 'unknown' | null {
-  const list = Array.isArray(data?.actions) ? data.actions : [];
-  const outcomes = list.map((one: { outcome?: unknown }) => String(one?.outcome));
-  for (const outcome of ['unknown', 'failed', 'done'] as const)
-    if (outcomes.includes(outcome)) return outcome;
-  return null;
+/** The outcome of all writes together: `unknown` or `failed` if that is the outcome of any of them. */
+export function outcomeOf(receipts: readonly Receipt[] = []): Outcome | null {
+  return OUTCOMES.find((wanted) => receipts.some(({ outcome }) => outcome === wanted)) ?? null;
 }

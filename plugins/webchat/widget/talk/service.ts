@@ -21,6 +21,8 @@ interface AnswerRating {
   session_id: string | null;
   message_id: string | undefined;
   rating: 1 | -1;
+  /** Empty if the visitor says nothing. */
+  comment: string;
 }
 
 /** The content of a message. If the message is repeated, the content is the same, so that the service recognizes it. */
@@ -88,12 +90,12 @@ export class Service {
   }
 
   /** `POST /feedback`: rates an answer. False if the service could not be reached or refused the rating. */
-  rate(rating: AnswerRating, token: string | null): Promise<boolean> {
+  rate({ comment, ...rating }: AnswerRating, token: string | null): Promise<boolean> {
     return isDone(`${this.#base}/feedback`, {
       method: 'POST',
       credentials: 'omit',
       headers: JSON_TYPE,
-      body: JSON.stringify({ ...rating, jwt_token: token }),
+      body: JSON.stringify({ ...rating, ...(comment && { comment }), jwt_token: token }),
     });
   }
 

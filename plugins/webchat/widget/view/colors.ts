@@ -17,6 +17,7 @@ const NAMES = [
   'field',
   'soft',
   'link',
+  'glow',
   'alarm',
   'alarm-surface',
   'good',
@@ -60,6 +61,7 @@ export function paletteFor(site: SiteColors, dark: boolean): Palette {
   const grounds = [surface, sunken];
   const given = site.accent ?? own.accent;
   const [accent, on_accent] = fill(given, site['on-accent'], surface, dark);
+  const link = towards(site.link ?? given, text, [...grounds, line], TEXT);
   const alarm_surface = mix(own.alarm, surface, 0.08);
   return {
     accent,
@@ -70,7 +72,8 @@ export function paletteFor(site: SiteColors, dark: boolean): Palette {
     line,
     field: towards(shade(0.45), text, grounds, SHAPE),
     soft: towards(shade(0.62), text, [...grounds, line], TEXT),
-    link: towards(site.link ?? given, text, [...grounds, line], TEXT),
+    link,
+    glow: mix(link, surface, 0.25),
     alarm: towards(own.alarm, text, [...grounds, alarm_surface], TEXT),
     'alarm-surface': alarm_surface,
     good: towards(own.good, text, grounds, TEXT),

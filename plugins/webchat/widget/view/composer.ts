@@ -1,4 +1,4 @@
-import type { Trouble } from '../talk/memory.ts';
+import type { Trouble } from '../talk/trouble.ts';
 import { fill, type Texts } from '../texts.ts';
 import { button, h, icon, set } from './dom.ts';
 

@@ -28,14 +28,12 @@ const ICONS = {
   chat: 'M4 5.5h16v11h-9l-4.5 3.5v-3.5H4z',
   close: 'M6 6l12 12M18 6 6 18',
   restart: 'M4.5 12a7.5 7.5 0 1 0 2.4-5.5M7 3v4h4',
-  send: 'M5 12h13M12.5 6.5 18 12l-5.5 5.5',
+  send: 'M12 19V6M6.5 11.5 12 6l5.5 5.5',
   stop: 'M7.5 7.5h9v9h-9z',
   check: 'M5.5 12.5l4 4 9-9',
   cross: 'M7.5 7.5l9 9M16.5 7.5l-9 9',
   copy: 'M9 9h10v10H9zM5 15V5h10',
   down: 'M12 5v13M6.5 12.5 12 18l5.5-5.5',
-  clock: 'M12 4.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15M12 8v4.2l2.8 1.8',
-  thumb: 'M7 11v8H4v-8zl3.5-6q3 0 2 5H19l-1.5 9H7',
   lock: 'M6.5 11h11v8.5h-11zM9 11V8a3 3 0 0 1 6 0v3',
   warning: 'M12 4.5 21 19.5H3zM12 10v4.5M12 16.8v.2',
 } as const;
@@ -44,10 +42,15 @@ export type IconName = keyof typeof ICONS;
 
 /** An icon. Screen readers ignore it, because there is a text next to it, or its control has a name. */
 export function icon(name: IconName): SVGElement {
+  return drawing(name, ICONS[name]);
+}
+
+/** An icon by its path. */
+export function drawing(name: string, d: string): SVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   set(svg, { viewBox: '0 0 24 24', 'aria-hidden': 'true', class: `icon ${name}` });
   const path = document.createElementNS(SVG, 'path');
-  set(path, { d: ICONS[name] });
+  set(path, { d });
   svg.append(path);
   return svg;
 }

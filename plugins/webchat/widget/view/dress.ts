@@ -12,7 +12,8 @@ export function dress(host: HTMLElement, sheet: CSSStyleSheet, theme: Theme): ()
     host.dataset.theme = dark ? 'dark' : 'light';
     const palette = paletteFor(siteColors(host), dark);
     const values = Object.entries(palette).map(([name, color]) => `--${name}:${css(color)}`);
-    sheet.replaceSync(`:host{${values.join(';')};color-scheme:${dark ? 'dark' : 'light'}}`);
+    // The style sheet resets all properties of the host, also this one.
+    sheet.replaceSync(`:host{${values.join(';')};color-scheme:${dark ? 'dark' : 'light'}!important}`);
   };
   device.addEventListener('change', apply);
   const changes = new MutationObserver(apply);

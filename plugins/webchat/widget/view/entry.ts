@@ -1,10 +1,10 @@
-import { type Piece, TAGS } from '../markdown/inline.ts';
-import { parseMarkdown, withoutTricks } from '../markdown/parse.ts';
-import type { AgentState, Entry, Tool } from '../talk/memory.ts';
-import type { Approval } from '../talk/question.ts';
-import { fill, type Texts, wordsForFailure, wordsForTool } from '../texts.ts';
-import { Card } from './card.ts';
-import { button, h, icon, iconButton, set } from './dom.ts';
+import { withoutTricks } from '../markdown/parse.ts';
+import type { Approval, Question, Receipt } from '../talk/question.ts';
+import { type AgentState, type Answer, type Entry, shownText, type Tool } from '../talk/transcript.ts';
+import { fill, type Texts, wordsForTool } from '../texts.ts';
+import { button, h, icon, set } from './dom.ts';
+import { copyButton, MarkdownView } from './markdown-view.ts';
+import type { LoadPart } from './parts.ts';
 
 export interface EntryActions {
   /** Sends the message of this entry again. */
@@ -18,7 +18,10 @@ export interface EntryActions {
   /** Whether an answer says whose credentials it used. */
   showsCredentials: boolean;
   /** Rates the answer of an entry. Resolves to false if that failed. Null if answers have no thumbs. */
-  rate: ((id: number, rating: 1 | -1) => Promise<boolean>) | null;
+  rate: ((id: number, rating: 1 | -1, comment: string) => Promise<boolean>) | null;
+  load: LoadPart;
+  /** The entry has grown after it was shown. */
+  grown(): void;
 }
 
 /** After a pause of this length, in ms, the next entry shows its time. */
@@ -32,14 +35,14 @@ export class EntryView {
   readonly #body = h('div', { class: 'body', dir: 'auto' });
   readonly #tools = h('ul', { class: 'tools', role: 'list' });
   readonly #foot = h('div', { class: 'foot' });
-  readonly #card: Card;
+  readonly #did = h('ul', { class: 'tools did', role: 'list' });
   readonly #signIn = h('p', { class: 'sign-in', hidden: true });
   readonly #meta = h('div', { class: 'meta', hidden: true });
   readonly #whose = h('span');
-  /** Shows the rating of the answer. */
-  readonly #thumbs: ((entry: AgentEntry) => void)[] = [];
   readonly #markdown: MarkdownView;
   #text = '';
+  #card: Promise<import('../card/card.ts').Card> | undefined;
+  #thumbs: Promise<import('../feedback/feedback.ts').Thumbs> | undefined;
   #toolsTold = 0;
   /** The state and length with which the entry was last shown. */
   #shown = '';
@@ -49,24 +52,21 @@ export class EntryView {
     this.#texts = texts;
     this.#actions = actions;
     this.#markdown = new MarkdownView(this.#body, texts, actions.say);
-    this.#card = new Card(texts, actions.answer);
     this.element = h('li', { class: `entry ${entry.from}` });
     if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
     if (entry.at && entry.at - (before ?? 0) > PAUSE_MS)
       this.element.append(h('p', { class: 'when' }, timeOf(entry.at)));
     if (entry.from === 'agent') {
-      const { element } = this.#card;
-      this.element.append(heard(texts.assistant), this.#tools, this.#body, element, this.#signIn);
-      this.element.append(this.#foot, this.#meta);
+      this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#did);
+      this.element.append(this.#signIn, this.#foot, this.#meta);
       this.#signIn.append(icon('lock'), h('span', {}, texts.signInNeeded));
       const { signIn } = actions;
       if (signIn) this.#signIn.append(button({ class: 'primary' }, signIn, texts.signIn));
       this.#meta.append(this.#whose);
-      if (actions.rate) {
-        this.#addThumb(entry.id, 1, texts.rateGood);
-        this.#addThumb(entry.id, -1, texts.rateBad);
-      }
-      if (navigator.clipboard) this.#meta.append(this.#copyButton());
+      if (navigator.clipboard)
+        this.#meta.append(
+          copyButton(texts, actions.say, [texts.copyAnswer, 'copy-answer'], () => this.#text),
+        );
     }
     if (entry.from === 'visitor') this.element.append(heard(texts.you), this.#body, this.#foot);
     if (entry.from === 'widget') this.element.append(this.#body);
@@ -79,33 +79,52 @@ export class EntryView {
    */
   show(entry: Entry, aloud: boolean): boolean {
     const state = stateOf(entry);
-    const asks = entry.from === 'agent' ? entry.asks : undefined;
-    const rating = entry.from === 'agent' ? entry.rating : undefined;
-    const shown = [state, entry.text.length, asks?.state, rating].join();
+    const [asks, did, rating] = entry.from === 'agent' ? [entry.asks, entry.did, entry.rating] : [];
+    const shown = [state, entry.text.length, asks?.state, did?.begins_at, rating].join();
     if (shown === this.#shown && state !== 'writing') return false;
     this.#shown = shown;
     set(this.element, { 'data-state': state });
     if (entry.from === 'agent') {
+      this.#text = shownText(entry);
       this.#announceTools(entry.tools, aloud);
-      this.#markdown.show(entry.text);
-      this.#tools.replaceChildren(...entry.tools.map((tool) => toolLine(tool, this.#texts)));
-      set(this.#tools, { hidden: entry.tools.length === 0 });
-      set(this.#body, { hidden: entry.text === '' });
-      if (this.#card.show(state === 'done' ? asks : undefined) && aloud) this.#announceQuestion();
+      this.#markdown.show(this.#text);
+      this.#showLines(
+        this.#tools,
+        entry.tools.map((tool) => toolLine(tool, this.#texts)),
+      );
+      this.#showLines(this.#did, did?.actions.map((receipt) => receiptLine(receipt, this.#texts)) ?? []);
+      set(this.#body, { hidden: this.#text === '' });
+      if (asks && state === 'done') void this.#showCard(entry, asks, aloud);
       set(this.#signIn, { hidden: state === 'writing' || !entry.tools.some((tool) => tool.needs_sign_in) });
       this.#showMeta(entry);
     } else this.#body.textContent = withoutTricks(entry.text);
-    this.#showFoot(state === 'writing' && entry.text !== '' ? 'done' : state);
+    this.#showFoot(state === 'writing' && this.#text !== '' ? 'done' : state);
     return true;
   }
 
-  /** The question is announced after the text of the answer. */
-  #announceQuestion(): void {
-    const { words, hint } = this.#card;
-    queueMicrotask(() => {
-      this.#actions.say(words);
-      this.#actions.say(hint);
+  #showLines(list: HTMLElement, lines: HTMLElement[]): void {
+    list.replaceChildren(...lines);
+    set(list, { hidden: lines.length === 0 });
+  }
+
+  /** The question is announced after the text of the answer. If its card cannot be loaded, it stays in words. */
+  async #showCard(entry: Answer, asks: Question, aloud: boolean): Promise<void> {
+    const { answer, grown, load, say } = this.#actions;
+    this.#card ??= load('card').then(({ Card }) => {
+      const made = new Card(this.#texts, answer);
+      this.#signIn.before(made.element);
+      return made;
     });
+    try {
+      const words = (await this.#card).show(asks);
+      if (aloud) words.forEach(say);
+    } catch (error) {
+      console.warn(error);
+      this.#card = undefined;
+      this.#markdown.show(entry.text);
+      set(this.#body, { hidden: false });
+    }
+    grown();
   }
 
   /** Announces each tool once, when it starts. */
@@ -117,35 +136,23 @@ export class EntryView {
     if (aloud && names.length > 0) this.#actions.say(names.join(' '));
   }
 
-  #showMeta(entry: AgentEntry): void {
-    const { state, text, acted_as, asks } = entry;
+  #showMeta(entry: Answer): void {
+    const { state, acted_as, asks } = entry;
     const { actsAs, notSignedIn } = this.#texts;
     const whose = acted_as === null ? notSignedIn : acted_as && fill(actsAs, { name: acted_as });
     this.#whose.textContent = (this.#actions.showsCredentials && whose) || '';
-    set(this.#meta, { hidden: state === 'writing' || text === '' || asks?.state === 'open' });
-    for (const show of this.#thumbs) show(entry);
-    this.#text = text;
+    set(this.#meta, { hidden: state === 'writing' || this.#text === '' || asks !== undefined });
+    this.#showThumbs(entry);
   }
 
-  /** A screen reader announces by itself that a thumb is pressed. */
-  #addThumb(id: number, rating: 1 | -1, label: string): void {
-    const thumb = iconButton('thumb', label, `quiet thumb${rating}`, async () => {
-      if (!(await this.#actions.rate?.(id, rating))) this.#actions.say(wordsForFailure(this.#texts, ''));
-    });
-    this.#meta.append(thumb);
-    this.#thumbs.push((entry) =>
-      set(thumb, { hidden: !entry.message_id, 'aria-pressed': `${entry.rating === rating}` }),
+  /** An answer without an id cannot be rated. */
+  #showThumbs({ id, message_id, rating }: Answer): void {
+    const { grown, load, rate, say } = this.#actions;
+    if (!rate || !message_id) return;
+    this.#thumbs ??= load('feedback').then(
+      ({ Thumbs }) => new Thumbs(this.#meta, this.#texts, { grown, say, rate: (...of) => rate(id, ...of) }),
     );
-  }
-
-  #copyButton(): HTMLElement {
-    const { copyAnswer, copied } = this.#texts;
-    const copy = iconButton('copy', copyAnswer, 'quiet copy-answer', async () => {
-      await navigator.clipboard.writeText(this.#text);
-      copy.replaceChildren(icon('check'));
-      this.#actions.say(copied);
-    });
-    return copy;
+    this.#thumbs.then((thumbs) => thumbs.show(rating), console.warn);
   }
 
   #showFoot(what: EntryState): void {
@@ -161,7 +168,6 @@ export class EntryView {
   }
 }
 
-type AgentEntry = Extract<Entry, { from: 'agent' }>;
 type EntryState = AgentState | 'undelivered';
 
 function stateOf(entry: Entry): EntryState {
@@ -191,68 +197,15 @@ function toolLine(tool: Tool, texts: Texts): HTMLElement {
   return h('li', { class: 'tool' }, sign, fill(form, { tool: wordsForTool(texts, tool) }));
 }
 
-const ALLOWED: ReadonlySet<string> = new Set(TAGS);
-
-/**
- * Shows Markdown inside an element. Unchanged nodes are kept, so that a selection survives while the reply grows. Nodes
- * are created one by one: text is never parsed as HTML.
- */
-class MarkdownView {
-  readonly #place: HTMLElement;
-  /** The blocks that are shown, as JSON. */
-  #shown: string[] = [];
-
-  readonly #texts: Texts;
-  readonly #say: (words: string) => void;
-
-  constructor(place: HTMLElement, texts: Texts, say: (words: string) => void) {
-    this.#place = place;
-    this.#texts = texts;
-    this.#say = say;
-  }
-
-  show(text: string): void {
-    const blocks = parseMarkdown(text);
-    const wanted = blocks.map((block) => JSON.stringify(block));
-    const same = wanted.findIndex((block, index) => block !== this.#shown[index]);
-    const from = same === -1 ? wanted.length : same;
-    while (this.#place.childNodes.length > from) this.#place.lastChild?.remove();
-    this.#place.append(...blocks.slice(from).map((block) => this.#nodeOf(block)));
-    this.#shown = wanted;
-  }
-
-  #nodeOf(piece: Piece): Node {
-    if (typeof piece === 'string') return document.createTextNode(piece);
-    const { tag, children, href, start, align } = piece;
-    if (!ALLOWED.has(tag)) throw new TypeError(`no such element: ${tag}`);
-    const made = document.createElement(tag);
-    set(made, ATTRIBUTES[tag] ?? { dir: 'auto' });
-    if (href !== undefined) set(made, { href });
-    if (start !== undefined) set(made, { start });
-    if (align !== undefined) made.style.textAlign = align;
-    made.append(...children.map((child) => this.#nodeOf(child)));
-    if (tag !== 'table' && tag !== 'pre') return made;
-    const scroller = h('div', { class: 'wide', tabindex: 0 }, made);
-    // A page without a secure origin has no clipboard.
-    return tag === 'pre' && navigator.clipboard
-      ? h('div', { class: 'code', dir: 'ltr' }, scroller, this.#copyButton(made))
-      : scroller;
-  }
-
-  #copyButton(code: HTMLElement): HTMLElement {
-    const { copy, copied } = this.#texts;
-    const button = iconButton('copy', copy, 'quiet copy', async () => {
-      await navigator.clipboard.writeText(code.textContent);
-      button.replaceChildren(icon('check'));
-      this.#say(copied);
-    });
-    return button;
-  }
+/** What became of a write. */
+function receiptLine({ summary, outcome, at }: Receipt, texts: Texts): HTMLElement {
+  const time = new Date(at).toLocaleTimeString([], { timeStyle: 'short' });
+  const name = { done: 'check', failed: 'cross', unknown: 'warning' } as const;
+  const words = fill(texts.outcomes[outcome] ?? '', { time });
+  return h(
+    'li',
+    { class: 'tool' },
+    icon(name[outcome]),
+    h('span', {}, h('bdi', {}, summary), h('span', {}, words)),
+  );
 }
-
-/** Attributes that do not depend on the text. Any other element detects its own text direction. */
-const ATTRIBUTES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  a: { target: '_blank', rel: 'noopener noreferrer nofollow' },
-  th: { scope: 'col', dir: 'auto' },
-  pre: { dir: 'ltr' },
-};

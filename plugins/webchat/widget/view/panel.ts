@@ -1,17 +1,18 @@
-import type { Connection, State } from '../talk/conversation.ts';
-import type { Entry } from '../talk/memory.ts';
 import type { Approval } from '../talk/question.ts';
+import type { Connection, State } from '../talk/state.ts';
+import { type Entry, shownText } from '../talk/transcript.ts';
 import type { Texts } from '../texts.ts';
 import { Composer, type ComposerActions, TroubleView } from './composer.ts';
 import { Announcer, button, h, icon, iconButton, set } from './dom.ts';
 import { type EntryActions, EntryView } from './entry.ts';
+import type { LoadPart } from './parts.ts';
 
 /** What the visitor can do in the chat. */
 export interface PanelActions extends ComposerActions {
   retry(): Promise<void>;
   resend(id: number): Promise<void>;
   answer(id: number, approve: Approval): Promise<void>;
-  rate(id: number, rating: 1 | -1): Promise<boolean>;
+  rate(id: number, rating: 1 | -1, comment: string): Promise<boolean>;
   startOver(): void;
   undo(): void;
 }
@@ -47,10 +48,11 @@ export class Panel {
   readonly #answer: (id: number, approve: Approval) => void;
   /** Returns the click handler of a suggested question. */
   readonly #ask: (words: string) => () => void;
-  readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials' | 'rate'>;
+  readonly #entryOptions: Pick<EntryActions, 'signIn' | 'showsCredentials' | 'rate' | 'load' | 'grown'>;
   /** Whether the chat is a part of the page. It then cannot be closed. */
   inline = false;
   #following = true;
+  #questions: readonly string[] = [];
   #connection: Connection = 'online';
   #reachable = true;
   #small = matchMedia('(max-width: 32em), (max-height: 30em)');
@@ -59,10 +61,15 @@ export class Panel {
     texts: Texts,
     { suggestions, logo, notice, credentials, feedback }: PanelOptions,
     actions: PanelActions,
-    { close, signIn }: { close(): void; signIn: (() => void) | null },
+    { close, signIn, load }: { close(): void; signIn: (() => void) | null; load: LoadPart },
   ) {
     const rate: EntryActions['rate'] = (...of) => actions.rate(...of);
-    this.#entryOptions = { signIn, showsCredentials: credentials, rate: feedback ? rate : null };
+    this.#entryOptions = {
+      ...{ signIn, load, showsCredentials: credentials, rate: feedback ? rate : null },
+      grown: () => {
+        if (this.#following) this.#toEnd();
+      },
+    };
     this.#texts = texts;
     this.#composer = new Composer(texts, actions);
     // These buttons may disappear when they are pressed, so the focus moves to the input field.
@@ -132,10 +139,13 @@ export class Panel {
     for (const event of ['online', 'offline']) addEventListener(event, () => this.#showStatus());
   }
 
-  /** Shows these questions until the visitor has sent a message. */
-  suggest(questions: readonly string[]): void {
+  /** Shows these questions until the visitor has sent a message. A question may begin with the path of its page. */
+  suggest(questions: readonly string[] = this.#questions): void {
+    this.#questions = questions;
     this.#suggestions.replaceChildren(
-      ...questions.map((words) => button({ dir: 'auto' }, this.#ask(words), words)),
+      ...questionsFor(location.pathname, questions).map((words) =>
+        button({ dir: 'auto' }, this.#ask(words), words),
+      ),
     );
   }
 
@@ -146,6 +156,8 @@ export class Panel {
 
   /** Opens the chat. If it covers the page, it is modal, and the page below cannot be reached with the keyboard. */
   open(focus = true): void {
+    // The page may have changed its path since.
+    this.suggest();
     if (this.covers) this.element.showModal();
     else this.element.show();
     if (focus) this.#composer.focus();
@@ -188,8 +200,8 @@ export class Panel {
       if (entry.from === 'visitor') this.#following = true;
     }
     if (!view.show(entry, aloud) || entry.from === 'visitor') return;
-    if (aloud) this.#announcer.grow(entry.id, entry.text, isSettled(entry));
-    else this.#announcer.skip(entry.id, entry.text);
+    if (aloud) this.#announcer.grow(entry.id, shownText(entry), isSettled(entry));
+    else this.#announcer.skip(entry.id, shownText(entry));
   }
 
   #forget(entries: readonly Entry[]): void {
@@ -239,4 +251,16 @@ export class Panel {
 
 function isSettled(entry: Entry): boolean {
   return entry.from !== 'agent' || entry.state !== 'writing';
+}
+
+/**
+ * The questions for this page. A question such as `/orders/* Where is my order?` is only for the pages with that path,
+ * any other one for all pages.
+ */
+export function questionsFor(page: string, questions: readonly string[]): string[] {
+  return questions.flatMap((question) => {
+    const [, path = page, words = question] = /^(\/\S*)\s+(.+)/s.exec(question) ?? [];
+    const fits = path.endsWith('*') ? page.startsWith(path.slice(0, -1)) : page === path;
+    return fits ? [words] : [];
+  });
 }

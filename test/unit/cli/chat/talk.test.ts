@@ -1,6 +1,10 @@
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { type ChatInput, openChatSession, readLines } from '../../../../src/cli/chat/talk.ts';
+import type { ChatView } from '../../../../src/cli/chat/chat-view.ts';
+import { type ChatInput, openChatSession } from '../../../../src/cli/chat/open-chat-session.ts';
+import type { Prompt } from '../../../../src/cli/chat/prompt.ts';
+import { readLines, talk } from '../../../../src/cli/chat/talk.ts';
+import { failed } from '../../../../src/cli/cli-error.ts';
 
 function sessionWith(stdin: ChatInput, terminal: ChatInput | null) {
   const notes: string[] = [];
@@ -102,5 +106,71 @@ describe('the lines of an input', () => {
       exitCode: 2,
       message: 'a line of standard input is longer than 262144 characters',
     });
+  });
+});
+
+describe('a chat on a terminal', () => {
+  /** Types these lines; returns what was sent, what was done, and what was noted. */
+  async function typed(lines: readonly string[], session_id: string | null = 's1') {
+    const done: string[] = [];
+    const conversation = {
+      session_id,
+      question: null,
+      restart: () => done.push('restart'),
+      send: async (message: string) => {
+        done.push(`send ${message}`);
+        return { session_id: 's1', response: '', stopped: false };
+      },
+    };
+    const rest = [...lines];
+    const prompt = {
+      line: async () => rest.shift() ?? null,
+      secret: async () => rest.shift() ?? null,
+      close: () => done.push('close'),
+    };
+    const notes: string[] = [];
+    const view = { status() {}, text() {}, endAnswer() {}, note: (text: string) => notes.push(text) };
+    const code = await talk(
+      conversation as unknown as Parameters<typeof talk>[0],
+      view as unknown as ChatView,
+      prompt as unknown as Prompt,
+      {
+        async signIn(token) {
+          done.push(`sign in ${token}`);
+        },
+        async explain(id) {
+          done.push(`explain ${id}`);
+          throw failed('nothing is known', 'Look elsewhere.');
+        },
+      },
+    );
+    return { code, done, notes };
+  }
+
+  it('carries out commands, and sends everything else', async () => {
+    const { code, done, notes } = await typed([
+      'hello',
+      '/new',
+      ' /new',
+      '/sign-in',
+      'a.b.c',
+      '/explain',
+      '/help',
+      '/quit',
+      'never',
+    ]);
+    expect([code, done]).toEqual([
+      0,
+      ['send hello', 'restart', 'send /new', 'sign in a.b.c', 'explain s1', 'close'],
+    ]);
+    expect(notes).toEqual([
+      'This is a new conversation.',
+      'agentd: nothing is known\nLook elsewhere.',
+      expect.stringContaining('/sign-in'),
+    ]);
+  });
+
+  it('explains nothing before the first answer', async () => {
+    expect((await typed(['/explain'], null)).notes).toEqual(['There is no answer to explain yet.']);
   });
 });

@@ -1,15 +1,22 @@
-import { hash } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import { copyOf, frozen } from '../copy-of.ts';
-import type { IndexEntry, Kind } from '../kernel.ts';
-import { type Ordered, OrderedIndex } from '../ordered-index.ts';
+import type { Kind } from '../kernel.ts';
+import type { OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
+import {
+  COLUMNS,
+  type DocumentRow,
+  firstHash,
+  hashOf,
+  KEYS,
+  type StoredRow,
+  storedOf,
+  versionOf,
+} from './document-row.ts';
 import { HeldEntries } from './held-entries.ts';
+import { addPlace, type Indexes, movePlaces, placesOf, removePlace } from './places.ts';
 import type { ClientBytes } from './records.ts';
-import { docOf, LIST_BYTES_MAX, type List, NO_ITEMS, sizeOf, type Version } from './version.ts';
-
-/** What the row of a document in `docs` has in its indexes. */
-export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { id: number; look_at: number | null };
+import { LIST_BYTES_MAX, type List, sizeOf, type Version } from './version.ts';
 
 /** A document in memory. */
 export interface Entry {
@@ -38,7 +45,7 @@ export interface Shelf {
   kind: Kind<unknown, unknown> | null;
   readonly entries: Map<string, Entry>;
   /** Null until an index of the kind is used. */
-  indexes: Map<string, OrderedIndex> | null;
+  indexes: Indexes | null;
 }
 
 /** How a change is undone. */
@@ -58,27 +65,11 @@ export interface Scanned {
   version: Version | null;
 }
 
-interface DocumentRow {
-  id: number;
-  key: string;
-  doc: string;
-  expires_at: number | null;
-  live: number | null;
-  name: string | null;
-  client: string | null;
-  look_at: number | null;
-  last_item: number | null;
-  items: number;
-  item_bytes: number;
-}
-
 interface ItemRow {
   previous: number | null;
   start: number;
   items: string;
 }
-
-const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
 
 /**
  * The documents in memory: those of the journal, those with changes that are not committed yet, and the most recently
@@ -244,13 +235,8 @@ export class Documents {
   /** Replaces the version of a document in memory. */
   replace(entry: Entry, version: Version | null): void {
     const { shelf } = entry;
-    if (shelf.indexes !== null) {
-      const [before, after] = [placesOf(entry, entry.version), placesOf(entry, version)];
-      if (!areSame(before, after)) {
-        for (const place of before) this.#removePlace(shelf, place);
-        for (const place of after) this.#addPlace(shelf, place);
-      }
-    }
+    if (shelf.indexes !== null)
+      movePlaces(shelf.indexes, placesOf(entry, entry.version), placesOf(entry, version));
     this.#held.size += sizeOf(version) - sizeOf(entry.version);
     entry.version = version;
   }
@@ -341,7 +327,7 @@ export class Documents {
     const { name, shelf } = { name: entry.version?.name ?? null, shelf: entry.shelf };
     if (name !== null && shelf.indexes !== null)
       for (const place of placesOf(entry, entry.version))
-        if (place.index === name) this.#removePlace(shelf, place);
+        if (place.index === name) removePlace(shelf.indexes, place);
   }
 
   /** Counts what the document now takes on disk. */
@@ -399,97 +385,26 @@ export class Documents {
     return row !== 0 || isDirty || (version !== null && this.isVolatile(shelf));
   }
 
-  #indexesOf(shelf: Shelf): Map<string, OrderedIndex> {
+  #indexesOf(shelf: Shelf): Indexes {
     if (shelf.indexes !== null) return shelf.indexes;
     this.#beforeRead();
     const rows = this.#live.all(shelf.name);
-    shelf.indexes = new Map();
+    const indexes: Indexes = new Map();
+    shelf.indexes = indexes;
     const isHere = (entry: Entry | undefined) => entry !== undefined && (entry.row !== 0 || entry.isDirty);
     for (const row of rows) {
       const { key } = row;
       if (isHere(shelf.entries.get(key))) continue;
       for (const place of placesOf({ shelf, key }, versionOf(row)))
-        if (place.index !== row.name) this.#addPlace(shelf, place);
+        if (place.index !== row.name) addPlace(indexes, place);
     }
     for (const entry of shelf.entries.values())
-      if (isHere(entry)) for (const place of placesOf(entry, entry.version)) this.#addPlace(shelf, place);
-    return shelf.indexes;
+      if (isHere(entry)) for (const place of placesOf(entry, entry.version)) addPlace(indexes, place);
+    return indexes;
   }
-
-  #addPlace({ indexes }: Shelf, place: Ordered): void {
-    const index = indexes?.get(place.index);
-    if (index !== undefined) index.add(place);
-    else {
-      const made = new OrderedIndex();
-      made.add(place);
-      indexes?.set(place.index, made);
-    }
-  }
-
-  #removePlace({ indexes }: Shelf, place: Ordered): void {
-    const index = indexes?.get(place.index);
-    index?.delete(place);
-    if (index?.all().length === 0) indexes?.delete(place.index);
-  }
-}
-
-/** How many hashes the keys of a kind have. */
-const KEYS = 2 ** 44;
-const FIRST_HASHES = new Map<string, number>();
-
-/**
- * The hash by which the table finds the documents of a kind with this key or name: 8 bits of the kind, so that its
- * documents are next to each other in the index, and 44 bits of the key.
- */
-export function hashOf(kind: string, name: string): number {
-  return firstHash(kind) + Number.parseInt(hash('sha256', `${kind}\n${name}`, 'hex').slice(0, 11), 16);
-}
-
-function firstHash(kind: string): number {
-  let first = FIRST_HASHES.get(kind);
-  if (first === undefined) {
-    first = Number.parseInt(hash('sha256', kind, 'hex').slice(0, 2), 16) * KEYS;
-    FIRST_HASHES.set(kind, first);
-  }
-  return first;
-}
-
-function placesOf({ shelf, key }: Pick<Entry, 'shelf' | 'key'>, version: Version | null): readonly Ordered[] {
-  if (version === null || !(version.isLive || version.name !== null)) return [];
-  version.places ??= orderedPlaces(shelf.kind?.indexes?.(docOf(version)) ?? [], key, version.expires_at);
-  return version.places;
-}
-
-/** The places of a document with this key. */
-export function orderedPlaces(
-  places: readonly IndexEntry[],
-  key: string,
-  ends_at: number | null,
-): readonly Ordered[] {
-  return places.map(([index, score, tie = 0]) => ({ index, score, tie, key, ends_at }));
 }
 
 /** Whether two versions are one on disk. */
 function isSame(one: Version | null, other: Version | null): boolean {
   return one !== null && one.text !== '' && one.text === other?.text && one.list === other.list;
-}
-
-function areSame(one: readonly Ordered[], other: readonly Ordered[]): boolean {
-  return (
-    one.length === other.length &&
-    one.every((place, at) => {
-      const { index, score, tie, ends_at } = other[at] as Ordered;
-      return place.index === index && place.score === score && place.tie === tie && place.ends_at === ends_at;
-    })
-  );
-}
-
-function versionOf(row: DocumentRow): Version {
-  const { doc: text, expires_at, live, name, client, last_item: last, items: count, item_bytes: bytes } = row;
-  const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
-  return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list, places: null };
-}
-
-function storedOf({ id, live, name, client, look_at }: DocumentRow): StoredRow {
-  return { id, isLive: live === 1, name, client, look_at };
 }

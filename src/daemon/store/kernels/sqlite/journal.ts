@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { type Documents, type Entry, hashOf, type StoredRow } from './documents.ts';
+import { hashOf, type StoredRow } from './document-row.ts';
+import type { Documents, Entry } from './documents.ts';
 import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
-import { type Documents, type Entry, orderedPlaces } from './documents.ts';
+import type { Documents, Entry } from './documents.ts';
 import type { Journal } from './journal.ts';
+import { orderedPlaces } from './places.ts';
 import type { Records } from './records.ts';
 import { appended, docOf, isAlive, type List, NO_ITEMS, type Version } from './version.ts';
 
