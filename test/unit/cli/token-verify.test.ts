@@ -1,8 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/token-verify.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
+import { openStore } from '../../../src/daemon/store/open.ts';
+import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { CLAIMS, hs256, NOW, NOW_S, SECRET, SETTINGS } from '../identity/make-token.ts';
 import { exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
@@ -146,5 +151,58 @@ describe('agentd token verify', () => {
     const { code, text } = await verify(hs256(CLAIMS, { alg: 'RS256' }), settings);
     expect(code).toBe(1);
     expect(text).toContain('Invalid Signature: The key set at JWT_JWKS_URL cannot be reached. ');
+  });
+});
+
+describe('a site that reports sign-outs', () => {
+  const site = { JWT_ISSUER: 'https://site.example', JWT_AUDIENCE: 'agentd' };
+  const claims = { ...CLAIMS, iss: site.JWT_ISSUER, aud: site.JWT_AUDIENCE, iat: NOW_S - 60 };
+  let settings: Partial<Settings>;
+  beforeEach(() => {
+    settings = {
+      ...site,
+      SESSION_BACKEND: 'sqlite',
+      STATE_DIR: mkdtempSync(join(tmpdir(), 'agentd-verify-')),
+    };
+  });
+  afterEach(() => rmSync(String(settings.STATE_DIR), { recursive: true }));
+
+  async function storeWith(signedOut: string) {
+    const store = await openStore(settings as Settings, { role: 'daemon', clock: systemClock });
+    await store.signOutMarks.add({
+      ...{
+        iss: site.JWT_ISSUER,
+        jti: 'j',
+        iat: NOW_S,
+        sub: signedOut,
+        expires_at: NOW + 60_000,
+        tenant_id: null,
+        sid: null,
+      },
+    });
+    await store.close();
+  }
+
+  it('makes a token invalid, which the daemon would refuse', async () => {
+    await storeWith(CLAIMS.sub);
+    const { code, text } = await verify(hs256(claims), settings);
+    expect(code).toBe(1);
+    expect(text).toMatch(/^sign-out +Signed Out$/m);
+    expect(text).toContain('The token is invalid: Signed Out');
+    expect(text).not.toContain('User context');
+  });
+
+  it('leaves the tokens of other people valid', async () => {
+    await storeWith('somebody-else');
+    const { code, text } = await verify(hs256(claims), settings);
+    expect(code).toBe(0);
+    expect(text).toMatch(/^sign-out +ok$/m);
+  });
+
+  it('is said to be unknown if there is no store', async () => {
+    const { code, text, noted } = await verify(hs256(claims), settings);
+    expect(code).toBe(0);
+    expect(text).toMatch(/^sign-out +not reached$/m);
+    expect(noted).toContain('It is not known whether the person has signed out at the site');
   });
 });
