@@ -64,6 +64,17 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       },
     ],
   },
+  'part-of-list': {
+    says: 'an answer that confirms only some actions of a list confirms all of them',
+    breaks: 'unconfirmed',
+    changes: [
+      {
+        file: 'src/daemon/texts/part-answer.ts',
+        from: 'return all.filter((number) => (only === null ? !except?.has(number) : only.has(number)));',
+        to: 'return all;',
+      },
+    ],
+  },
   'other-arguments': {
     says: 'arguments that the summary does not name are not shown to the person',
     breaks: 'unconfirmed',

@@ -27,6 +27,8 @@ export interface Saying {
   key?: string;
   /** The question that this message answers with a button instead of text. */
   press?: Question;
+  /** The actions that a web client approves with it, by their numbers in the list. Default: all of them. */
+  approve?: readonly number[];
 }
 
 /** The connection between one conversation and the daemon. */
@@ -34,6 +36,11 @@ export interface Line {
   say(text: string, saying?: Saying): Promise<Reply>;
   /** Somebody else tries to answer the question. Rejects if the daemon accepts the answer of a web client. */
   meddle(question: Question): Promise<void>;
+  /**
+   * The person presses the button of a question that has ended. Nobody waits for an answer. Rejects if the daemon
+   * accepts it of a web client.
+   */
+  late(question: Question, saying: Saying): Promise<void>;
 }
 
 /** The maximum wait for a reply, in ms. */
@@ -50,8 +57,9 @@ interface WebLine {
 
 export function webLine({ url, conversation, channel, session, stranger }: WebLine): Line {
   let session_id = session;
-  const send = async (text: string, { token, key, press }: Saying, id = session_id): Promise<Reply> => {
-    const confirm = press === undefined ? {} : { confirm: { id: press.press, approve: true } };
+  const send = async (text: string, saying: Saying, id = session_id): Promise<Reply> => {
+    const { token, key, press, approve = true } = saying;
+    const confirm = press === undefined ? {} : { confirm: { id: press.press, approve } };
     const body = {
       user_id: `visitor-${conversation}`,
       ...(id === null ? {} : { session_id: id }),
@@ -90,6 +98,10 @@ export function webLine({ url, conversation, channel, session, stranger }: WebLi
       const byId = await send('', { token, press: question }, null);
       for (const { status, text } of [inIt, byId])
         if (status === 200) throw new Error(`the answer of a stranger was accepted: ${text}`);
+    },
+    async late(question, saying) {
+      const { status, text } = await send('', { ...saying, press: question });
+      if (status === 200) throw new Error(`the answer to a question that has ended was accepted: ${text}`);
     },
   };
 }
@@ -152,6 +164,7 @@ export function platformLine(parts: PlatformLine): Line {
       const question = asked && button ? { text: asked.text, press: button.press } : null;
       return { status: 200, text: shown.map((one) => one.text).join('\n'), question };
     },
+    late: (question) => deliver(pressed(question, user)),
     async meddle(question) {
       await deliver(pressed(question, stranger));
       // In a group, the stranger's text is a separate message, and is answered.

@@ -11,6 +11,7 @@ import { type Line, platformLine, type Question, type Reply, type Saying, webLin
 import { defaultToken, expiredToken, forgedToken, type Person, personOf } from './persons.ts';
 import {
   conversationIn,
+  type ModelCall,
   markOf,
   type Rule,
   type Run,
@@ -268,6 +269,10 @@ function toldLine(line: Line, tell: (line: string) => void): Line {
       tell('> (a stranger answers)');
       await line.meddle(question);
     },
+    async late(question, saying) {
+      tell('> (the person answers a question that has ended)');
+      await line.late(question, saying);
+    },
   };
 }
 
@@ -309,6 +314,8 @@ class Talk {
   #number = 0;
   /** The number of messages so far. */
   #said = 0;
+  /** The last question that the person has answered. */
+  #ended: Question | null = null;
 
   constructor(conversation: Conversation, parts: TalkParts) {
     this.#conversation = conversation;
@@ -322,6 +329,14 @@ class Talk {
     let question: Question | null = null;
     for (let left = turns; left > 0 || (question !== null && left > -2); left--)
       question = question === null ? await this.#prompt() : await this.#settle(question);
+    if (this.#ended !== null && this.#random.chance(0.5)) await this.#answerLate(this.#ended);
+  }
+
+  /** Answers a question that has ended: nothing may be done again, and nothing that was declined. */
+  async #answerLate(question: Question): Promise<void> {
+    const asker = this.#principal();
+    this.#parts.checker.count('answers to a question that had ended');
+    await this.#parts.line.late(question, this.#isWeb && asker !== null ? { token: asker.token } : {});
   }
 
   async #prompt(): Promise<Question | null> {
@@ -371,25 +386,69 @@ class Talk {
       if (this.#conversation.place === 'group') this.#begin({ wrote: new Set() }, { principal: null });
       await line.meddle(question);
     }
+    const signed: Saying = this.#isWeb && asker !== null ? { token: asker.token } : {};
+    if (this.#ended !== null && this.#ended.press !== question.press && random.chance(0.3))
+      await this.#answerLate(this.#ended);
     const deed = random.below(10);
-    if (deed < 2) return this.#answered(await this.#say('no', {}));
-    if (deed < 4) return this.#prompt();
+    if (deed < 2) {
+      checker.count('questions that were declined');
+      // A platform may deliver the word before the daemon knows that its question has arrived, so it may still be open.
+      this.#ended = this.#isWeb ? question : null;
+      return this.#answered(await this.#say('no', signed));
+    }
+    if (deed < 4) {
+      checker.count('questions in between');
+      return this.#prompt();
+    }
     if (deed < 5 && asker !== null && this.#isWeb) {
       // The token that the session stores is not enough to confirm an action.
       checker.count('answers without a token');
       await this.#say('yes', { token: null });
     }
-    const confirming: Saying = this.#isWeb && asker !== null ? { token: asker.token } : {};
-    const byButton = random.chance(0.6);
+    this.#ended = question;
+    const numbers = this.#chosen(question, calls);
+    const approved = numbers === null ? calls : numbers.flatMap((number) => calls[number - 1] ?? []);
     // The rest of a list may stay undone: after a call that failed, it is not made.
-    const [permit] = calls.map((call) => checker.permit(call, asker)) as [Permit, ...Permit[]];
+    const [permit] = approved.map((call) => checker.permit(call, asker)) as [Permit, ...Permit[]];
+    if (numbers !== null) {
+      checker.count('lists of which only a part was confirmed');
+      const isPress = this.#isWeb && random.chance(0.5);
+      const words = isPress ? '' : this.#partly(numbers, calls.length);
+      const reply = await this.#say(words, {
+        ...signed,
+        ...(isPress ? { press: question, approve: numbers } : {}),
+      });
+      checker.expectDone(permit);
+      return this.#answered(reply);
+    }
+    if (calls.length > 1) checker.count('lists that were confirmed as a whole');
     if (random.chance(0.2)) {
       checker.count('answers that were sent twice');
-      return this.#twice(question, confirming, permit);
+      return this.#twice(question, signed, permit);
     }
-    const reply = await this.#say('yes', { ...confirming, ...(byButton ? { press: question } : {}) });
-    await this.#expectDone(permit, question, confirming);
+    const byButton = random.chance(0.6);
+    const reply = await this.#say('yes', { ...signed, ...(byButton ? { press: question } : {}) });
+    await this.#expectDone(permit, question, signed);
     return this.#answered(reply);
+  }
+
+  /** The numbers of the actions of a list that the person confirms; null for all of them. */
+  #chosen({ text }: Question, calls: readonly ModelCall[]): number[] | null {
+    const items = text.split(/^(?=\d+\. )/m).slice(1);
+    // Each action of the list is one that the model called, so their numbers are known.
+    const isWhole =
+      items.length === calls.length && calls.every(({ nonce }, at) => items[at]?.includes(nonce));
+    if (calls.length < 2 || !isWhole || this.#random.chance(0.4)) return null;
+    const numbers = calls.map((_call, at) => at + 1).filter(() => this.#random.chance(0.5));
+    return numbers.length === 0 || numbers.length === calls.length ? [1] : numbers;
+  }
+
+  /** Confirms these actions of a list in words, by naming them or all others. */
+  #partly(numbers: readonly number[], count: number): string {
+    const others = Array.from({ length: count }, (_, at) => at + 1).filter(
+      (number) => !numbers.includes(number),
+    );
+    return this.#random.chance(0.5) ? `only ${numbers.join(' and ')}` : `not ${others.join(' and ')}`;
   }
 
   async #twice(question: Question, confirming: Saying, permit: Permit): Promise<Question | null> {

@@ -12,6 +12,7 @@ import {
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
+import type { NewLinkNotice } from '../store/link-notices.ts';
 import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
@@ -138,15 +139,18 @@ export async function link(
     await withdrawActions(services, channel, user_id, person);
     const kept = standing.find((one) => one.key === key);
     const others = standing.filter((one) => one.key !== key);
+    const [replaced = null] = strangers;
     const made = { key, token: sealed, person, origin: verdict.claims, how, ttl_ms: LINK_TTL_MS };
-    if (!(await links.put(made, kept?.token ?? null))) continue;
+    const told =
+      how === 'operator' && replaced !== null ? { notice: noticeFor(channel, key, 'replaced') } : {};
+    if (!(await links.put({ ...made, ...told }, kept?.token ?? null))) continue;
     const alias = others.find((one) => one.alias?.person === person)?.alias;
     if (!kept && alias) await links.bindAlias(key, sealed, alias);
     // From here on, lookups find the new link first, so a crash cannot leave links of two people in effect.
     for (const other of others) await links.remove(other.key, other.token);
     services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'linked');
     const expires_at = Math.min(verdict.expires_at, services.clock.now() + LINK_TTL_MS);
-    return { linked: true, verdict, expires_at, replaced: strangers[0] ?? null };
+    return { linked: true, verdict, expires_at, replaced };
   }
   throw changing();
 }
@@ -168,22 +172,27 @@ export async function unlink(
 /**
  * Removes the link of a channel's user without signing the user out: pending actions stay, and are answered after the
  * next sign-in of the same person. True if there was a link.
+ * @param how `operator`: a notice for the user is stored with the removal (`LinkNoticeStore`)
  */
 export async function removeLink(
   services: Lookup,
   channel: LinkedChannel,
   user_id: string,
+  how: 'user' | 'operator' = 'user',
 ): Promise<boolean> {
   const { links } = services.store;
+  const keys = linkKeys(channel, user_id);
+  const notice = (key: string) => (how === 'operator' ? noticeFor(channel, key, 'ended') : undefined);
+  const [effective] = await standingUnder(keys, services);
   let removed = false;
   // The link that lookups find first is removed last, so that no older link takes effect in between.
-  for (const key of linkKeys(channel, user_id).toReversed()) {
-    if (await links.remove(key)) removed = true;
+  for (const key of keys.toReversed()) {
+    if (await links.remove(key, undefined, key === effective?.key ? notice(key) : undefined)) removed = true;
   }
   for (let tries = 0; !removed && tries < MAX_TRIES; tries++) {
     const found = await findByAlias(services, channel, user_id);
     if (found === null) break;
-    removed = await links.remove(found.key, found.stored);
+    removed = await links.remove(found.key, found.stored, notice(found.key));
   }
   if (removed) services.log.info({ channel: channel.name }, 'unlinked');
   return removed;
@@ -305,6 +314,10 @@ export async function withdrawActions(
       user_id: id,
       ...(keep === undefined ? {} : { keep }),
     });
+}
+
+function noticeFor({ name }: LinkedChannel, key: string, what: NewLinkNotice['what']): NewLinkNotice {
+  return { platform: name, user_id: userOfKey(key).user_id, what };
 }
 
 /**

@@ -297,6 +297,14 @@ export const TEXTS = {
     'This chat is no longer connected with {email}: it was connected with another account elsewhere. If that was not you, ask for help.',
     'email',
   ),
+  link_ended_by_operator: prose(
+    'Says that an administrator has ended the link of a chat.',
+    'The connection of this chat with your account was ended by an administrator. To use your account here again, connect this chat again.',
+  ),
+  link_replaced_by_operator: prose(
+    'Says that an administrator has linked a chat to another person.',
+    'An administrator connected this chat with another account, and the earlier connection has ended. If you did not expect that, ask for help.',
+  ),
   failure_notice: prose(
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',
     'Sorry, I could not answer your message. Please try again later.',
