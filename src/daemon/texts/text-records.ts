@@ -132,7 +132,7 @@ export const TEXTS = {
     'url',
   ),
   sign_in_first: prose(
-    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. The way to sign in on that platform may follow.',
+    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. `sign_in_waits` or `sign_in_then_ask` follows, and then how to sign in on that platform.',
     'To continue, please sign in first.',
   ),
   sign_in_waits: prose(
