@@ -14,7 +14,6 @@ import {
   type UserContext,
 } from '../identity/identity.ts';
 import { importKeys, signingSecret } from '../identity/keys.ts';
-import { acceptsLogout } from '../identity/logout-token.ts';
 import {
   createValidator,
   isAny,
@@ -30,7 +29,7 @@ import { systemClock } from '../time/clock.ts';
 
 /** User tokens: the checks of the daemon, what a token claims, and signing one for debugging. */
 export type { SignOutMarks, Step, TokenReason, TokenSettings, TokenValidator, UntrustedObject, UserContext };
-export { acceptsLogout, claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
+export { claimedExpiry, decodeToken, isWellFormed, TOKEN_MAX };
 
 /** The verdict about a token that is valid. */
 export type ValidToken = Extract<TokenVerdict, { valid: true }>;

@@ -1,14 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/token-verify.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
-import { openStore } from '../../../src/daemon/store/open.ts';
-import { systemClock } from '../../../src/daemon/time/clock.ts';
 import { CLAIMS, hs256, NOW, NOW_S, SECRET, SETTINGS } from '../identity/make-token.ts';
+import { openAt, stateDirectory } from '../store/state-directory.ts';
 import { exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
@@ -41,6 +38,29 @@ const CHECKS = [
   'issuer',
   'audience',
 ];
+
+describe('agentd token verify after a sign-out at the site', () => {
+  it('says so beside the result, which stays that of the documented checks', async () => {
+    const STATE_DIR = stateDirectory();
+    const store = openAt(join(STATE_DIR, 'agentd.db'));
+    const [signOut, claims] = [
+      { iss: 'https://id.example', sub: CLAIMS.sub },
+      { ...CLAIMS, iat: NOW_S },
+    ];
+    const verifyOf = (iat: number) =>
+      verify(hs256({ ...claims, iss: signOut.iss, iat }), { STATE_DIR, json: true });
+    expect((await verifyOf(NOW_S - 1)).noted).not.toContain('signed out');
+    await store.signOutMarks.add({
+      ...{ ...signOut, jti: 'j', iat: NOW_S - 1, sid: null, tenant_id: null },
+      expires_at: NOW + 1000,
+    });
+    const [covered, newer] = [await verifyOf(NOW_S - 1), await verifyOf(NOW_S)];
+    expect(covered.noted).toMatch(/signed out at the site since this token was issued/);
+    expect(newer.noted).not.toContain('signed out');
+    expect([covered.code, newer.code]).toEqual([0, 0]);
+    expect(Object.keys(JSON.parse(covered.text))).toEqual(Object.keys(JSON.parse(newer.text)));
+  });
+});
 
 describe('agentd token verify --json', () => {
   it('prints the whole report of a valid token, without the token', async () => {
@@ -151,58 +171,5 @@ describe('agentd token verify', () => {
     const { code, text } = await verify(hs256(CLAIMS, { alg: 'RS256' }), settings);
     expect(code).toBe(1);
     expect(text).toContain('Invalid Signature: The key set at JWT_JWKS_URL cannot be reached. ');
-  });
-});
-
-describe('a site that reports sign-outs', () => {
-  const site = { JWT_ISSUER: 'https://site.example', JWT_AUDIENCE: 'agentd' };
-  const claims = { ...CLAIMS, iss: site.JWT_ISSUER, aud: site.JWT_AUDIENCE, iat: NOW_S - 60 };
-  let settings: Partial<Settings>;
-  beforeEach(() => {
-    settings = {
-      ...site,
-      SESSION_BACKEND: 'sqlite',
-      STATE_DIR: mkdtempSync(join(tmpdir(), 'agentd-verify-')),
-    };
-  });
-  afterEach(() => rmSync(String(settings.STATE_DIR), { recursive: true }));
-
-  async function storeWith(signedOut: string) {
-    const store = await openStore(settings as Settings, { role: 'daemon', clock: systemClock });
-    await store.signOutMarks.add({
-      ...{
-        iss: site.JWT_ISSUER,
-        jti: 'j',
-        iat: NOW_S,
-        sub: signedOut,
-        expires_at: NOW + 60_000,
-        tenant_id: null,
-        sid: null,
-      },
-    });
-    await store.close();
-  }
-
-  it('makes a token invalid, which the daemon would refuse', async () => {
-    await storeWith(CLAIMS.sub);
-    const { code, text } = await verify(hs256(claims), settings);
-    expect(code).toBe(1);
-    expect(text).toMatch(/^sign-out +Signed Out$/m);
-    expect(text).toContain('The token is invalid: Signed Out');
-    expect(text).not.toContain('User context');
-  });
-
-  it('leaves the tokens of other people valid', async () => {
-    await storeWith('somebody-else');
-    const { code, text } = await verify(hs256(claims), settings);
-    expect(code).toBe(0);
-    expect(text).toMatch(/^sign-out +ok$/m);
-  });
-
-  it('is said to be unknown if there is no store', async () => {
-    const { code, text, noted } = await verify(hs256(claims), settings);
-    expect(code).toBe(0);
-    expect(text).toMatch(/^sign-out +not reached$/m);
-    expect(noted).toContain('It is not known whether the person has signed out at the site');
   });
 });
