@@ -156,8 +156,8 @@ export async function link(
 }
 
 /**
- * Signs a channel's user out: withdraws the user's pending actions, ends the question that waits for sign-in, and removes the link, whichever person it belongs
- * to. True if there was one.
+ * Signs a channel's user out: withdraws the user's pending actions, ends the question that waits for sign-in, and removes
+ * the link, whichever person it belongs to. True if there was one.
  */
 export async function unlink(
   services: Lookup & { store: Pick<Store, 'waitingQuestions'> },
@@ -219,7 +219,7 @@ export async function unlinkPerson(
  * this person's link just now.
  */
 async function removeOwn(
-  services: LinkServices,
+  services: Lookup,
   channel: LinkedChannel,
   { key, user_id, person }: { key: string; user_id: string; person: PersonKey },
 ): Promise<boolean> {
@@ -245,8 +245,6 @@ export interface PersonsLink {
   expires_at: number;
   claims: Claims;
   key: string;
-  /** The token as it is stored. */
-  stored: string;
 }
 
 /** The links of a person, oldest first. A link whose token belongs to somebody else is left out. */
@@ -256,7 +254,7 @@ export async function linksOf(services: Lookup, person: PersonKey): Promise<Pers
     const { platform, user_id } = userOfKey(link.key);
     const found = openLink(link, { name: platform }, services);
     if (found?.person !== person) return [];
-    const { key, token, stored } = found;
+    const { key, token } = found;
     const id = createHash('sha256')
       .update(JSON.stringify([person, key]))
       .digest('base64url')
@@ -264,21 +262,20 @@ export async function linksOf(services: Lookup, person: PersonKey): Promise<Pers
     const claims = claimsOfStoredToken(token);
     return [
       {
-        ...{ id, platform, user_id, key, stored, claims, name: link.name, made_at: link.made_at },
+        ...{ id, platform, user_id, key, claims, name: link.name, made_at: link.made_at },
         expires_at: effectiveExpiry(found),
       },
     ];
   });
 }
 
-/** Removes a link of a person, unless it has changed since it was found. True if it was removed. */
+/** Removes a link that was found, also if its token was renewed since. True if it was removed. */
 export async function removeFound(
   services: Lookup,
   channel: LinkedChannel,
-  { user_id, key, stored, claims }: PersonsLink,
+  { user_id, key, claims }: PersonsLink,
 ): Promise<boolean> {
-  await withdrawActions(services, channel, user_id);
-  const removed = await services.store.links.remove(key, stored);
+  const removed = await removeOwn(services, channel, { key, user_id, person: personKey(claims) });
   if (removed) services.log.info({ channel: channel.name, sub: claims.sub }, 'unlinked');
   return removed;
 }
