@@ -30,7 +30,7 @@ const pinned = fileURLToPath(new URL('../node_modules/node/bin/node', import.met
 
 if (isNewEnough(process.versions.node)) {
   if (process.env[HANDED_OVER]) {
-    stopWithLauncher();
+    dieWithLauncher();
     // The launcher has passed its sockets on. LISTEN_PID still names the launcher.
     if (process.env.LISTEN_PID === String(process.ppid)) process.env.LISTEN_PID = String(process.pid);
   }
@@ -74,10 +74,11 @@ async function handOver() {
 }
 
 /**
- * Stops this process if its launcher was killed: the launcher cannot pass that signal on, but its IPC channel closes.
+ * Ends this process if its launcher was killed: the launcher cannot pass SIGKILL on, but its IPC channel closes. Whoever
+ * kills the daemon expects its address and its store to be free.
  */
-function stopWithLauncher() {
-  process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+function dieWithLauncher() {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   // A command that has finished does not wait for its launcher.
   if (process.channel) process.channel.unref();
 }

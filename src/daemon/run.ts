@@ -127,16 +127,23 @@ function reloadOnHangUp({ reloader }: Daemon, log: Log): void {
   });
 }
 
+/**
+ * How soon after a signal the launcher (bin/agentd.js) passes on the same signal, ms, if it was sent to the whole process
+ * group.
+ */
+const ECHO_MS = 50;
+
 function untilStopped(daemon: Daemon, log: ProcessLog, manager: ServiceManager): Promise<number> {
   return new Promise((resolve, reject) => {
-    let stopping = false;
+    let stopping: { since: number } | null = null;
     const stop = (signal: NodeJS.Signals) => {
+      if (stopping && process.connected && performance.now() - stopping.since < ECHO_MS) return;
       if (stopping) {
         log.beginLastLines();
         log.warn({ signal }, 'second signal: exiting at once');
         process.exit(1);
       }
-      stopping = true;
+      stopping = { since: performance.now() };
       manager.stopping();
       const delay_ms = daemon.stopDelay;
       if (delay_ms > 0)

@@ -1,11 +1,13 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { command } from '../support/command.ts';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type Agentd, BIN, baseEnv, startAgentd } from '../support/daemon.ts';
 import { FakeModel } from '../support/fake-model.ts';
 import { post } from '../support/webchat.ts';
 
@@ -108,6 +110,23 @@ test('a second signal makes the daemon exit at once with 1', async () => {
   expect(await daemon.exited).toBe(1);
   expect(Date.now() - began).toBeLessThan(GRACE_MS);
   await cut;
+});
+
+test('a signal to the whole process group counts once, although the launcher passes it on', async () => {
+  const launched = spawn(process.execPath, [BIN, 'serve'], {
+    cwd: directory,
+    env: { ...baseEnv(directory), AGENTD_HANDED_OVER: '1' },
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+  });
+  let shown = '';
+  for await (const text of launched.stdout as Readable) {
+    shown += text;
+    if (shown.includes('ready on')) break;
+  }
+  const exited = once(launched, 'exit');
+  launched.kill('SIGTERM');
+  launched.kill('SIGINT');
+  expect(await exited).toEqual([0, null]);
 });
 
 test('a pending request to the model is aborted when the grace period has ended', async () => {
