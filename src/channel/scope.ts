@@ -94,7 +94,10 @@ export interface PushScope extends ChannelScope {
    * if the agent has already started to answer it, if it is unknown, or if it has another sender or thread.
    */
   edit(edited: EditedMessage): Promise<boolean>;
-  /** Ends the wait of a question for the sign-in of its sender, who has deleted it. It is answered if it is under way. */
+  /**
+   * Ends the wait of a question for the sign-in of its sender, who has deleted it. A question that is under way is
+   * answered, but does not wait afterwards.
+   */
   forget(deleted: DeletedMessage): Promise<void>;
   /** Stores a text that no agent wrote, for example a confirmation or a hint, and sends it with `send`. */
   notify(reply_to: JsonObject, text: string, options?: NotifyOptions): Promise<void>;

@@ -57,6 +57,9 @@ export const LINK_ARGUMENTS = {
   '<user>': 'id or number of the user on that channel',
 } as const;
 
+/** The end of what a command prints that has ended or replaced the link of a user. */
+export const USER_WILL_BE_TOLD = 'the daemon tells the user in the chat';
+
 async function bundled() {
   const { plugins } = await loadBundled();
   return plugins.map(({ plugin }) => plugin);

@@ -32,6 +32,15 @@ export function ratingInWords({ rating, has_comment }: Pick<FeedbackView, 'ratin
   return `${rating === 1 ? 'good' : 'bad'}${has_comment ? ', with a comment' : ''}`;
 }
 
+/** The rating in `agentd explain`; of a bad answer, also the commands that come next. Empty if there is none. */
+export function feedbackInWords(feedback: Feedback | null): string {
+  if (feedback === null) return '';
+  const { turn_id, rating } = feedback;
+  const rated = `The answer was rated ${ratingInWords(feedbackView(feedback, null))}: agentd feedback show ${turn_id}\n`;
+  if (rating === 1) return rated;
+  return `${rated}To run the agent again on it: agentd replay ${turn_id}\nTo make a test of it: agentd eval add ${turn_id} FILE\n`;
+}
+
 /** The members that a list and a single rating share. */
 const COMMON: readonly Column<FeedbackView>[] = [
   { json: 'session_id' },

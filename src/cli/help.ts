@@ -127,7 +127,11 @@ export const HELP_TOPICS: readonly HelpTopic[] = [
       },
       {
         words: '"It happened twice."',
-        commands: ['agentd actions list WHO', 'agentd actions list --session SESSION'],
+        commands: [
+          'agentd actions list CHANNEL:USER',
+          'agentd actions list --sub SUB',
+          'agentd actions list --session SESSION',
+        ],
       },
       {
         words: '"It says that I must sign in, but I am signed in."',

@@ -11,7 +11,7 @@ import { printable, wordOf } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
 import { channelInWords } from './channel-titles.ts';
 import { codeLegend } from './code-words.ts';
-import { FEEDBACK_COLUMNS, feedbackView, ratingInWords } from './feedback-view.ts';
+import { FEEDBACK_COLUMNS, feedbackInWords, feedbackView } from './feedback-view.ts';
 import { stateInWords } from './inbox-view.ts';
 import { type Column, jsonOf, type Output } from './output.ts';
 import { ACTION_COLUMNS, type ActionView } from './record-views.ts';
@@ -320,7 +320,7 @@ export function traceInWords(
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
   const findings = findingsOf(trace);
   const codes = codesInWords(trace, findings, width);
-  return `${head.join('\n')}\n\n${lines}\n${codes && `${codes}\n`}${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findings, trace.outcome, width)}`;
+  return `${head.join('\n')}\n\n${lines}\n${codes && `${codes}\n`}${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findings, trace.outcome, width, feedback?.rating === -1)}`;
 }
 
 function collectedInWords({ turn_id, message_id, collected = [] }: TraceRecord): string[][] {
@@ -367,22 +367,21 @@ function actionsInWords(actions: readonly ActionView[], width: number): string {
     .join('');
 }
 
-function feedbackInWords(feedback: Feedback | null): string {
-  if (feedback === null) return '';
-  return `The answer was rated ${ratingInWords(feedbackView(feedback, null))}: agentd feedback show ${feedback.turn_id}\n`;
-}
-
 function detailInWords({ detail = {} }: TraceLine): string {
   const pairs = Object.entries(detail).map(([name, value]) => `${name}=${wordOf(String(value))}`);
   return pairs.join(' ');
 }
 
-function findingsInWords(findings: readonly Finding[], outcome: string, width: number): string {
+function findingsInWords(
+  findings: readonly Finding[],
+  outcome: string,
+  width: number,
+  isRatedBad: boolean,
+): string {
   if (findings.length === 0) {
     const isWell = ['answered', 'replayed', 'summarized'].includes(outcome);
-    return isWell
-      ? 'Nothing went wrong with this message.\n'
-      : `It ended with ${printable(outcome)}; see \`agentd logs --request\`.\n`;
+    if (!isWell) return `It ended with ${printable(outcome)}; see \`agentd logs --request\`.\n`;
+    return isRatedBad ? 'No step failed.\n' : 'Nothing went wrong with this message.\n';
   }
   const paragraph = (label: string, text: string) =>
     `${label}${wrapText(text, width - label.length).join(`\n${' '.repeat(label.length)}`)}\n`;

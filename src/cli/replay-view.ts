@@ -57,6 +57,7 @@ export function replayInWords(view: View, out: Pick<Output, 'width'>): string {
       ...sideBySide(callsInWords(view.recorded.calls), callsInWords(run.calls), width),
       '',
       verdict(run.in),
+      ...withoutAnswer(run.calls),
     ];
   });
   return [...head, ...parts].join('\n');
@@ -87,6 +88,14 @@ function callInWords({ tool, args, answer, from }: ReplayedCall, index: number):
 function verdict({ answer, calls }: View['runs'][number]['in']): string {
   const parts = [...(answer ? ['the answer'] : []), ...(calls ? ['the calls'] : [])];
   return parts.length === 0 ? 'No difference.' : `Different: ${parts.join(' and ')}.`;
+}
+
+/** The recorded run did not make these calls, so the answer that was given after them says little. */
+function withoutAnswer(calls: readonly ReplayedCall[]): string[] {
+  if (!calls.some(({ from }) => from === 'not_recorded')) return [];
+  return [
+    'Calls that were not recorded got no answer. To give them one, make a case with `agentd eval add`, and write it under `stubs`.',
+  ];
 }
 
 /** Two texts in two columns. */

@@ -19,7 +19,7 @@ import type { Claims } from './identity/identity.ts';
 import { isSealingOff } from './identity/key-file.ts';
 import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
-import { type Notices, noticeEnded } from './inbox/link-notices.ts';
+import { type Notices, noticeEnded, startToldByCommands } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
 import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
@@ -202,6 +202,8 @@ export async function startDaemon(
     life.started('inbox', () => inbox.stop());
     readiness.starting('starting the inbox');
     await inbox.start();
+    const pushed = active.filter(({ plugin }) => plugin.delivery === 'push').map(({ plugin }) => plugin.name);
+    life.started('notices about links', startToldByCommands(notices, pushed));
     renewer?.start();
     life.started('renewal of tokens', () => renewer?.stop());
 

@@ -28,6 +28,7 @@ const EVERY_OTHER = {
   limits: 2,
   budgets: 1,
   link_codes: 2,
+  link_notices: 1,
   feedback: 1,
   recordings: 1,
   waiting_questions: 1,

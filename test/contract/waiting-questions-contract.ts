@@ -119,10 +119,37 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       const { message, ...others } = aWaitingQuestion(session);
       const rerun = { ...message.rerun, message_id: 'm1' };
       const turn_id = await ask({ ...others, message: { ...message, rerun } });
-      await store.waitingQuestions.end([KEY], 'm2');
+      await store.waitingQuestions.forget([KEY], { platform: 'chat', message_id: 'm2' });
       expect(await waits(turn_id)).toBe(true);
-      await store.waitingQuestions.end([KEY], 'm1');
+      await store.waitingQuestions.forget([KEY], { platform: 'chat', message_id: 'm1' });
       expect(await waits(turn_id)).toBe(false);
+    });
+
+    it('is not stored if its user has deleted its message before the run has ended', async () => {
+      const running = async (message_id: string) => {
+        const { message } = aWaitingQuestion(session);
+        await store.inbox.enqueue([{ ...message, message_id }]);
+        const [claim] = await store.inbox.claim('run', ['chat'], 1);
+        if (!claim) throw new Error('no message');
+        const asked = async () => {
+          const waits = await ask({ turn_id: message.id });
+          await store.inbox.settle(claim, { kind: 'sent' });
+          return store.waitingQuestions.ofTurn(waits);
+        };
+        return { claim, asked };
+      };
+      const forget = (link_key: string, message_id: string) =>
+        store.waitingQuestions.forget(['chat:jwt:other', link_key], { platform: 'chat', message_id });
+      const [mine, theirs] = [await running('m1'), 'chat:jwt:u2'];
+      await forget(KEY, 'm1');
+      expect(await store.inbox.renew(mine.claim)).toBe(true);
+      store = await test.restart();
+      expect(await mine.asked()).toBeNull();
+      // Another message, or somebody else.
+      const second = await running('m2');
+      await forget(KEY, 'm3');
+      await forget(theirs, 'm2');
+      expect(await second.asked()).not.toBeNull();
     });
 
     it('ends with its session, even if a new session has the same id', async () => {

@@ -35,6 +35,7 @@ describe('agentd eval', () => {
       'says goodbye (cases/more/greetings.yml, line 4)\n  turn 1, reply: does not match /goodbye/',
     );
     expect(stdout).toContain('1 passed, 1 failed');
+    expect(stdout).not.toContain('\n\n\n');
     expect((await run(['eval', 'cases.yaml', '--only', 'GREETS'])).code).toBe(0);
   });
 

@@ -89,6 +89,29 @@ describe.each(PLATFORMS)('on $plugin.name', ({ plugin: { name }, personOf }) => 
     expect(stdout.toUpperCase()).not.toContain(made.code);
   });
 
+  it('a user is told once when an administrator replaces or removes their link', async () => {
+    const user = personOf(4);
+    const shown = (text: string) => platform().shown.filter((one) => one.text.includes(text));
+    const link = async (whom: string, ...options: string[]) =>
+      shop.run('link', name, user, await token({ sub: whom, email: `${whom}@example.com` }), ...options);
+    expect((await link('ada')).stdout).not.toContain('tells the user');
+    const replaced = await link('bob', '--replace');
+    expect([replaced.code, replaced.stdout]).toEqual([
+      0,
+      expect.stringContaining('; the daemon tells the user'),
+    ]);
+    await platform().until(() => shown('connected this chat with another account').length > 0);
+    const removed = await shop.run('link', 'remove', name, user, '--json');
+    expect(JSON.parse(removed.stdout)).toMatchObject({ removed: true, user_will_be_told: true });
+    await platform().until(() => shown('was ended by an administrator').length > 0);
+    await say(user, { text: 'Who am I?' }, /not signed in/);
+    expect(shown('connected this chat with another account')).toHaveLength(1);
+    expect(shown('was ended by an administrator')).toHaveLength(1);
+    expect(
+      platform().shown.some(({ text }) => /(ada|bob)@example/.test(text) && /administrator/.test(text)),
+    ).toBe(false);
+  });
+
   it('a code in a group ends, and a pressed button answers the question', async () => {
     const [user, other] = [personOf(2), personOf(3)];
     const seen = await site('POST', '/link/codes');

@@ -142,6 +142,7 @@ describe('agentd link', () => {
       user_id: 'u1',
       email: 'bob@example.com',
       person: { sub: 'bob', issuer: null, tenant_id: null },
+      user_will_be_told: false,
     });
     const days = (Date.parse(told.expires_at) - Date.now()) / 86_400_000;
     expect(days).toBeGreaterThan(29.9);
@@ -322,7 +323,7 @@ describe('agentd link remove', () => {
     await run(['link', 'printer', 'u1', '-'], await tokenOf('bob'));
     expect(await run(['link', 'remove', 'printer', 'tx-u1'])).toMatchObject({
       code: 0,
-      stdout: 'removed the link of u1 of telex\n',
+      stdout: 'removed the link of u1 of telex; the daemon tells the user in the chat\n',
       stderr: '',
     });
     expect(await personOf('u1')).toBeNull();

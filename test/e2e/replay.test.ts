@@ -164,6 +164,10 @@ describe('agentd replay', () => {
     expect(stdout).toMatch(/2\. cancel \{"id":"7"\}/);
     expect(stdout).toContain('replayed, run 2 of 2');
     expect(stdout).toContain('Different: the answer and the calls.');
+    // A call that was not recorded has an answer only in a case.
+    expect(stdout).not.toContain('`stubs`');
+    model.script([lookUp('grace@example.com'), { text: ['Done.'] }]);
+    expect((await shop.run('replay', await turnId())).stdout).toMatch(/agentd eval add.*`stubs`/);
   });
 
   it('makes reads with --live-reads, with default credentials', async () => {

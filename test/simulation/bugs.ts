@@ -218,8 +218,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/inbox/delivery.ts',
-        from: 'await this.#sendInTime({ ...completed, reply_to });',
-        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n      await this.#sendInTime({ ...completed, reply_to });",
+        from: 'await this.#inTime(() => channel.send({ ...completed, reply_to }));',
+        to: "await this.#services.store.inbox.settle(this.#claim, { kind: 'sent' });\n    await this.#inTime(() => channel.send({ ...completed, reply_to }));",
       },
     ],
   },

@@ -24,9 +24,13 @@ function checkWrites(
       report(`the write ${key.slice(0, 6)} for ${label} reached the API ${equal.length} times`);
   // A refused write has changed nothing, so it may be tried again with different arguments.
   const keys = [...api.keysOf(label)].filter((key) => state.get(ACTION, key)?.action.state !== 'failed');
-  // Only one action waits for a confirmation at a time, and each run of the message asks for the same action.
+  // Only one action waits for a confirmation at a time, and each run of the message asks for the same action. A message
+  // that waited for sign-in ran twice, and each question was for somebody else.
+  const askers = Map.groupBy(keys, (key) => state.get(ACTION, key)?.action.person ?? null);
+  const groups = confirmed ? [...askers.values()] : [keys];
   const most = confirmed ? 1 : times;
-  if (keys.length > most) report(`${label} wanted ${most} writes, but ${keys.length} reached the API`);
+  for (const group of groups)
+    if (group.length > most) report(`${label} wanted ${most} writes, but ${group.length} reached the API`);
   const isWhole = !['passing', 'broken', 'refused'].includes(agent) && stops === null && leaves === null;
   const isCertain = calls.every(({ status }) => status < 500);
   const wanted =

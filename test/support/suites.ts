@@ -17,7 +17,6 @@ export const THOROUGH = [
   'test/e2e/memory-postgres.test.ts',
   'test/e2e/person-erase.test.ts',
   'test/e2e/redis-cluster.test.ts',
-  'test/e2e/readme.test.ts',
   'test/e2e/redis-fleet.test.ts',
   'test/e2e/redis-costs.test.ts',
   'test/e2e/resilience-platforms.test.ts',

@@ -180,12 +180,13 @@ function inlineOf(node: Inline, look: Look, outer: Omit<Span, 'text'>): Span[] {
   }
 }
 
-/** Begins like an address or a host name. */
-const LIKE_ADDRESS = /^\s*(?:[a-z][a-z0-9+.-]*:\/\/|mailto:|[\w-]+(?:\.[\w-]+)+(?:[/:?#\s]|$))/i;
+/** Has an address or a host name in it. Browsers read `。` and its like as dots, and some characters are not seen. */
+const HAS_ADDRESS = /:\/\/|@|[\p{L}\p{N}_-][.\u3002\uff0e\uff61][\p{L}\p{N}]/u;
+const UNSEEN = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A link. Its address is written after the label if the terminal has no links, or if the label looks like another
- * address: nobody sees where a click leads.
+ * A link. Its address is written after the label if the terminal has no links, or if there is another address
+ * in the label: nobody sees where a click leads.
  */
 function linked(target: string, children: readonly Inline[], look: Look, outer: Omit<Span, 'text'>): Span[] {
   const url = safeUrl(target)?.replace(/[^!-~]/gu, (character) =>
@@ -198,7 +199,7 @@ function linked(target: string, children: readonly Inline[], look: Look, outer: 
   const shown = label.trim() === '' ? text(target, outer) : inline(children, look, { ...outer, url });
   const isBare = label.trim() === '' || isSame(label, target);
   const span = shown.map((one) => ({ ...one, url, text: one.text.replaceAll('\n', ' ') }));
-  if (isBare || (look.links && !LIKE_ADDRESS.test(label))) return span;
+  if (isBare || (look.links && !HAS_ADDRESS.test(label.replace(UNSEEN, '')))) return span;
   return [...span, { ...outer, text: ` (${target.replace(/^(mailto|tel):/i, '')})` }];
 }
 

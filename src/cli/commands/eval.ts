@@ -81,13 +81,10 @@ export const command: CommandRecord = {
     const judged = results.map((result) => ({ ...result, before: before?.get(result.name) ?? null }));
     if (typeof options.junit === 'string') await write(options.junit, casesAsJUnit(results));
     const { passed, failed, line } = summaryOf(judged, before);
-    out.data({ passed, failed, cases: judged }, () =>
-      [
-        out.table(before === null ? CASE_COLUMNS.slice(0, -1) : CASE_COLUMNS, judged),
-        ...failuresInWords(judged),
-        line,
-      ].join('\n'),
-    );
+    out.data({ passed, failed, cases: judged }, () => {
+      const table = out.table(before === null ? CASE_COLUMNS.slice(0, -1) : CASE_COLUMNS, judged);
+      return `${table}${[...failuresInWords(judged), line].join('\n')}`;
+    });
     return failed === 0 ? EXIT.ok : EXIT.no;
   },
 };

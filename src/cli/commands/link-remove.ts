@@ -3,14 +3,14 @@ import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
 import { channelInWords } from '../channel-titles.ts';
-import { invalidId, LINK_ARGUMENTS, linkableChannel } from '../channel-words.ts';
+import { invalidId, LINK_ARGUMENTS, linkableChannel, USER_WILL_BE_TOLD } from '../channel-words.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.',
+    'From the next message on, messages of this user use the default credentials. An action that the user was asked to confirm stays pending, but the user must sign in to answer. The link is removed for all spellings of the id. If the user has a second id that is bound to the link, you can give that id instead. Exit code 1 if there is no link.\n\nThe user is told in the chat, by a running daemon within seconds or by the next one that starts within a day, unless the channel cannot write to users first. The text does not name the person.',
   args: LINK_ARGUMENTS,
   examples: { 'agentd link remove phone +15550100123': 'Removes the link of one number.' },
   json: true,
@@ -32,6 +32,7 @@ export const command: CommandRecord = {
     // Ids that the channel does not recognize are tried first: a second id of a user is one of them.
     if (!isRemoved && writings.length === 0) throw invalidId(channel, user);
     if (!isRemoved) throw failed(`there is no link of ${whose}`, 'List all links with `agentd link list`.');
-    out.data({ platform: channel.name, user_id, removed: true }, () => `removed the link of ${whose}`);
+    const result = { platform: channel.name, user_id, removed: true, user_will_be_told: true };
+    out.data(result, () => `removed the link of ${whose}; ${USER_WILL_BE_TOLD}`);
   },
 };

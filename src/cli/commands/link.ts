@@ -5,7 +5,13 @@ import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
 import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
-import { invalidId, LINK_ARGUMENTS, type LinkableChannel, linkableChannel } from '../channel-words.ts';
+import {
+  invalidId,
+  LINK_ARGUMENTS,
+  type LinkableChannel,
+  linkableChannel,
+  USER_WILL_BE_TOLD,
+} from '../channel-words.ts';
 import { type CliError, failed, misconfigured } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
@@ -19,7 +25,7 @@ export const command: CommandRecord = {
   description: [
     'From the next message of this user on, the tools act as the person of the token: for 30 days, or until the token expires, whichever is earlier. The token is validated first, in the same way as by the daemon.',
     'The channel need not be active. The token is stored sealed with the key of the daemon, which is read from TOKEN_ENCRYPTION_KEY or from STATE_DIR/encryption-key. If the embedded store exists but its key does not, nothing is linked (exit code 78). If there is no store yet, because the daemon was never started, the command makes the store and the key that the daemon would make. In Redis, the token is sealed only if TOKEN_ENCRYPTION_KEY is set.',
-    'If the user has a link to another person whose token has not expired, the command asks for confirmation on a terminal; elsewhere it needs --replace.',
+    'If the user has a link to another person whose token has not expired, the command asks for confirmation on a terminal; elsewhere it needs --replace. If the link is replaced, the user is told in the chat, as with `agentd link remove`.',
     'Exit code 1 if the token is invalid, or if the link belongs to another person and is not replaced. The token itself is never printed.',
   ].join('\n\n'),
   args: {
@@ -140,7 +146,7 @@ function holderInWords({ claims: { email, sub }, expires_at }: LinkHolder, user_
   return printable(`${user_id} is linked to ${email} (sub ${sub}) until ${isoTime(expires_at)}`);
 }
 
-function viewOf({ verdict, expires_at }: Linked, { name }: LinkableChannel, user_id: string) {
+function viewOf({ verdict, expires_at, replaced }: Linked, { name }: LinkableChannel, user_id: string) {
   const { email, sub, iss, tenant_id } = verdict.claims;
   return {
     linked: true,
@@ -150,14 +156,20 @@ function viewOf({ verdict, expires_at }: Linked, { name }: LinkableChannel, user
     person: { sub, issuer: iss ?? null, tenant_id: tenant_id ?? null },
     token_expires_at: isoTime(verdict.expires_at),
     expires_at: isoTime(expires_at),
+    user_will_be_told: replaced !== null,
   };
 }
 
-function inWords({ verdict, expires_at }: Linked, { name }: LinkableChannel, user_id: string): string {
+function inWords(
+  { verdict, expires_at, replaced }: Linked,
+  { name }: LinkableChannel,
+  user_id: string,
+): string {
   const { email, sub } = verdict.claims;
   const why = expires_at < verdict.expires_at ? 'a link lasts 30 days' : 'then the token expires';
   const left = relativeTime(expires_at, Date.now());
+  const told = replaced === null ? '' : `; ${USER_WILL_BE_TOLD}`;
   return printable(
-    `linked ${user_id} of ${name} to ${email} (sub ${sub}) until ${isoTime(expires_at)} (${left}: ${why})`,
+    `linked ${user_id} of ${name} to ${email} (sub ${sub}) until ${isoTime(expires_at)} (${left}: ${why})${told}`,
   );
 }

@@ -1,15 +1,16 @@
 import { Secret } from '../../daemon/admin/texts.ts';
 import { type ExaminedToken, type Step, tokenExaminer, type UserContext } from '../../daemon/admin/tokens.ts';
 import { EXIT } from '../cli-error.ts';
-import type { CommandRecord } from '../command.ts';
+import type { CommandRecord, OptionValues } from '../command.ts';
 import { coreSettings } from '../config-location.ts';
 import type { Column, Output } from '../output.ts';
 import { readToken } from '../terminal.ts';
 import { durationInWords, isoTimeOrNull } from '../typed-values.ts';
+import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
   description:
-    'Runs the checks of the daemon, in the same order; the first check that fails is the reason why the token is invalid. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. The token itself is never printed.',
+    'Runs the checks of the daemon, in the same order; the first check that fails is the reason why the token is invalid. Then it shows the claims, the expiry, and the person of the token. Exit code 1 if the token is invalid. A sign-out at the site is not one of the checks: if the store of the daemon can be opened and has one that ended the token, a note on stderr says so. The token itself is never printed.',
   args: {
     '[token]':
       '`-` reads the token from standard input; without this argument, the command asks for it without echo',
@@ -28,9 +29,28 @@ export const command: CommandRecord = {
     const examined = await examine(token);
     const report = tokenReport(examined);
     out.data(report, () => inWords(report, examined.steps, new Secret(token).hint(), now, out));
+    if (examined.claims !== null && report.valid && (await isSignedOut(examined.claims, options)))
+      out.note(
+        'note: the person has signed out at the site since this token was issued; the daemon refuses it (Signed Out)',
+      );
     return report.valid ? EXIT.ok : EXIT.no;
   },
 };
+
+/**
+ * Whether a sign-out at the site covers a token. The documented checks need no store, so without one that can be opened,
+ * they are all that there is.
+ */
+async function isSignedOut(
+  claims: NonNullable<ExaminedToken['claims']>,
+  options: OptionValues,
+): Promise<boolean> {
+  try {
+    return await withStore(options, (store) => store.signOutMarks.covers(claims));
+  } catch {
+    return false;
+  }
+}
 
 const STEP_COLUMNS: readonly Column<Step>[] = [
   { title: 'CHECK', text: ({ check }) => check },

@@ -85,13 +85,13 @@ export function linkUser(
   );
 }
 
-/** Removes the link of a user, under all spellings of the id. @returns whether there was one */
+/** Removes the link of a user, under all spellings of the id. The user will be told. @returns whether there was one */
 export function unlinkUser(
   services: { store: Store; seal: Seal },
   channel: LinkedChannel,
   user_id: string,
 ): Promise<boolean> {
-  return removeLink({ ...services, log: QUIET }, channel, user_id);
+  return removeLink({ ...services, log: QUIET }, channel, user_id, 'operator');
 }
 
 /**

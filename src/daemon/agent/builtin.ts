@@ -26,6 +26,8 @@ const HELP = /\b(?:help|what\s+can\s+you\s+do|who\s+are\s+you|what\s+are\s+you)\
 
 /** How the message of a tool begins if it refuses a call because the person must sign in. */
 const SIGN_IN_NEEDED = /^Sign-in is needed\b/;
+/** The tool that looks up a user. It is missing with GET_USER=off. */
+const LOOK_UP = 'get_user';
 /** Maximum number of tools that a list of abilities names. */
 const TOOLS_LISTED = 20;
 
@@ -86,11 +88,12 @@ function welcome(turn: AgentTurn): string {
 }
 
 function abilities(turn: AgentTurn): string {
+  const looksUp = turn.tools.some(({ name }) => name === LOOK_UP);
   const can = [
     'What I can do:',
     '',
-    '- Ask **Who am I?**, and I tell you what is known about you.',
-    '- Write an **e-mail address**, and I look that person up.',
+    `- Ask **Who am I?**, and I tell you ${looksUp ? 'what is known about you' : 'as whom you are signed in'}.`,
+    ...(looksUp ? ['- Write an **e-mail address**, and I look that person up.'] : []),
     ...toolLines(turn),
   ].join('\n');
   return turn.person
@@ -118,7 +121,7 @@ async function useTool({ tool, title, argument, args }: AskedTool): Promise<stri
     return `To do that, I need the ${missing}. Write **${name}**, and then the ${missing}.`;
   }
   const answer = await tool.call(args);
-  if (!answer.ok && SIGN_IN_NEEDED.test(answer.message)) return 'Sign in first, and ask me again.';
+  if (!answer.ok && SIGN_IN_NEEDED.test(answer.message)) return 'I can do that only after you sign in.';
   if (!answer.ok) return `That did not work. ${failureWords(answer.message)}`;
   const { waits_for_confirmation, sign_in_needed, message } = (answer.result ?? {}) as ToolWords;
   // The daemon asks the person, at the end of this reply.
@@ -143,8 +146,14 @@ function expiredNote(turn: AgentTurn): string {
 
 /** Looks up a user in the business system. @param email null to look up the person who asks */
 async function lookUp(turn: AgentTurn, email: string | null): Promise<string> {
-  const tool = turn.tools.find((candidate) => candidate.name === 'get_user');
-  if (!tool) return `${whoIsAsking(turn)} No business system is connected here, so I cannot look up more.`;
+  const tool = turn.tools.find((candidate) => candidate.name === LOOK_UP);
+  if (!tool) {
+    const why =
+      email === null
+        ? `${whoIsAsking(turn)} I cannot look up more about you.`
+        : 'I cannot look people up here.';
+    return `${why}\n\n${abilities(turn)}`;
+  }
   const found = await tool.call(email === null ? {} : { email });
   if (!found.ok) return `${whoIsAsking(turn)} I could not look that up. ${plainText(found.message)}`;
   return describe(turn, email, found.result as UserLookUp);

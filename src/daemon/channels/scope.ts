@@ -134,7 +134,10 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
     press: (message, request) => press(plugin, services, inbox, message, request),
     edit: (edited) => edit(plugin, services, edited),
     forget: ({ message_id, user_id }) =>
-      services.store.waitingQuestions.end(linkKeys(plugin, user_id), message_id),
+      services.store.waitingQuestions.forget(linkKeys(plugin, user_id), {
+        platform: plugin.name,
+        message_id,
+      }),
     notify: (reply_to, text, options) => notify(notifier, reply_to, text, options),
     sendParts: (id, parts, sendPart) =>
       replyParts.send(id, parts, async (part, index) => {

@@ -1,3 +1,4 @@
+import { NOT_RECORDED } from '../replay/replay-tools.ts';
 import { fits } from './eval-tools.ts';
 import { contains, type EvalCase, type EvalTurn } from './read-cases.ts';
 import type { CaseRun, TurnResult } from './run-case.ts';
@@ -6,7 +7,7 @@ import type { CaseRun, TurnResult } from './run-case.ts';
 export interface EvalFailure {
   /** The turn, from 1; null if the failure belongs to none. */
   turn: number | null;
-  what: 'failed' | 'reply' | 'calls' | 'asks' | 'canary' | 'rubric';
+  what: 'failed' | 'reply' | 'calls' | 'asks' | 'canary' | 'rubric' | 'stubs';
   detail: string;
 }
 
@@ -18,6 +19,8 @@ export function checkRun(one: EvalCase, { turns }: CaseRun): EvalFailure[] {
   return turns.flatMap((result, index) => {
     const expected = one.turns[index];
     const found = [...(expected ? failuresOf(expected, result) : []), ...canariesIn(one, result)];
+    // A case may expect what the agent says without the answer, so this alone is no failure.
+    if (found.length > 0) found.push(...withoutAnswer(result));
     return found.map((failure) => ({ turn: index + 1, ...failure }));
   });
 }
@@ -43,6 +46,16 @@ function failuresOf({ expect }: EvalTurn, { reply, asks, failure, calls }: TurnR
       detail: `expected ${inWords(expect.calls)}; made ${inWords(calls)}`,
     });
   return found;
+}
+
+/** The tools that the case gave no answer for, because the agent did not call them when it was recorded. */
+function withoutAnswer({ recorded }: TurnResult): Found[] {
+  const calls = recorded?.tool_calls ?? [];
+  const names = calls.filter(({ answer }) => !answer.ok && answer.message === NOT_RECORDED);
+  return [...new Set(names.map(({ tool }) => tool))].map((tool) => ({
+    what: 'stubs',
+    detail: `${tool} was answered \`${NOT_RECORDED}\`: give it an answer under \`stubs\``,
+  }));
 }
 
 type Calls = readonly { tool: string; args: unknown }[];

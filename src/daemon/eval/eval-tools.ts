@@ -1,5 +1,5 @@
 import { isObject } from '../../channel/json-object.ts';
-import { callKey } from '../replay/replay-tools.ts';
+import { callKey, NOT_RECORDED } from '../replay/replay-tools.ts';
 import { reducedForNobody } from '../tools/answer.ts';
 import { unbindParameters } from '../tools/bind-parameters.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
@@ -53,7 +53,7 @@ function replacedTool(tool: Tool, one: EvalCase, recorded: RecordedResults): Too
       return Promise.resolve(
         tool.effect === 'write'
           ? refuseToSend('held', 'The call was held: nothing is written in an evaluation.')
-          : refuseToSend('not_recorded', 'not recorded'),
+          : refuseToSend('not_recorded', NOT_RECORDED),
       );
     },
   });

@@ -14,7 +14,9 @@ const SUBSTRING_MIN = 4;
 
 /** Lengths are bounded, so that no text can make the search slow. */
 const EMAIL = String.raw`[^\s@<>()[\],;:"'\x60|]{1,64}@[^\s@<>()[\],;:"'\x60|]{1,189}`;
-const NUMBER = String.raw`\d+`;
+/** In the digits of any script: a phone number in Arabic digits is one, too. */
+const NUMBER = String.raw`\p{Nd}+`;
+const IS_NUMBER = /^\p{Nd}+$/u;
 /** A claim that may be a name. */
 const NAME = /^[\p{L}\p{M}\p{N}' .-]{1,60}$/u;
 /** A word that may be a part of a name, or a code: it has a capital letter, a digit, or a letter beyond ASCII. */
@@ -65,7 +67,7 @@ export class Placeholders {
   /** Notes the numbers of a text or of a value, so that no placeholder is one of them. Call it before `replace`. */
   numbersOf(value: unknown): void {
     for (const text of [...stringsIn(value), ...numbersIn(value)])
-      for (const number of text.match(/\d+/g) ?? []) this.#numbers.add(number);
+      for (const number of text.match(/\p{Nd}+/gu) ?? []) this.#numbers.add(number);
   }
 
   /** A copy of a value, with placeholders in its texts, its numbers and the names of its members. */
@@ -115,7 +117,7 @@ export class Placeholders {
     const key = found.toLowerCase();
     let known = this.#known.get(key);
     if (!known) {
-      const kind = /^\d+$/.test(found) ? 'number' : 'email';
+      const kind = IS_NUMBER.test(found) ? 'number' : 'email';
       known = { kind, value: found, placeholder: this.#newPlaceholder(kind, found) };
       this.#known.set(key, known);
     }
@@ -128,7 +130,7 @@ export class Placeholders {
     if (this.#pattern === null) {
       const values = [...this.#known.values()]
         .map(({ value }) => value)
-        .filter((value) => !/^\d+$/.test(value))
+        .filter((value) => !IS_NUMBER.test(value))
         .sort(longestFirst);
       const literals = (hasAddress: boolean) =>
         values

@@ -417,7 +417,7 @@ export class Delivery {
       const { failure, wait_ms } = outcome;
       log.warn({ ...this.#about, failure, wait_ms }, 'message will be tried again');
     } else if (outcome.kind === 'notify' || outcome.kind === 'failed') {
-      const level = this.#message.closes === undefined ? 'error' : 'warn';
+      const level = this.#message.is_hint ? 'warn' : 'error';
       log[level]({ ...this.#about, failure: outcome.failure }, 'message has failed for good');
     }
   }

@@ -5,7 +5,9 @@ import type { Bound } from '../linking/bind-code.ts';
 import type { Services } from '../message/services.ts';
 import type { StoredQuestion } from '../store/inbox.ts';
 import type { Claimant } from '../store/link-codes.ts';
+import type { LinkNotice } from '../store/link-notices.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import { every } from '../time/clock.ts';
 import { shownValue } from '../tools/confirmation/plain-value.ts';
 import { escapeMarkdown } from '../tools/confirmation/question.ts';
 import { noticeTo, tooMany } from './notify.ts';
@@ -26,13 +28,16 @@ interface Notice {
   /** A notice with the same id is sent once, and a message with this id is not answered again. */
   message_id: string | null;
   question?: StoredQuestion;
+  /** As in `NewInboxMessage`. */
+  is_hint?: true;
 }
 
 /** Stores a text for a user of a platform, which is sent as durably as a reply. @throws `unavailable` */
 export async function sendNotice({ services, worker }: Notices, notice: Notice): Promise<void> {
-  const { platform, user_id, reply_to, text, message_id, question = null } = notice;
+  const { platform, user_id, reply_to, text, message_id, question = null, is_hint } = notice;
   const stored = noticeTo({ name: platform }, services, reply_to, text, user_id);
-  (await services.store.inbox.enqueue([{ ...stored, message_id, question }])) ?? tooMany();
+  (await services.store.inbox.enqueue([{ ...stored, message_id, question, ...(is_hint && { is_hint }) }])) ??
+    tooMany();
   worker.wake();
 }
 
@@ -123,5 +128,52 @@ export async function noticeEnded(
   const reply_to = notices.worker.privateChat(platform, user_id);
   if (reply_to === null) return;
   const text = notices.services.texts.in(claims.locale).say(what, { email: quoted(claims.email) });
-  await sendNotice(notices, { platform, user_id, reply_to, text, message_id: null });
+  await sendNotice(notices, { platform, user_id, reply_to, text, message_id: null, is_hint: true });
+}
+
+/** How often a daemon looks for notices that commands have stored, ms. */
+const LOOK_MS = 2000;
+/** Maximum number of notices for one platform that a look sends. */
+const LOOK_MAX = 100;
+
+/**
+ * Tells users of these platforms that a command has ended or replaced their link (`LinkNoticeStore`): at the start, and
+ * regularly from then on. Of several daemons, one tells a user.
+ * @returns a function that stops it
+ */
+export function startToldByCommands(notices: Notices, platforms: readonly string[]): () => Promise<void> {
+  if (platforms.length === 0) return async () => {};
+  const { services } = notices;
+  const look = async () => {
+    try {
+      for (const notice of await services.store.linkNotices.waiting(platforms, LOOK_MAX))
+        await tell(notices, notice);
+    } catch (error) {
+      services.log.warn({ err: error }, 'could not look for notices about links; will try again');
+    }
+  };
+  const first = look();
+  const stop = every(services.clock, LOOK_MS, look);
+  return async () => {
+    await first;
+    await stop();
+  };
+}
+
+async function tell({ services, worker }: Notices, notice: LinkNotice): Promise<void> {
+  const { platform, user_id, what } = notice;
+  const reply_to = worker.privateChat(platform, user_id);
+  // The claims of the person are gone with the link, and with them the language.
+  const text = services.texts.in(null).say(`link_${what}_by_operator`);
+  const message = reply_to && {
+    ...noticeTo({ name: platform }, services, reply_to, text, user_id),
+    is_hint: true as const,
+  };
+  if (!(await services.store.linkNotices.settle(notice, message))) return;
+  if (message === null)
+    services.log.warn(
+      { channel: platform },
+      'a user was not told that an administrator changed their link: the channel cannot write to them first',
+    );
+  else worker.wake();
 }

@@ -12,6 +12,7 @@ import {
 } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
+import type { NewLinkNotice } from '../store/link-notices.ts';
 import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
@@ -138,22 +139,25 @@ export async function link(
     await withdrawActions(services, channel, user_id, person);
     const kept = standing.find((one) => one.key === key);
     const others = standing.filter((one) => one.key !== key);
+    const [replaced = null] = strangers;
     const made = { key, token: sealed, person, origin: verdict.claims, how, ttl_ms: LINK_TTL_MS };
-    if (!(await links.put(made, kept?.token ?? null))) continue;
+    const told =
+      how === 'operator' && replaced !== null ? { notice: noticeFor(channel, key, 'replaced') } : {};
+    if (!(await links.put({ ...made, ...told }, kept?.token ?? null))) continue;
     const alias = others.find((one) => one.alias?.person === person)?.alias;
     if (!kept && alias) await links.bindAlias(key, sealed, alias);
     // From here on, lookups find the new link first, so a crash cannot leave links of two people in effect.
     for (const other of others) await links.remove(other.key, other.token);
     services.log.info({ channel: channel.name, sub: verdict.user.user_id }, 'linked');
     const expires_at = Math.min(verdict.expires_at, services.clock.now() + LINK_TTL_MS);
-    return { linked: true, verdict, expires_at, replaced: strangers[0] ?? null };
+    return { linked: true, verdict, expires_at, replaced };
   }
   throw changing();
 }
 
 /**
- * Signs a channel's user out: withdraws the user's pending actions, ends the question that waits for sign-in, and removes the link, whichever person it belongs
- * to. True if there was one.
+ * Signs a channel's user out: withdraws the user's pending actions, ends the question that waits for sign-in, and removes
+ * the link, whichever person it belongs to. True if there was one.
  */
 export async function unlink(
   services: Lookup & { store: Pick<Store, 'waitingQuestions'> },
@@ -168,22 +172,27 @@ export async function unlink(
 /**
  * Removes the link of a channel's user without signing the user out: pending actions stay, and are answered after the
  * next sign-in of the same person. True if there was a link.
+ * @param how `operator`: a notice for the user is stored with the removal (`LinkNoticeStore`)
  */
 export async function removeLink(
   services: Lookup,
   channel: LinkedChannel,
   user_id: string,
+  how: 'user' | 'operator' = 'user',
 ): Promise<boolean> {
   const { links } = services.store;
+  const keys = linkKeys(channel, user_id);
+  const notice = (key: string) => (how === 'operator' ? noticeFor(channel, key, 'ended') : undefined);
+  const [effective] = await standingUnder(keys, services);
   let removed = false;
   // The link that lookups find first is removed last, so that no older link takes effect in between.
-  for (const key of linkKeys(channel, user_id).toReversed()) {
-    if (await links.remove(key)) removed = true;
+  for (const key of keys.toReversed()) {
+    if (await links.remove(key, undefined, key === effective?.key ? notice(key) : undefined)) removed = true;
   }
   for (let tries = 0; !removed && tries < MAX_TRIES; tries++) {
     const found = await findByAlias(services, channel, user_id);
     if (found === null) break;
-    removed = await links.remove(found.key, found.stored);
+    removed = await links.remove(found.key, found.stored, notice(found.key));
   }
   if (removed) services.log.info({ channel: channel.name }, 'unlinked');
   return removed;
@@ -210,7 +219,7 @@ export async function unlinkPerson(
  * this person's link just now.
  */
 async function removeOwn(
-  services: LinkServices,
+  services: Lookup,
   channel: LinkedChannel,
   { key, user_id, person }: { key: string; user_id: string; person: PersonKey },
 ): Promise<boolean> {
@@ -236,8 +245,6 @@ export interface PersonsLink {
   expires_at: number;
   claims: Claims;
   key: string;
-  /** The token as it is stored. */
-  stored: string;
 }
 
 /** The links of a person, oldest first. A link whose token belongs to somebody else is left out. */
@@ -247,7 +254,7 @@ export async function linksOf(services: Lookup, person: PersonKey): Promise<Pers
     const { platform, user_id } = userOfKey(link.key);
     const found = openLink(link, { name: platform }, services);
     if (found?.person !== person) return [];
-    const { key, token, stored } = found;
+    const { key, token } = found;
     const id = createHash('sha256')
       .update(JSON.stringify([person, key]))
       .digest('base64url')
@@ -255,21 +262,20 @@ export async function linksOf(services: Lookup, person: PersonKey): Promise<Pers
     const claims = claimsOfStoredToken(token);
     return [
       {
-        ...{ id, platform, user_id, key, stored, claims, name: link.name, made_at: link.made_at },
+        ...{ id, platform, user_id, key, claims, name: link.name, made_at: link.made_at },
         expires_at: effectiveExpiry(found),
       },
     ];
   });
 }
 
-/** Removes a link of a person, unless it has changed since it was found. True if it was removed. */
+/** Removes a link that was found, also if its token was renewed since. True if it was removed. */
 export async function removeFound(
   services: Lookup,
   channel: LinkedChannel,
-  { user_id, key, stored, claims }: PersonsLink,
+  { user_id, key, claims }: PersonsLink,
 ): Promise<boolean> {
-  await withdrawActions(services, channel, user_id);
-  const removed = await services.store.links.remove(key, stored);
+  const removed = await removeOwn(services, channel, { key, user_id, person: personKey(claims) });
   if (removed) services.log.info({ channel: channel.name, sub: claims.sub }, 'unlinked');
   return removed;
 }
@@ -305,6 +311,10 @@ export async function withdrawActions(
       user_id: id,
       ...(keep === undefined ? {} : { keep }),
     });
+}
+
+function noticeFor({ name }: LinkedChannel, key: string, what: NewLinkNotice['what']): NewLinkNotice {
+  return { platform: name, user_id: userOfKey(key).user_id, what };
 }
 
 /**

@@ -14,6 +14,9 @@ export interface ReplayedCall {
   from: 'recording' | 'live' | 'not_recorded' | 'held';
 }
 
+/** The answer to a read that nothing was recorded for. */
+export const NOT_RECORDED = 'not recorded';
+
 interface ReplayToolsParts {
   tools: readonly Tool[];
   /** For live reads: without a person, a journal, and anybody to ask. */
@@ -79,7 +82,7 @@ class RecordedAnswers {
 }
 
 function unrecorded({ effect, confirm }: AgentTool): ToolAnswer {
-  if (effect === 'read') return { ok: false, message: 'not recorded' };
+  if (effect === 'read') return { ok: false, message: NOT_RECORDED };
   if (confirm === 'never')
     return { ok: false, message: 'The call was held: writes are not made when a run is replayed.' };
   const message =

@@ -11,6 +11,8 @@ export interface StoredMessage {
   claim: ClaimState | null;
   /** No message after this one is part of the same turn, because the sender did something else in between. */
   ends_turn?: true;
+  /** The keys of the links of the user who deleted the message on the platform before it was done. */
+  deleted_by?: readonly string[];
   /** When the record is deleted, ms since the epoch; null before the message is done or has failed. */
   expires_at: number | null;
 }

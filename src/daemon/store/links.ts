@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PersonKey, TokenOrigin } from '../identity/identity.ts';
 import { byPersonOf } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { type NewLinkNotice, putNotice } from './link-notices.ts';
 import { LINK_RENEWAL } from './link-renewal-document.ts';
 import { listed } from './listed.ts';
 import { isSignedOut } from './sign-out-marks.ts';
@@ -35,8 +36,11 @@ export interface LinkStore {
    * person. In this case nothing is written, and the caller must read the link again.
    */
   bindAlias(key: string, token: string, alias: LinkAlias): Promise<boolean>;
-  /** Deletes a link; if `expected` is given, only if the link still has this value. False if nothing was deleted. */
-  remove(key: string, expected?: string): Promise<boolean>;
+  /**
+   * Deletes a link; if `expected` is given, only if the link still has this value. False if nothing was deleted.
+   * @param notice stored in the same step, if the link was deleted
+   */
+  remove(key: string, expected?: string, notice?: NewLinkNotice): Promise<boolean>;
   /**
    * The newest links that were stored for this person, at most `OF_PERSON_MAX`. A link whose value was written without
    * `put` may be missing, or have a token of another person.
@@ -63,6 +67,8 @@ export interface NewLink {
   how?: LinkHow;
   /** The name that the user has on the platform. */
   name?: string | null;
+  /** Stored in the same step (`LinkNoticeStore`). */
+  notice?: NewLinkNotice;
 }
 
 /** How a link was made: with the person's token, with a link code, or by an operator. */
@@ -176,6 +182,7 @@ export function linkStore(kernel: Kernel): LinkStore {
         if (link.origin !== undefined && isSignedOut(tx, link.origin)) return false;
         if ((found?.token ?? null) !== expected) return false;
         putLink(tx, link, null);
+        if (link.notice !== undefined) putNotice(tx, link.notice);
         return true;
       }),
     bindAlias: (key, token, alias) =>
@@ -187,11 +194,12 @@ export function linkStore(kernel: Kernel): LinkStore {
         tx.put(ALIAS, alias.alias, { key, expires_at: found.expires_at });
         return true;
       }),
-    remove: (key, expected) =>
+    remove: (key, expected, notice) =>
       kernel.step((tx) => {
         const found = tx.get(LINK, key);
         if (!found || (expected !== undefined && found.token !== expected)) return false;
         removeLink(tx, found);
+        if (notice !== undefined) putNotice(tx, notice);
         return true;
       }),
     ofPerson: (person) =>

@@ -9,6 +9,7 @@ import type { Feedback, SentAnswer } from './feedback.ts';
 import type { StoredAnswer } from './idempotency.ts';
 import type { InboxMessage } from './inbox.ts';
 import type { LinkCode } from './link-codes.ts';
+import type { NewLinkNotice } from './link-notices.ts';
 import type { Link } from './links.ts';
 import type { PersonSelector, PersonSession } from './persons.ts';
 import type { Recording } from './recordings.ts';
@@ -143,6 +144,10 @@ export class PersonMatch {
       (message === null && this.#isNotice(platform, message_id, reply_to));
     if (isTheirs) this.#noteMessage(platform, message_id);
     return isTheirs;
+  }
+
+  linkNotice({ platform, user_id }: NewLinkNotice): boolean {
+    return this.#isUserOrLinked(platform, user_id);
   }
 
   /** Whether a waiting question was asked by the person or user. */

@@ -16,6 +16,7 @@ import { dropMessage, MESSAGE, type StoredMessage } from './inbox-document.ts';
 import type { Entry, Kernel, Kind, Ring, Tx } from './kernels/kernel.ts';
 import { LIMIT } from './limits.ts';
 import { CLAIM_OF_SENDER, CODE_HASH, CODES_OF_PERSON, LINK_CODE, WRONG_CODES } from './link-codes.ts';
+import { LINK_NOTICE } from './link-notices.ts';
 import {
   forgetKeys,
   LINK,
@@ -100,6 +101,7 @@ const OTHER_RECORDS = [
   'limits',
   'budgets',
   'link_codes',
+  'link_notices',
   'feedback',
   'recordings',
   'waiting_questions',
@@ -174,6 +176,7 @@ interface FoundOthers {
   feedback: Entry<unknown>[];
   sentAnswers: Entry<unknown>[];
   claims: Entry<unknown>[];
+  linkNotices: Entry<unknown>[];
   linksOfPersons: Entry<unknown>[];
   recordings: Entry<{ turn_id: string }>[];
   waitingQuestions: Entry<unknown>[];
@@ -218,6 +221,7 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     sentAnswers: await find(SENT_ANSWER, (sent) => match.sentAnswer(sent)),
     wrongCodes: await find(WRONG_CODES, (_, key) => match.codeSender(key)),
     claims: await find(CLAIM_OF_SENDER, (_, key) => match.codeSender(key)),
+    linkNotices: await find(LINK_NOTICE, (notice) => match.linkNotice(notice)),
     linksOfPersons: await find(
       LINKS_OF_PERSON,
       ({ keys }, key) =>
@@ -266,6 +270,7 @@ function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found:
       limits: found.limits.length,
       budgets: found.budgets.length,
       link_codes: found.codes.length + found.codesOfPerson.length + found.wrongCodes.length,
+      link_notices: found.linkNotices.length,
       feedback: found.feedback.length + found.sentAnswers.length,
       recordings: found.recordings.length,
       waiting_questions: found.waitingQuestions.length,
@@ -314,6 +319,7 @@ async function erase(
     await drop(FEEDBACK, found.feedback);
     await drop(SENT_ANSWER, found.sentAnswers);
     for (const { key } of found.actions) await kernel.step((tx) => dropAction(tx, key));
+    await drop(LINK_NOTICE, found.linkNotices);
     await drop(WAITING_QUESTION, found.waitingQuestions);
     for (const { doc } of found.inbox) await eraseMessage(kernel, match, doc, closed);
     for (const { doc } of found.streams) await kernel.step((tx) => dropStream(tx, doc.record));

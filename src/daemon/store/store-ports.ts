@@ -20,6 +20,7 @@ export const STORE_PORTS = [
   'inbox',
   'linkCodes',
   'links',
+  'linkNotices',
   'linkRenewals',
   'memories',
   'outages',

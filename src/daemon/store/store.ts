@@ -13,6 +13,7 @@ import { inboxStore } from './inbox-steps.ts';
 import type { Kernel, Ring } from './kernels/kernel.ts';
 import { type LimitStore, limitStore } from './limits.ts';
 import { type LinkCodeStore, linkCodeStore } from './link-codes.ts';
+import { type LinkNoticeStore, linkNoticeStore } from './link-notices.ts';
 import { type LinkRenewalStore, linkRenewalStore } from './link-renewals.ts';
 import { type LinkStore, linkStore } from './links.ts';
 import type { MemoryStore } from './memories.ts';
@@ -56,6 +57,7 @@ export interface Store {
   readonly linkCodes: LinkCodeStore;
   readonly waitingQuestions: WaitingQuestionStore;
   readonly links: LinkStore;
+  readonly linkNotices: LinkNoticeStore;
   readonly linkRenewals: LinkRenewalStore;
   /** Null: the backend stores no memories (agentd-settings(5), `MEMORY_BACKEND`). */
   readonly memories: MemoryStore | null;
@@ -215,6 +217,7 @@ export function storeOver(kernel: Kernel, parts: KernelParts, wanted: Partial<Bo
     linkCodes: linkCodeStore(kernel),
     waitingQuestions: waitingQuestionStore(kernel),
     links: linkStore(kernel),
+    linkNotices: linkNoticeStore(kernel),
     linkRenewals: linkRenewalStore(kernel),
     outages: outageStore(kernel),
     persons: personStore(kernel, rings, scrub, forgetMemories),

@@ -1,7 +1,8 @@
 import type { PersonKey } from '../identity/identity.ts';
 import type { NewInboxMessage, Rerun, SignInHinted } from './inbox.ts';
-import { storeMessage } from './inbox-document.ts';
+import { MESSAGE, putMessage, storeMessage } from './inbox-document.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
+import { seenMessage } from './seen.ts';
 import { findSession } from './session-document.ts';
 
 /**
@@ -12,11 +13,13 @@ import { findSession } from './session-document.ts';
 export interface WaitingQuestionStore {
   /** The question of the turn with this id; null if it does not wait, or no longer. */
   ofTurn(turn_id: string): Promise<WaitingQuestion | null>;
+  /** Ends the questions of users, by the keys of their links. */
+  end(link_keys: readonly string[]): Promise<void>;
   /**
-   * Ends the questions of users, by the keys of their links.
-   * @param message_id if given, only the question that was asked with this message
+   * Ends the question of a user that was asked with this message, which the user has deleted. If the message is not done
+   * yet, no question is stored for it later.
    */
-  end(link_keys: readonly string[], message_id?: string): Promise<void>;
+  forget(link_keys: readonly string[], message: { platform: string; message_id: string }): Promise<void>;
 }
 
 export interface WaitingQuestion {
@@ -55,17 +58,25 @@ export function waitingQuestionStore(kernel: Kernel): WaitingQuestionStore {
         const { link_key, expires_at, message } = found.doc;
         return { link_key, expires_at, message };
       }),
-    end: (link_keys, message_id) =>
+    end: (link_keys) =>
       kernel.step((tx) => {
-        for (const key of link_keys) {
-          const asked = tx.get(WAITING_QUESTION, key)?.message.rerun.message_id;
-          if (message_id === undefined || asked === message_id) endQuestion(tx, key);
-        }
+        for (const key of link_keys) endQuestion(tx, key);
+      }),
+    forget: (link_keys, { platform, message_id }) =>
+      kernel.step((tx) => {
+        for (const key of link_keys)
+          if (tx.get(WAITING_QUESTION, key)?.message.rerun.message_id === message_id) endQuestion(tx, key);
+        const { id } = seenMessage(tx, platform, message_id);
+        const stored = id === null ? null : tx.get(MESSAGE, id);
+        if (stored?.message.ended_at === null) putMessage(tx, { ...stored, deleted_by: link_keys });
       }),
   };
 }
 
-/** Stores the question of a turn. A question of the same user that was asked later is kept instead. */
+/**
+ * Stores the question of a turn, unless its message was deleted meanwhile. A question of the same user that was asked
+ * later is kept instead.
+ */
 export function keepQuestion(
   tx: Tx,
   { link_key, message, ttl_ms }: NewWaitingQuestion,
@@ -73,8 +84,9 @@ export function keepQuestion(
 ): void {
   const session = findSession(tx, session_tag)?.session;
   const other = tx.get(WAITING_QUESTION, link_key);
+  const deleted_by = tx.get(MESSAGE, message.rerun.turn_id)?.deleted_by ?? [];
   const isOlder = other !== null && other.message.rerun.received_at > message.rerun.received_at;
-  if (session === undefined || isOlder) return;
+  if (session === undefined || isOlder || deleted_by.includes(link_key)) return;
   tx.put(WAITING_QUESTION, link_key, {
     ...{ link_key, message, session_tag, session_created_at: session.created_at },
     ...{ in_group: message.message?.shared === true, is_moved: false },

@@ -132,7 +132,7 @@ export const TEXTS = {
     'url',
   ),
   sign_in_first: prose(
-    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. The way to sign in on that platform may follow.',
+    'The end of a reply on a platform if the person must sign in first, without SIGN_IN_URL. `sign_in_waits` or `sign_in_then_ask` follows, and then how to sign in on that platform.',
     'To continue, please sign in first.',
   ),
   sign_in_waits: prose(
@@ -296,6 +296,14 @@ export const TEXTS = {
     'Says that the link of a chat was replaced from elsewhere by the link of another person. {email} is shown in quotes, as text.',
     'This chat is no longer connected with {email}: it was connected with another account elsewhere. If that was not you, ask for help.',
     'email',
+  ),
+  link_ended_by_operator: prose(
+    'Says that an administrator has ended the link of a chat.',
+    'The connection of this chat with your account was ended by an administrator. To use your account here again, connect this chat again.',
+  ),
+  link_replaced_by_operator: prose(
+    'Says that an administrator has linked a chat to another person.',
+    'An administrator connected this chat with another account, and the earlier connection has ended. If you did not expect that, ask for help.',
   ),
   failure_notice: prose(
     'The answer to a message that failed for good. A group may read it, so it does not say what failed.',

@@ -75,10 +75,24 @@ describe('a signed-in person', () => {
     );
   });
 
-  test('learns who they are even without a business system', async () => {
-    expect(await say({ text: 'Who am I?', person })).toBe(
-      'You are **Alice Example** (alice@example.com). No business system is connected here, so I cannot look up more.',
-    );
+  describe('without the tool that looks up users', () => {
+    const other = { ...fakeTool({ ok: true, result: [] }), name: 'shop_listOrders', title: 'List orders' };
+
+    test('learns who they are, and what else they can ask', async () => {
+      const reply = await say({ text: 'Who am I?', person, tools: [other] });
+      expect(reply).toMatch(
+        /^You are \*\*Alice Example\*\* \(alice@example\.com\)\. I cannot look up more about you\.\n\nWhat I can do:/,
+      );
+      expect(reply).toContain('- Ask for **List orders**.');
+    });
+
+    test('is not told that it could look up people, and is not taken for the person of an address', async () => {
+      expect(await say({ text: 'help', person, tools: [other] })).not.toContain('look that person up');
+      expect(await say({ text: 'help', person, tools: [found(ALICE)] })).toContain('look that person up');
+      const reply = await say({ text: 'bob@example.com', person, tools: [other] });
+      expect(reply).toMatch(/^I cannot look people up here\.\n\n/);
+      expect(reply).not.toContain('Alice');
+    });
   });
 });
 

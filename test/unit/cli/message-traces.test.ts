@@ -45,6 +45,17 @@ describe('the timeline of a message', () => {
     );
   });
 
+  it('says of an answer that was rated bad how to try it again, and how to make a test of it', () => {
+    const given = { turn_id: 't1', request_id: 'r1', session_id: 's1', platform: 'pigeon', user_id: 'alice' };
+    const rated = (rating: 1 | -1) =>
+      traceInWords(trace('answered', []), capturedOutput().out, null, [], {
+        ...{ ...given, rating, comment: null, person: null, rated_at: AT },
+      });
+    expect(rated(-1)).toMatch(/agentd replay t1\n.*agentd eval add t1 FILE\nNo step failed\.\n$/);
+    expect(rated(-1)).not.toContain('Nothing went wrong');
+    expect(rated(1)).toContain('Nothing went wrong');
+  });
+
   it.each([
     [{ state: 'ValidJWT', credentials: 'user', sub: 'ada' }, 'ada', 'The agent acted for the person ada.'],
     [

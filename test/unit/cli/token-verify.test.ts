@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { command } from '../../../src/cli/commands/token-verify.ts';
 import { createOutput } from '../../../src/cli/output.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { CLAIMS, hs256, NOW, NOW_S, SECRET, SETTINGS } from '../identity/make-token.ts';
+import { openAt, stateDirectory } from '../store/state-directory.ts';
 import { exitCodeOf } from './captured-output.ts';
 import { stubSettings } from './stub-settings.ts';
 
@@ -36,6 +38,29 @@ const CHECKS = [
   'issuer',
   'audience',
 ];
+
+describe('agentd token verify after a sign-out at the site', () => {
+  it('says so beside the result, which stays that of the documented checks', async () => {
+    const STATE_DIR = stateDirectory();
+    const store = openAt(join(STATE_DIR, 'agentd.db'));
+    const [signOut, claims] = [
+      { iss: 'https://id.example', sub: CLAIMS.sub },
+      { ...CLAIMS, iat: NOW_S },
+    ];
+    const verifyOf = (iat: number) =>
+      verify(hs256({ ...claims, iss: signOut.iss, iat }), { STATE_DIR, json: true });
+    expect((await verifyOf(NOW_S - 1)).noted).not.toContain('signed out');
+    await store.signOutMarks.add({
+      ...{ ...signOut, jti: 'j', iat: NOW_S - 1, sid: null, tenant_id: null },
+      expires_at: NOW + 1000,
+    });
+    const [covered, newer] = [await verifyOf(NOW_S - 1), await verifyOf(NOW_S)];
+    expect(covered.noted).toMatch(/signed out at the site since this token was issued/);
+    expect(newer.noted).not.toContain('signed out');
+    expect([covered.code, newer.code]).toEqual([0, 0]);
+    expect(Object.keys(JSON.parse(covered.text))).toEqual(Object.keys(JSON.parse(newer.text)));
+  });
+});
 
 describe('agentd token verify --json', () => {
   it('prints the whole report of a valid token, without the token', async () => {

@@ -121,6 +121,13 @@ describe('a case of a recording', () => {
     expect(say.split(', ')[0]).not.toBe(say.split(', ')[1]);
   });
 
+  it('replaces numbers in the digits of every script', () => {
+    const text = 'رقمي ٠٥٠١٢٣٤٥٦٧, मेरा ९८७६५४३२१०, 0501234567';
+    const { yaml, left } = made(aRun({ text }));
+    expect(left).toEqual([]);
+    for (const number of ['٠٥٠١٢٣٤٥٦٧', '९८७६५४३२१०', '0501234567']) expect(yaml).not.toContain(number);
+  });
+
   it('leaves out results that ask the person, and says what else it does not have', () => {
     const { yaml, notes } = made(
       aRun({ summary: 'They spoke.', shared: true }, [

@@ -206,6 +206,18 @@ describe('the tools of a case', () => {
     expect(found.failures).toEqual([]);
     const missing = await run('as: { sub: ada }\nturns: [{ say: My orders }]');
     expect(missing.turns[0]?.reply).toContain('not recorded');
+    // The failure says what to do, once something else has failed, too.
+    expect(missing.failures).toEqual([]);
+    const failed = await run(
+      'as: { sub: ada }\nturns: [{ say: My orders, expect: { reply: { matches: "1004" } } }]',
+    );
+    expect(failed.failures).toMatchObject([
+      { what: 'reply' },
+      {
+        ...{ turn: 1, what: 'stubs' },
+        detail: 'shop_listOrders was answered `not recorded`: give it an answer under `stubs`',
+      },
+    ]);
     const held = await run('as: { sub: ada }\nturns: [{ say: Cancel order 1004 }, { say: yes }]');
     expect(held.turns[1]).toMatchObject({
       reply: expect.stringContaining('held'),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PushChannel, PushPlugin } from '../../../src/channel/index.ts';
 import { linkRoutes } from '../../../src/daemon/http/link-routes.ts';
 import { createServer } from '../../../src/daemon/http/server.ts';
@@ -285,5 +285,22 @@ describe('/links', () => {
     expect(await notices()).toEqual([
       ['u0123', expect.stringContaining('no longer connected with "ada@example.com"')],
     ]);
+  });
+
+  it('ends a link whose token is renewed at that moment', async () => {
+    const ada = await token();
+    await link(services, LINKED, 'u0123', ada);
+    const { links } = (await ask('GET', '/links', ada)).body;
+    const renewed = await token({ ttl: 7200 });
+    vi.spyOn(services.store.links, 'remove').mockImplementationOnce(async (key) => {
+      await services.store.links.put(
+        { key, token: services.seal.close(renewed, key), person: personKey({ sub: 'ada' }), ttl_ms: 60_000 },
+        (await services.store.links.get(key))?.token ?? null,
+      );
+      return false;
+    });
+    expect((await ask('DELETE', `/links/${links[0].id}`, ada)).status).toBe(204);
+    expect(await tokenIn('u0123')).toBeUndefined();
+    expect(await notices()).toHaveLength(1);
   });
 });

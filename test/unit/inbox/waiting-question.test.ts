@@ -3,6 +3,7 @@ import msgbot from '../../../plugins/msgbot/index.ts';
 import type { AgentRuntime, AgentTurn } from '../../../src/agent/index.ts';
 import type { SimulatedEvent } from '../../../src/channel/index.ts';
 import { messageTraces } from '../../../src/cli/message-traces.ts';
+import { createPushScope } from '../../../src/daemon/channels/scope.ts';
 import { link, unlink } from '../../../src/daemon/linking/links.ts';
 import { fixedSource } from '../../../src/daemon/tools/registry.ts';
 import { InboxProcess } from '../../support/inbox-process.ts';
@@ -29,12 +30,15 @@ let turns: AgentTurn[];
 let calls: string[];
 /** Whether the API takes no token. */
 let refuses: boolean;
+/** What happens during a run. */
+let during: () => Promise<void>;
 
 /** Follows the words of the message: it calls the tools that they name, and says what came of it. */
 const agent: AgentRuntime = {
   apiVersion: 1,
   async *run(turn) {
     turns.push(turn);
+    await during();
     for (const word of turn.text.split(/\s+/)) {
       const [name, text] = word.split('=');
       const tool = turn.tools.find((one) => one.name === name);
@@ -84,7 +88,7 @@ beforeEach(async () => {
   clock = new VirtualClock(Date.now());
   platform = await VirtualPlatform.of(msgbot);
   directory = fastStateDirectory();
-  [turns, calls, number, refuses] = [[], [], 0, false];
+  [turns, calls, number, refuses, during] = [[], [], 0, false, async () => {}];
 });
 
 function event(text: string, members: Partial<SimulatedEvent> = {}): SimulatedEvent {
@@ -128,7 +132,7 @@ describe('a question that needs sign-in, in a private chat', () => {
   it('says how the platform does it if there is no page, and asks to be asked again if it does not wait', async () => {
     await start({ SIGN_IN_URL: '', SIGN_IN_WAIT_SECONDS: '0' });
     const [reply] = await write('orders');
-    expect(reply).toMatch(/To continue, please sign in first\. .*\/service_auth.* Then ask me again\.$/s);
+    expect(reply).toMatch(/To continue, please sign in first\. Then ask me again\. .*\/service_auth/s);
     expect(await signIn()).toHaveLength(1);
     expect(calls).toEqual([]);
   });
@@ -161,6 +165,19 @@ describe('a question that needs sign-in, in a private chat', () => {
     await link(process.services, msgbot, USER, await token(), undefined, 'operator');
     await pass(MINUTE);
     expect(calls).toEqual([]);
+  });
+
+  it('is not left by a run during which its sender deletes the message', async () => {
+    await start();
+    during = async () => {
+      const [running] = await process.services.store.inbox.list({ states: ['running'], limit: 1 });
+      const scope = createPushScope(msgbot, {}, { services: process.services, inbox: process.worker });
+      await scope.forget({ message_id: running?.message_id ?? '', user_id: USER });
+    };
+    const [reply] = await write('orders');
+    expect(reply).toMatch(AT);
+    expect(await signIn()).toHaveLength(1);
+    expect(turns).toHaveLength(1);
   });
 
   it('acts for the person who signed in, or for nobody', async () => {

@@ -10,6 +10,7 @@ import {
   type LinkServices,
   link,
   noteExpiryNotified,
+  removeLink,
   unlink,
   unlinkPerson,
 } from '../../../src/daemon/linking/links.ts';
@@ -194,6 +195,25 @@ describe('a link for an id with several spellings', () => {
     expect(await link(services, NUMBERED, '+1555', bobs, never)).toMatchObject({ reason: 'held_by_another' });
     expect(await link(services, NUMBERED, '+1555', bobs)).toMatchObject({ linked: true });
     expect(await keys()).toEqual(['telex:jwt:+1-555']);
+  });
+
+  it('leaves one notice for its user, under the first spelling, if an operator removes or replaces it', async () => {
+    const told = async () =>
+      (await store.linkNotices.waiting(['telex'], 9)).map(({ user_id, what }) => [user_id, what]);
+    const linkTo = async (sub: string, how?: 'operator') =>
+      link(services, NUMBERED, '1555', await token({ sub }), undefined, how);
+    await linkTo('ada', 'operator');
+    await linkTo('ada', 'operator');
+    await linkTo('bob');
+    await unlink(services, NUMBERED, '1555');
+    expect(await told()).toEqual([]);
+    await linkTo('ada');
+    await linkTo('bob', 'operator');
+    expect(await told()).toEqual([['+1-555', 'replaced']]);
+    await putAt('+1555', 'ada');
+    expect(await removeLink(services, NUMBERED, '1555', 'operator')).toBe(true);
+    expect(await told()).toEqual([['+1-555', 'ended']]);
+    expect(await removeLink(services, NUMBERED, '1555', 'operator')).toBe(false);
   });
 
   it('is removed under all spellings', async () => {

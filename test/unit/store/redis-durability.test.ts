@@ -68,7 +68,7 @@ const READS = [
   ...['feedback.list', 'feedback.ofTurns', 'feedback.findSent'],
   ...['linkCodes.find', 'linkCodes.known', 'linkCodes.claimedBy'],
   ...['recordings.find', 'recordings.sealedUnlike', 'outages.list'],
-  'waitingQuestions.ofTurn',
+  ...['waitingQuestions.ofTurn', 'linkNotices.waiting'],
   ...['persons.show', 'replicas.list'],
   ...['signOutMarks.covers', 'signOutEnds.tokensOf', 'linkRenewals.refused', 'linkRenewals.find'],
   // It writes only what the next call would find again.
@@ -190,7 +190,12 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
     await call('links.put', () => links.put(link, null));
     await call('links.bindAlias', () => links.bindAlias(link.key, 'token', { alias: 'chat:x', person: ada }));
     await call('links.noteExpiryNotified', () => links.noteExpiryNotified(link.key, 'token'));
-    await call('links.remove', () => links.remove(link.key));
+    await call('links.remove', () =>
+      links.remove(link.key, undefined, { platform: 'chat', user_id: 'u', what: 'ended' }),
+    );
+    const [notice] = await store.linkNotices.waiting(['chat'], 1);
+    if (notice === undefined) throw new Error('there is no notice');
+    await call('linkNotices.settle', () => store.linkNotices.settle(notice, null));
     const asked = aSession(Date.now(), { session_id: 'asked', platform: 'chat' });
     await saveSession(store, asked);
     await commitUnderClaim(store, 'asked', {
@@ -199,6 +204,10 @@ describe.skipIf(!hasRedis)('durability with REDIS_DURABILITY=always', () => {
       waits: aWaitingQuestion(asked),
     });
     await call('waitingQuestions.end', () => store.waitingQuestions.end(['chat:jwt:u1']));
+    await store.inbox.enqueue([anInboxMessage({ message_id: 'deleted' })]);
+    await call('waitingQuestions.forget', () =>
+      store.waitingQuestions.forget(['chat:jwt:u1'], { platform: 'chat', message_id: 'deleted' }),
+    );
 
     await codes();
 

@@ -80,8 +80,16 @@ describe('Markdown on a terminal', () => {
     expect(plain('<https://example.com> a@b.de')).toBe('https://example.com a@b.de');
   });
 
-  it('shows where a link leads if its label looks like another address', () => {
-    for (const label of ['https://bank.example', 'bank.example/login', 'bank.example'])
+  it('shows where a link leads if there is another address in its label', () => {
+    const bare = ['https://bank.example', 'bank.example/login', 'bank.example', 'ada@bank.example'];
+    const hidden = ['\u{200b}bank.example', 'bank.\u{200b}example', 'bank。example', 'bänk.example'];
+    for (const label of [
+      ...bare,
+      ...hidden,
+      '(https://bank.example)',
+      '→ bank.example',
+      'Go to bank.example now',
+    ])
       expect(rich(`[${label}](https://evil.example)`, 80).replace(PAINTED, '')).toBe(
         `${label} (https://evil.example)`,
       );
