@@ -53,12 +53,15 @@ class Player {
   readonly #stage: Stage;
   readonly #chats: ChatMoves;
   readonly #opened = new Set<string>();
+  /** The number of lost claims when the history began. */
+  readonly #lostClaims: number;
   /** The possible states. There may be several, because the order of concurrent moves is unknown. */
   #states: ChatChecker[];
 
   constructor(world: World, number: number, { hasCookie, renewals }: History) {
     const stage = new Stage(world, number);
     this.#stage = stage;
+    this.#lostClaims = world.lostClaims;
     this.#chats = new ChatMoves(stage, (ask) => this.#states.some(ask));
     for (const [person, how] of renewals) world.callsOf(number).renewals.set(person, how);
     const names = {
@@ -112,7 +115,8 @@ class Player {
       PERSONS.flatMap((person): Problem[] => {
         const [seen, expected] = [byPerson.get(person) ?? 0, state.calls.get(person) ?? 0];
         const text = `the business API was called ${seen} times as ${person}, but should have been called ${expected} times`;
-        return seen === expected ? [] : [{ kind: 'identity', text }];
+        const mayRepeat = this.#stage.world.lostClaims > this.#lostClaims;
+        return seen === expected || (mayRepeat && seen > expected) ? [] : [{ kind: 'identity', text }];
       }),
     );
     const accepted = problems.find((found) => found.length === 0) ?? problems[0] ?? [];

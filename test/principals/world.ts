@@ -119,6 +119,11 @@ export class World {
   readonly platforms: ReadonlyMap<string, Platform>;
   /** Log lines that contain something that looks like a token, which is not allowed. */
   readonly tokensInLog: string[] = [];
+  /**
+   * How often a run lost its claim, because the machine paused this process for longer than claims live. Then the run is
+   * repeated, and reads again.
+   */
+  lostClaims = 0;
   readonly #directory: string;
   readonly #env: Record<string, string>;
   readonly #idle: Connection[] = [];
@@ -329,6 +334,7 @@ export class World {
 
   #examine(line: string): void {
     if (hasToken(line)) this.tokensInLog.push(line);
+    if (line.includes('a claim was lost')) this.lostClaims++;
   }
 
   async #fetch(url: URL, { method = 'GET', headers, body }: RequestInit): Promise<globalThis.Response> {
