@@ -64,22 +64,8 @@ export function every(clock: AlarmClock, ms: number, work: () => Promise<void> |
  * 128 random bits, base64url (22 characters): secret enough to act as a capability (agentd-message(7), "Session ids").
  */
 export function randomSuffix(): string {
-  if (taken + SUFFIX_BYTES > pool.length) {
-    pool = randomBytes(POOL_BYTES);
-    taken = 0;
-  }
-  taken += SUFFIX_BYTES;
-  // Nothing is left of what was handed out.
-  const suffix = pool.toString('base64url', taken - SUFFIX_BYTES, taken);
-  pool.fill(0, taken - SUFFIX_BYTES, taken);
-  return suffix;
+  return randomBytes(16).toString('base64url');
 }
-
-const SUFFIX_BYTES = 16;
-/** Random bytes are made for many suffixes at once, because each call of the generator is dear. */
-const POOL_BYTES = 4096;
-let pool = Buffer.alloc(0);
-let taken = 0;
 
 /**
  * A UUID that sorts by the time when it was made (RFC 9562 §5.7). Rows with these ids as keys are written next to each
