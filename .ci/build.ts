@@ -21,7 +21,7 @@ import { join } from 'node:path';
 import { writeMdocPages } from '../man/build/mdoc-pages.ts';
 import { bundleBrowserFiles } from '../plugins/webchat/build.ts';
 import { bundleProgram } from './bundle.ts';
-import { commitOf } from './commit.ts';
+import { readCommit } from './commit.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
@@ -32,10 +32,10 @@ const COMMIT = 'src/daemon/files/commit.txt';
 /** Contains the digest of the inputs of the last build. */
 const STAMP = '.inputs';
 
-const inputs = digestOf(globSync(INPUTS, { cwd: ROOT }));
+const inputs = hashFiles(globSync(INPUTS, { cwd: ROOT }));
 if (!existsSync(join(DIST, STAMP)) || readFileSync(join(DIST, STAMP), 'utf8') !== inputs) await build();
 // A commit may change nothing that the build depends on.
-if (process.exitCode === undefined) writeFileSync(join(DIST, COMMIT), commitOf(ROOT) ?? '');
+if (process.exitCode === undefined) writeFileSync(join(DIST, COMMIT), readCommit(ROOT) ?? '');
 
 async function build(): Promise<void> {
   const work = mkdtempSync(join(ROOT, '.build-'));
@@ -58,7 +58,7 @@ async function build(): Promise<void> {
   }
 }
 
-function digestOf(paths: readonly string[]): string {
+function hashFiles(paths: readonly string[]): string {
   const hash = createHash('sha256');
   for (const path of paths.toSorted()) {
     const file = join(ROOT, path);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
  * image has no repository: there, AGENTD_COMMIT names the commit.
  * @param root the folder of the project
  */
-export function commitOf(root: string): string | null {
+export function readCommit(root: string): string | null {
   const given = process.env.AGENTD_COMMIT?.trim();
   if (given) return given;
   // Otherwise, a folder inside of another repository would get the commit of that repository.

@@ -48,7 +48,7 @@ function currentVersion(): string {
   return (JSON.parse(read('package.json')) as { version: string }).version;
 }
 
-function releaseOf(args: readonly string[]): Release {
+function readRelease(args: readonly string[]): Release {
   const { values, positionals } = parse(args);
   const [version = '', ...others] = positionals;
   if (others.length > 0 || !isVersion(version)) throw new Refused(USAGE);
@@ -125,7 +125,7 @@ function tag(version: string, entries: string): void {
 }
 
 async function run(args: readonly string[]): Promise<void> {
-  const release = releaseOf(args);
+  const release = readRelease(args);
   const { version, isDryRun, skipsTests } = release;
   check(release);
   const entries = unreleased(read('CHANGELOG.md')) ?? '';

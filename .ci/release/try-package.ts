@@ -67,7 +67,7 @@ async function answerOneMessage(folder: string): Promise<void> {
   });
   const exited = once(daemon, 'exit') as Promise<[number | null]>;
   try {
-    const url = await addressOf(createInterface(daemon.stdout));
+    const url = await findAddress(createInterface(daemon.stdout));
     const response = await fetch(`${url}/webchat/message`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
@@ -82,7 +82,7 @@ async function answerOneMessage(folder: string): Promise<void> {
 }
 
 /** The first address that the daemon prints. */
-async function addressOf(lines: AsyncIterable<string>): Promise<string> {
+async function findAddress(lines: AsyncIterable<string>): Promise<string> {
   for await (const line of lines) {
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
     if (url !== undefined) return url;

@@ -7,7 +7,7 @@ export function isVersion(text: string): boolean {
 
 /** Whether `next` comes after `current` in the order of semver.org. Both must be versions. */
 export function isLater(next: string, current: string): boolean {
-  const [a, b] = [partsOf(next), partsOf(current)];
+  const [a, b] = [parseVersion(next), parseVersion(current)];
   const at = a.findIndex((part, index) => part !== b[index]);
   const [ours, theirs] = [a[at], b[at]];
   return ours !== undefined && theirs !== undefined && ours > theirs;
@@ -17,7 +17,7 @@ export function isLater(next: string, current: string): boolean {
  * A release comes after its pre-releases, so the missing word of a release is replaced with `~`, which sorts after
  * every word.
  */
-function partsOf(version: string): readonly (number | string)[] {
+function parseVersion(version: string): readonly (number | string)[] {
   const [, major, minor, patch, word = '~', number = '0'] = VERSION.exec(version) ?? [];
   return [Number(major), Number(minor), Number(patch), word, Number(number)];
 }

@@ -30,7 +30,7 @@ function pageNames(): string[] {
 }
 
 /** The page that describes a command: `token verify` is described in `agentd-token.1.md`. */
-export function pageOf(command: string): string {
+export function pageName(command: string): string {
   return `agentd-${firstWord(command)}.1.md`;
 }
 
@@ -174,7 +174,7 @@ function commandPage(name: string, commands: readonly Command[]): PageText {
   };
 }
 
-function optionsOf({
+function listOptions({
   options,
   json,
   jsonSentence = JSON_SENTENCE,
@@ -190,7 +190,7 @@ function optionsOf({
 function synopsis(command: Command): string {
   return [
     `\`agentd ${command.name}\``,
-    ...optionsOf(command).map(({ flags }) => `[${optionTerm(flags.replace(/^-\w, /, ''))}]`),
+    ...listOptions(command).map(({ flags }) => `[${optionTerm(flags.replace(/^-\w, /, ''))}]`),
     ...command.args.map(({ name, required, variadic }) => {
       const argument = `*${name}*${variadic ? ' ...' : ''}`;
       return required ? argument : `[${argument}]`;
@@ -201,7 +201,10 @@ function synopsis(command: Command): string {
 function description(command: Command, alone: boolean): string {
   const items = [
     ...command.args.map(({ name, sentence }) => ({ term: `**${name}**`, body: prose(sentence) })),
-    ...optionsOf(command).map(({ flags, sentence }) => ({ term: optionTerm(flags), body: prose(sentence) })),
+    ...listOptions(command).map(({ flags, sentence }) => ({
+      term: optionTerm(flags),
+      body: prose(sentence),
+    })),
   ];
   return [
     alone ? '' : `### agentd ${command.name}`,
@@ -333,7 +336,7 @@ const MONITORING = [
 /** All pages: those that have a file, and those of commands whose page has not been written yet. */
 function allPages(): [name: string, section: string][] {
   const files = readdirSync(new URL('../', import.meta.url));
-  const all = new Set([...files, ...COMMANDS.map(({ name }) => pageOf(name))]);
+  const all = new Set([...files, ...COMMANDS.map(({ name }) => pageName(name))]);
   return [...all].flatMap((file) => {
     const [, name = '', section = ''] = /^([a-z-]+)\.(\d)\.md$/.exec(file) ?? [];
     return name === '' ? [] : [[name, section]];

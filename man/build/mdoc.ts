@@ -4,7 +4,7 @@
  * the list becomes a list of terms.
  */
 import type { Token } from 'markdown-it';
-import { type Page, titleOf } from './page.ts';
+import { type Page, readTitle } from './page.ts';
 import { code, literal, quoted, text } from './roff.ts';
 
 /** Date of the pages. It is changed only with a release, so that building the pages again changes nothing. */
@@ -77,7 +77,7 @@ class BlockWriter {
   }
 
   #heading(tag: string): string {
-    const title = titleOf(this.#next());
+    const title = readTitle(this.#next());
     this.#at++;
     if (tag === 'h2') return `.Sh ${quoted(title.toUpperCase())}`;
     if (tag === 'h3') return `.Ss ${quoted(title)}`;
@@ -226,7 +226,7 @@ function mark(token: Token): string {
 }
 
 function writeLink(href: string, label: readonly Token[], link: (macro: string) => string): string {
-  const words = titleOf({ children: label } as unknown as Token);
+  const words = readTitle({ children: label } as unknown as Token);
   const [, page, section] = PAGE_LINK.exec(href) ?? [];
   if (page !== undefined) {
     const name = `${page}(${section})`;

@@ -30,28 +30,28 @@ export function readPage(markdown: string): Page {
 }
 
 /** The sections and subsections of a page, in order. */
-export function headingsOf({ tokens }: Page): Heading[] {
+export function findHeadings({ tokens }: Page): Heading[] {
   return tokens.flatMap((token, index) => {
     if (token.type !== 'heading_open') return [];
-    const title = titleOf(tokens[index + 1]);
-    return [{ level: Number(token.tag.slice(1)), title, anchor: anchorOf(title) }];
+    const title = readTitle(tokens[index + 1]);
+    return [{ level: Number(token.tag.slice(1)), title, anchor: toAnchor(title) }];
   });
 }
 
 /** The text of a heading, without marks. */
-export function titleOf(inline: Token | undefined): string {
+export function readTitle(inline: Token | undefined): string {
   return (inline?.children ?? []).map(({ content }) => content).join('');
 }
 
 /** The addresses of all links of a page. */
-export function linksOf({ tokens }: Page): string[] {
+export function findLinks({ tokens }: Page): string[] {
   return tokens
     .flatMap(({ children }) => children ?? [])
     .flatMap((token) => (token.type === 'link_open' ? [String(token.attrGet('href'))] : []));
 }
 
 /** The fragment, as GitHub and other forges generate it. */
-function anchorOf(title: string): string {
+function toAnchor(title: string): string {
   return title
     .toLowerCase()
     .replace(/[^\p{L}\p{N}_ -]/gu, '')

@@ -5,9 +5,9 @@
 import type { ChannelText, SettingRecord } from '../../src/channel/index.ts';
 import { loadPlugins } from '../../src/daemon/channels/load.ts';
 import {
-  defaultOf,
+  describeForm,
   exampleFile,
-  formOf,
+  formatDefault,
   type SettingGroup,
   settingGroups,
 } from '../../src/daemon/settings/reference.ts';
@@ -169,7 +169,7 @@ const textsBody = (own: readonly ChannelText[]) =>
     terms(
       Object.entries(textRecords(own)).map(([name, record]) => ({
         term: `\`${name}\``,
-        body: `${prose(record.sentence)}\n\n${prose(`Default: ${defaultOf(record)}.`)}`,
+        body: `${prose(record.sentence)}\n\n${prose(`Default: ${formatDefault(record)}.`)}`,
       })),
     ),
   ].join('\n\n');
@@ -227,7 +227,7 @@ texts:
 \`\`\``;
 
 function item(record: SettingRecord): { term: string; body: string } {
-  const form = `${formOf(record).replace(/^./, (first) => first.toUpperCase())}.`;
+  const form = `${describeForm(record).replace(/^./, (first) => first.toUpperCase())}.`;
   const example = record.example === undefined ? '' : ` Example: \`${record.example}\`.`;
   const reload = 'reload' in record && record.reload === true ? ' A reload takes it over.' : '';
   return {

@@ -42,7 +42,7 @@ export class PlatformApi {
       this.#isRefused = false;
       return answer;
     } catch (error) {
-      const failure = client.failureOf(error);
+      const failure = client.toFailure(error);
       this.#remember(failure, mayBeAway);
       throw failure;
     }
@@ -73,7 +73,7 @@ export class PlatformApi {
         timeoutSeconds: TIMEOUT_SECONDS,
         fetch: this.#fetch as unknown as typeof fetch,
       }),
-      failureOf: (error) => {
+      toFailure: (error) => {
         if (error instanceof GrammyError) {
           const { error_code, description, parameters } = error;
           return new PlatformFailure(error_code, this.#withoutToken(description), parameters);
@@ -121,7 +121,7 @@ export function loadLibrary(): Promise<typeof import('grammy')> {
 
 interface Client {
   api: Api;
-  failureOf(error: unknown): PlatformFailure;
+  toFailure(error: unknown): PlatformFailure;
 }
 
 /** The part of an answer that is read here. */
@@ -221,8 +221,8 @@ export class PlatformFailure extends Error {
     const { migrate_to_chat_id, retry_after } = parameters;
     this.movedTo = Number.isSafeInteger(migrate_to_chat_id) ? migrate_to_chat_id : undefined;
     this.retry_after_seconds = typeof retry_after === 'number' && retry_after > 0 ? retry_after : undefined;
-    this.refusal = this.movedTo === undefined ? refusalOf(code, words) : 'migrated';
-    this.platform = platformOf(this.refusal, code);
+    this.refusal = this.movedTo === undefined ? classifyRefusal(code, words) : 'migrated';
+    this.platform = classifyPlatform(this.refusal, code);
   }
 
   /** Whether the same call would be refused again. */
@@ -244,12 +244,12 @@ export function unanswered(error: unknown): PlatformFailure {
   return new PlatformFailure(null, `it cannot be reached${isPlain ? ` (${code})` : ''}`);
 }
 
-function platformOf(refusal: Refusal, code: number | null): PlatformFailure['platform'] {
+function classifyPlatform(refusal: Refusal, code: number | null): PlatformFailure['platform'] {
   if (refusal === 'credentials') return 'credentials';
   return refusal === 'outage' && code !== 408 ? 'unreachable' : undefined;
 }
 
-function refusalOf(code: number | null, words: string): Refusal {
+function classifyRefusal(code: number | null, words: string): Refusal {
   if (code === null) return 'outage';
   const row = REFUSALS.find(
     ({ code: wanted, words: pattern }) =>

@@ -7,7 +7,7 @@ const FIRST_MS = 1000;
 const LONGEST_MS = 60_000;
 
 /** @returns the bot's id in a token of the platform; null if the token has another form */
-export function idOf(token: string): number | null {
+export function parseBotId(token: string): number | null {
   const [, id] = /^([1-9]\d{0,15}):/.exec(token) ?? [];
   return id === undefined ? null : Number(id);
 }
@@ -28,7 +28,7 @@ export class Bot implements BotName {
   #cutWaitShort: () => void = () => undefined;
 
   constructor(token: string, api: PlatformApi, scope: Pick<ChannelScope, 'log' | 'now' | 'simulated'>) {
-    this.id = idOf(token);
+    this.id = parseBotId(token);
     this.#api = api;
     this.#scope = scope;
   }

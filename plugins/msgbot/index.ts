@@ -1,7 +1,7 @@
 import type { ChannelScope, PushChannel, PushPlugin, PushScope } from '../../src/channel/index.ts';
-import { secretOf } from '../../src/channel/index.ts';
+import { readSecret } from '../../src/channel/index.ts';
 import { loadLibrary, PlatformApi } from './api.ts';
-import { Bot, idOf } from './bot.ts';
+import { Bot, parseBotId } from './bot.ts';
 import { Receiver } from './receive.ts';
 import { loadRenderer, Sender } from './send.ts';
 import { checkRegistration, checkToken, register, WEBHOOK_PATH } from './setup.ts';
@@ -62,17 +62,17 @@ const msgbot: PushPlugin = {
   setup: {
     settings: ['MSGBOT_BOT_TOKEN', 'MSGBOT_WEBHOOK_SECRET'],
     run(address, scope) {
-      const secret = secretOf(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
-      return register(address, apiOf(scope), secret);
+      const secret = readSecret(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
+      return register(address, createApi(scope), secret);
     },
   },
   create: (scope) => createMsgbot(scope),
 };
 
 function createMsgbot(scope: PushScope): PushChannel {
-  const token = secretOf(scope.settings, 'MSGBOT_BOT_TOKEN');
-  const secret = secretOf(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
-  const api = apiOf(scope);
+  const token = readSecret(scope.settings, 'MSGBOT_BOT_TOKEN');
+  const secret = readSecret(scope.settings, 'MSGBOT_WEBHOOK_SECRET');
+  const api = createApi(scope);
   const bot = new Bot(token, api, scope);
   const receiver = new Receiver(scope, bot, api, secret);
   const sender = new Sender(scope, api);
@@ -93,7 +93,7 @@ function createMsgbot(scope: PushScope): PushChannel {
       await Promise.all([loadLibrary(), loadRenderer()]);
       if (secret.length < SECRET_MIN)
         scope.log.warn({}, `MSGBOT_WEBHOOK_SECRET is short; use ${SECRET_MIN} characters or more`);
-      if (idOf(token) === null)
+      if (parseBotId(token) === null)
         scope.log.warn(
           {},
           'MSGBOT_BOT_TOKEN does not look like a token from BotFather, such as 123456:AAE...',
@@ -119,10 +119,10 @@ function createMsgbot(scope: PushScope): PushChannel {
   };
 }
 
-function apiOf(scope: ChannelScope): PlatformApi {
+function createApi(scope: ChannelScope): PlatformApi {
   return new PlatformApi(
     scope,
-    secretOf(scope.settings, 'MSGBOT_BOT_TOKEN'),
+    readSecret(scope.settings, 'MSGBOT_BOT_TOKEN'),
     String(scope.settings.MSGBOT_API_URL),
   );
 }

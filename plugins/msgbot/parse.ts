@@ -61,18 +61,19 @@ export function parse(update: Readonly<Record<string, unknown>>, bot: BotName): 
   const { isForBot, text, command } = addressed(written, bot);
   if (command && OWN_COMMANDS.includes(command.name) && isForBot === true)
     return ownCommand(written, command);
-  if (written.edited !== null) return editOf(written, text);
+  if (written.edited !== null) return parseEdit(written, text);
   if (isForBot === 'unclear') return { kind: 'unclear' };
   if (!isForBot)
     return text === '' || isTooLong(text)
       ? { kind: 'nothing', why: 'not addressed to the bot' }
-      : { kind: 'overheard', message: messageOf(written, text) };
+      : { kind: 'overheard', message: toMessage(written, text) };
   const about = withoutWords(written, text);
-  if (about === null) return { kind: 'message', message: messageOf(written, text), album: albumOf(written) };
+  if (about === null)
+    return { kind: 'message', message: toMessage(written, text), album: toAlbumId(written) };
   if (about === 'nothing' || (about === 'content' && written.place === 'group'))
     return { kind: 'nothing', why: 'no content for the bot' };
-  const [place, user_id] = [placeOf(written), String(written.user)];
-  return { kind: 'no-words', about, place, user_id, album: albumOf(written) };
+  const [place, user_id] = [toPlace(written), String(written.user)];
+  return { kind: 'no-words', about, place, user_id, album: toAlbumId(written) };
 }
 
 function ownCommand(written: Written, command: Command): Parsed {
@@ -83,11 +84,11 @@ function ownCommand(written: Written, command: Command): Parsed {
   return {
     kind: 'command',
     command,
-    place: placeOf(written),
+    place: toPlace(written),
     user_id: String(user),
     inPrivate: place === 'private',
     forwarded,
-    started: isStartWith(command) ? messageOf(written, `/start ${command.argument}`) : null,
+    started: isStartWith(command) ? toMessage(written, `/start ${command.argument}`) : null,
     message: id,
   };
 }
@@ -97,9 +98,9 @@ function isStartWith({ name, argument }: Command): boolean {
 }
 
 /** Reads an edit. The edit does not have to address the bot, because the inbox knows which messages it stores. */
-function editOf(written: Written, text: string): Parsed {
+function parseEdit(written: Written, text: string): Parsed {
   if (text === '' || isTooLong(text)) return { kind: 'nothing', why: 'an edit without text' };
-  const { user_id, thread_id } = senderOf(written);
+  const { user_id, thread_id } = toSender(written);
   return { kind: 'edit', edited: { message_id: messageId(written), user_id, thread_id, text } };
 }
 
@@ -115,11 +116,11 @@ function withoutWords(
 }
 
 /** The message as the channel contract defines it. */
-export function messageOf(written: Written, text: string): IncomingMessage {
+export function toMessage(written: Written, text: string): IncomingMessage {
   const { chat, user, name, language, sent_at, place } = written;
   return {
     platform: 'msgbot',
-    ...senderOf(written),
+    ...toSender(written),
     channel_id: String(chat),
     text,
     metadata: name === '' ? {} : { user_name: name },
@@ -127,18 +128,18 @@ export function messageOf(written: Written, text: string): IncomingMessage {
     // According to the documentation, a private chat has the same id as its person. If the ids differ, other people may
     // read the chat.
     shared: place === 'group' || chat !== user,
-    reply_to: placeOf(written).reply_to,
+    reply_to: toPlace(written).reply_to,
     ...(written.forwarded ? { forwarded: true } : {}),
     ...(sent_at === null ? {} : { sent_at }),
     ...(language === null ? {} : { locale: language }),
   };
 }
 
-function senderOf({ chat, topic, user }: Written): Pick<EditedMessage, 'user_id' | 'thread_id'> {
+function toSender({ chat, topic, user }: Written): Pick<EditedMessage, 'user_id' | 'thread_id'> {
   return { user_id: String(user), thread_id: `msgbot:${chat}${topic === null ? '' : `:${topic}`}` };
 }
 
-function placeOf(written: Written): Place {
+function toPlace(written: Written): Place {
   const { chat, id, topic, place, edited, language } = written;
   return {
     // In a group, the reply quotes the message that it answers. In a private chat this is not needed.
@@ -156,7 +157,7 @@ function messageId({ chat, id }: Written): string {
   return `${chat}:${id}`;
 }
 
-function albumOf({ chat, album }: Written): string | null {
+function toAlbumId({ chat, album }: Written): string | null {
   return album === null ? null : `${chat}:album:${album}`;
 }
 
@@ -178,7 +179,7 @@ export function readPress(update: Readonly<Record<string, unknown>>): Press | nu
   // The bot sent the message with the button. Here the person who pressed the button replaces the bot as its sender.
   const written = readUpdate({ message: { ...objectOrNull(message), from } });
   if (confirm === null || typeof written === 'string') return { query_id: id, message: null };
-  const { sent_at: _asked_at, ...pressed } = messageOf(written, '');
+  const { sent_at: _asked_at, ...pressed } = toMessage(written, '');
   return { query_id: id, message: { ...pressed, confirm, message_id: `press:${id}` } };
 }
 

@@ -77,13 +77,13 @@ const NAME_MAX = 200;
 export function readUpdate(update: Readonly<Record<string, unknown>>): Written | string {
   const edited = objectOrNull(update.edited_message);
   const message = objectOrNull(update.message) ?? edited;
-  if (message === null) return `no message: ${kindOf(update)}`;
+  if (message === null) return `no message: ${readKind(update)}`;
   const chat = objectOrNull(message.chat);
   const from = objectOrNull(message.from);
   const [chatId, id] = [readId(chat?.id), positive(message.message_id)];
   if (chat === null || chatId === null || id === null) return 'malformed: no chat or message_id';
-  const user = senderOf(chat, message.from);
-  const place = placeOf(chat, user);
+  const user = readSenderId(chat, message.from);
+  const place = readPlace(chat, user);
   if (place === null) return `a chat of type ${word(chat.type)}`;
   // The sender is an anonymous administrator or a channel. Many people share the sender's id, so it identifies no
   // person.
@@ -98,12 +98,12 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
     topic: message.is_topic_message === true ? positive(message.message_thread_id) : null,
     id,
     user,
-    name: nameOf(from ?? {}),
+    name: readName(from ?? {}),
     language: languageIn(from?.language_code),
-    sent_at: secondsOf(message.date, 1000),
-    edited: message === edited ? (secondsOf(message.edit_date, 1) ?? 0) : null,
+    sent_at: toSeconds(message.date, 1000),
+    edited: message === edited ? (toSeconds(message.edit_date, 1) ?? 0) : null,
     text,
-    entities: entitiesOf(inText ? message.entities : message.caption_entities, text),
+    entities: readEntities(inText ? message.entities : message.caption_entities, text),
     answers: answeredBy(message),
     forwarded: message.forward_origin !== undefined || message.forward_date !== undefined,
     album: albumIn(message.media_group_id),
@@ -112,7 +112,7 @@ export function readUpdate(update: Readonly<Record<string, unknown>>): Written |
 }
 
 /** The sender's id. If a message in a private chat has no sender, the id of the chat is the person's id. */
-function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
+function readSenderId({ id, type }: Readonly<Record<string, unknown>>, from: unknown): Id | null {
   return from === undefined && type === 'private' ? positive(id) : positive(objectOrNull(from)?.id);
 }
 
@@ -120,7 +120,7 @@ function senderOf({ id, type }: Readonly<Record<string, unknown>>, from: unknown
  * The kind of the chat. Null if the agent does not write in it: a channel, or the direct messages of a channel. If the
  * type is missing, a chat with the same id as the sender is private.
  */
-function placeOf(
+function readPlace(
   { id, type, is_direct_messages }: Readonly<Record<string, unknown>>,
   user: Id | null,
 ): Written['place'] | null {
@@ -150,7 +150,7 @@ const MENTION = /(?<![\w@.+-])@\w{4,32}(?![\w@])/g;
  * Reads the entities of a text. If the update has no list of them, perhaps because a gateway made it, finds the
  * mentions in the text instead.
  */
-function entitiesOf(given: unknown, text: string): Entity[] {
+function readEntities(given: unknown, text: string): Entity[] {
   if (given === undefined)
     return [...text.matchAll(MENTION)].map(({ 0: { length }, index }) => ({
       type: 'mention',
@@ -167,7 +167,7 @@ function entitiesOf(given: unknown, text: string): Entity[] {
   });
 }
 
-function nameOf({ first_name, last_name, username }: Readonly<Record<string, unknown>>): string {
+function readName({ first_name, last_name, username }: Readonly<Record<string, unknown>>): string {
   const given = [first_name, last_name].filter((part) => typeof part === 'string').join(' ');
   const name = [given, typeof username === 'string' ? username : ''].map(shown).find((part) => part !== '');
   return name ?? '';
@@ -186,7 +186,7 @@ function shown(name: string): string {
 }
 
 /** The kind of an update, for the log. */
-function kindOf(update: Readonly<Record<string, unknown>>): string {
+function readKind(update: Readonly<Record<string, unknown>>): string {
   return word(Object.keys(update).find((key) => key !== 'update_id'));
 }
 
@@ -195,7 +195,7 @@ function word(value: unknown): string {
   return typeof value === 'string' && /^[a-z_]{1,40}$/.test(value) ? value : 'unknown';
 }
 
-function secondsOf(value: unknown, factor: number): number | null {
+function toSeconds(value: unknown, factor: number): number | null {
   return isCount(value) && Number.isSafeInteger(value * factor) ? value * factor : null;
 }
 

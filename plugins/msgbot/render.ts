@@ -44,7 +44,7 @@ export interface Part {
  * Splits a reply into messages. A question has two buttons. If it does not fit into one message, it has no buttons, and
  * people answer with words.
  */
-export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
+export async function renderParts(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
   const { texts, question } = await renderReply(reply, HTML);
   const parts: Part[] = texts.map((text) => ({ text }));
   if (question === null) return parts;

@@ -61,12 +61,12 @@ export class Sender {
    * @throws the error of `scope.deliveryFailed`
    */
   async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
-    const target = targetOf(reply_to);
+    const target = readTarget(reply_to);
     const latest = this.#scope.now() + BEGIN_WITHIN_MS;
     try {
       await this.#scope.sendParts(
         id,
-        () => this.#partsOf(id, text, target, confirmation),
+        () => this.#toParts(id, text, target, confirmation),
         async (part, index) => {
           if (this.#scope.now() > latest)
             throw this.#scope.deliveryFailed('sending takes too long', { final: false });
@@ -107,7 +107,7 @@ export class Sender {
   }
 
   async showTyping(reply_to: JsonObject): Promise<void> {
-    const { chat, topic } = targetOf(reply_to);
+    const { chat, topic } = readTarget(reply_to);
     await this.#inChat(chat, (id) =>
       this.#api.call((api) =>
         api.sendChatAction(id, 'typing', topic === null ? {} : { message_thread_id: topic }),
@@ -119,7 +119,7 @@ export class Sender {
    * Returns the messages to send. First deletes the message with a token. If that fails, adds a text that asks the
    * sender to delete it.
    */
-  async #partsOf(
+  async #toParts(
     id: string,
     text: string,
     { chat, deletes, locale }: Target,
@@ -127,9 +127,9 @@ export class Sender {
   ): Promise<readonly Part[]> {
     const failed = deletes === null ? null : await this.#delete(id, chat, deletes);
     const trouble = failed === null ? null : this.#scope.say(failed, {}, locale);
-    const { partsOf } = await loadRenderer();
+    const { renderParts } = await loadRenderer();
     const whole = trouble === null ? text : `${text}\n\n${trouble}`;
-    return partsOf(confirmation ? { text: whole, confirmation } : { text: whole });
+    return renderParts(confirmation ? { text: whole, confirmation } : { text: whole });
   }
 
   /**
@@ -175,14 +175,14 @@ export class Sender {
         ),
       );
     try {
-      return idOf(await sendAs(part.text, { parse_mode: 'HTML' }));
+      return readMessageId(await sendAs(part.text, { parse_mode: 'HTML' }));
     } catch (error) {
       if (!(error instanceof PlatformFailure) || error.refusal !== 'markup') throw error;
       this.#scope.log.warn(
         { failure: error.message },
         'the platform cannot read the markup; the reply was sent as plain text',
       );
-      return idOf(await sendAs(plainText(part.text), {}));
+      return readMessageId(await sendAs(plainText(part.text), {}));
     }
   }
 
@@ -211,12 +211,12 @@ export class Sender {
 }
 
 /** @param sent the platform's answer, which a gateway may have changed */
-function idOf(sent: { message_id?: unknown; chat?: { id?: unknown } } | null): string | null {
+function readMessageId(sent: { message_id?: unknown; chat?: { id?: unknown } } | null): string | null {
   const [chat, message] = [readId(sent?.chat?.id), readId(sent?.message_id)];
   return chat === null || message === null ? null : sentId(chat, message);
 }
 
-function targetOf({ chat, topic, answers, deletes, locale }: JsonObject): Target {
+function readTarget({ chat, topic, answers, deletes, locale }: JsonObject): Target {
   if (typeof chat !== 'number') throw new Error('the reply has no chat');
   const numberOr = (value: unknown) => (typeof value === 'number' ? value : null);
   return {

@@ -8,7 +8,7 @@ import type {
   SimulatedRefusal,
   SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { idOf } from './bot.ts';
+import { parseBotId } from './bot.ts';
 
 /** The simulated bot. Its id is part of its token. */
 export const BOT_USERNAME = 'agentd_bot';
@@ -53,7 +53,7 @@ export class BotApi implements SimulatedApi {
     if (token === undefined || method === undefined || !/^\d+:[\w-]+$/.test(token))
       return refusal(404, 'Not Found');
     if (token !== this.#token) return refusal(401, 'Unauthorized');
-    const payload = payloadOf(headers['content-type'], body);
+    const payload = parsePayload(headers['content-type'], body);
     if (payload === null) return refusal(400, "Bad Request: can't parse JSON object");
     const outcome = this.#call(method, payload);
     if (outcome === null) return refusal(404, 'Not Found: method not found');
@@ -103,12 +103,12 @@ export class BotApi implements SimulatedApi {
 
   /** The bot can edit only its own messages. Without a keyboard in the call, the message has none from then on. */
   #editMessage(payload: Payload): Outcome {
-    const chat = chatOf(payload);
+    const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     const message_id = Number(payload.message_id);
     if (!(message_id > 0)) return 'message identifier is not specified';
     if (message_id < FIRST_MESSAGE) return "message can't be edited";
-    const written = textOf(payload);
+    const written = parseText(payload);
     if (typeof written === 'string') return written;
     const buttons = buttonsIn(payload.reply_markup);
     if (typeof buttons === 'string') return buttons;
@@ -123,10 +123,10 @@ export class BotApi implements SimulatedApi {
   }
 
   #sendMessage(payload: Payload): Outcome {
-    const chat = chatOf(payload);
+    const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     const { message_thread_id } = payload;
-    const written = textOf(payload);
+    const written = parseText(payload);
     if (typeof written === 'string') return written;
     const { markup, content } = written;
     const message_id = ++this.#last;
@@ -145,7 +145,7 @@ export class BotApi implements SimulatedApi {
   }
 
   #sendChatAction(payload: Payload): Outcome {
-    const chat = chatOf(payload);
+    const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     if (payload.action !== 'typing') return 'wrong parameter action in request';
     return { result: true, shown: [shown('typing', payload, '')] };
@@ -153,7 +153,7 @@ export class BotApi implements SimulatedApi {
 
   /** The bot is not an administrator of the group, so it can delete only its own messages. */
   #deleteMessage(payload: Payload): Outcome {
-    const chat = chatOf(payload);
+    const chat = findChat(payload);
     if (typeof chat === 'string') return chat;
     const key = `${chat.id}:${Number(payload.message_id)}`;
     if (!(Number(payload.message_id) > 0)) return 'message identifier is not specified';
@@ -169,7 +169,7 @@ export class BotApi implements SimulatedApi {
 }
 
 /** The text of a call as it was written and as it is sent, or why the platform refuses it. */
-function textOf({
+function parseText({
   text: given,
   parse_mode,
 }: Payload): { markup: string; content: { text: string; entities?: ParsedHtml['entities'] } } | string {
@@ -226,7 +226,7 @@ const ABILITIES = {
 /**
  * A private chat has the same id as its person. All other ids are negative. A string means that there is no such chat.
  */
-function chatOf({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
+function findChat({ chat_id }: Payload): { id: number; type: string; [member: string]: unknown } | string {
   if (chat_id === undefined || chat_id === '') return 'chat_id is empty';
   const id = Number(chat_id);
   if (!Number.isSafeInteger(id) || id === 0) return 'chat not found';
@@ -247,7 +247,7 @@ function refusal(error_code: number, description: string): SimulatedApiAnswer {
 }
 
 /** The parameters in a body, which is JSON, a form or empty. Null if the JSON is not an object. */
-function payloadOf(type: string | undefined, body: Uint8Array): Payload | null {
+function parsePayload(type: string | undefined, body: Uint8Array): Payload | null {
   if (body.length === 0) return {};
   const text = new TextDecoder().decode(body);
   if (!type?.startsWith('application/json')) return Object.fromEntries(new URLSearchParams(text));
@@ -268,7 +268,7 @@ const WORDS: Readonly<Record<number, string>> = {
 const RETRY_AFTER = 1;
 
 /** An error of the Bot API ("Making requests", "ResponseParameters"). The wait is in the body, not in a header. */
-export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
+export function buildRefusal({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
   const retry_after = retry_after_seconds ?? (status === 429 ? RETRY_AFTER : null);
   const words = WORDS[status] ?? STATUS_CODES[status] ?? 'Unknown Error';
   return {
@@ -319,7 +319,7 @@ function parseHtml(html: string): ParsedHtml | string {
   for (const { 0: token, 1: closing, 2: tag, 3: attributes = '', 4: character, index } of html.matchAll(
     TOKEN,
   )) {
-    if (character !== undefined) text += characterOf(character) ?? token;
+    if (character !== undefined) text += decodeCharacter(character) ?? token;
     else if (tag === undefined) {
       if (token === '<') return `Unsupported start tag "" at byte offset ${at(index)}`;
       text += token;
@@ -357,7 +357,7 @@ function withLanguages(entities: ParsedHtml['entities']): ParsedHtml['entities']
   });
 }
 
-function characterOf(name: string): string | undefined {
+function decodeCharacter(name: string): string | undefined {
   const code = /^#(?:x([0-9a-f]+)|(\d+))$/i.exec(name);
   if (!code) return CHARACTERS[name];
   const point = code[1] === undefined ? Number(code[2]) : Number.parseInt(code[1], 16);
@@ -377,14 +377,14 @@ function extras({ name, attributes }: { name: string; attributes: string }): {
 }
 
 function characters(text: string): string {
-  return text.replace(/&(\w+);/g, (whole, name: string) => characterOf(name) ?? whole);
+  return text.replace(/&(\w+);/g, (whole, name: string) => decodeCharacter(name) ?? whole);
 }
 
 export function botId(token: string): number {
-  return idOf(token) ?? numberOf(`bot ${token}`);
+  return parseBotId(token) ?? hashToNumber(`bot ${token}`);
 }
 
 /** A 31-bit number that is always the same for the same text. */
-export function numberOf(words: string): number {
+export function hashToNumber(words: string): number {
   return (createHash('sha256').update(words).digest().readUInt32BE() >>> 1) + 1;
 }

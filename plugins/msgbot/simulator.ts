@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PlatformSimulator, SimulatedEvent } from '../../src/channel/index.ts';
-import { secretOf } from '../../src/channel/index.ts';
-import { BOT_NAME, BOT_USERNAME, BotApi, botId, GROUP, numberOf, refusalOf } from './simulator-api.ts';
+import { readSecret } from '../../src/channel/index.ts';
+import { BOT_NAME, BOT_USERNAME, BotApi, botId, buildRefusal, GROUP, hashToNumber } from './simulator-api.ts';
 
 /** Id of a bot that does not exist on the platform. */
 const BOT_ID = 5550100;
@@ -16,7 +16,7 @@ export const simulator: PlatformSimulator = {
   }),
   who: () => PEOPLE,
   delivery(event, settings) {
-    const secret = secretOf(settings, 'MSGBOT_WEBHOOK_SECRET');
+    const secret = readSecret(settings, 'MSGBOT_WEBHOOK_SECRET');
     return {
       method: 'POST',
       path: '/webhook/msgbot',
@@ -24,12 +24,12 @@ export const simulator: PlatformSimulator = {
         'Content-Type': 'application/json',
         'X-Telegram-Bot-Api-Secret-Token': event.bad_signature ? another(secret) : secret,
       },
-      body: JSON.stringify(updateOf(event, secretOf(settings, 'MSGBOT_BOT_TOKEN'))),
+      body: JSON.stringify(buildUpdate(event, readSecret(settings, 'MSGBOT_BOT_TOKEN'))),
     };
   },
-  seenIn: (event) => [String(roomOf(event))],
-  refusal: refusalOf,
-  startApi: (settings) => new BotApi(secretOf(settings, 'MSGBOT_BOT_TOKEN')),
+  seenIn: (event) => [String(toChatId(event))],
+  refusal: buildRefusal,
+  startApi: (settings) => new BotApi(readSecret(settings, 'MSGBOT_BOT_TOKEN')),
 };
 
 function another(secret: string): string {
@@ -37,38 +37,40 @@ function another(secret: string): string {
 }
 
 /** The update that the platform sends for an event (Bot API, "Update"). */
-function updateOf(event: SimulatedEvent, token: string): object {
+function buildUpdate(event: SimulatedEvent, token: string): object {
   const { kind, number, sent_at } = event;
-  const update_id = numberOf(JSON.stringify([kind, roomOf(event), event.thread ?? null, number, event.text]));
+  const update_id = hashToNumber(
+    JSON.stringify([kind, toChatId(event), event.thread ?? null, number, event.text]),
+  );
   const date = Math.floor(sent_at / 1000);
   if (kind === 'status') return { update_id, my_chat_member: blocked(event, date, token) };
-  if (kind === 'press') return { update_id, callback_query: pressOf(event, date, token) };
+  if (kind === 'press') return { update_id, callback_query: buildPress(event, date, token) };
   const message = {
     message_id: number,
     from: sender(event),
-    chat: chatOf(event),
+    chat: buildChat(event),
     date,
-    ...topicOf(event),
+    ...buildTopic(event),
   };
   if (kind === 'other') return { update_id, message: { ...message, photo: photo(number) } };
   const text = spoken(event);
-  const entities = entitiesOf(text);
+  const entities = findEntities(text);
   const words = { text, ...(entities.length > 0 ? { entities } : {}) };
   if (kind === 'edit') return { update_id, edited_message: { ...message, edit_date: date + 1, ...words } };
   return { update_id, message: { ...message, ...words } };
 }
 
 /** A press of a button below one of the bot's messages. */
-function pressOf(event: SimulatedEvent, date: number, token: string): object {
+function buildPress(event: SimulatedEvent, date: number, token: string): object {
   return {
-    id: String(numberOf(JSON.stringify(['press', event.user, event.number, event.text, event.sent_at]))),
+    id: String(hashToNumber(JSON.stringify(['press', event.user, event.number, event.text, event.sent_at]))),
     from: sender(event),
     message: {
       message_id: 1_000_000 + event.number,
       from: { id: botId(token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME },
-      chat: chatOf(event),
+      chat: buildChat(event),
       date,
-      ...topicOf(event),
+      ...buildTopic(event),
       text: 'A question',
     },
     chat_instance: '-3214413',
@@ -96,13 +98,13 @@ function sender({ user, user_name }: SimulatedEvent): object {
   };
 }
 
-function chatOf(event: SimulatedEvent): object {
+function buildChat(event: SimulatedEvent): object {
   if (event.place === 'group') return GROUP;
   const { is_bot: _bot, language_code: _language, ...person } = sender(event) as Record<string, unknown>;
   return { ...person, type: 'private' };
 }
 
-function topicOf({ thread }: SimulatedEvent): object {
+function buildTopic({ thread }: SimulatedEvent): object {
   return thread === undefined ? {} : { message_thread_id: topicId(thread), is_topic_message: true };
 }
 
@@ -122,7 +124,7 @@ function photo(number: number): object[] {
 function blocked(event: SimulatedEvent, date: number, token: string): object {
   const bot = { id: botId(token), is_bot: true, first_name: BOT_NAME, username: BOT_USERNAME };
   return {
-    chat: chatOf(event),
+    chat: buildChat(event),
     from: sender(event),
     date,
     old_chat_member: { user: bot, status: 'member' },
@@ -149,7 +151,7 @@ const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
 ];
 
 /** The entities of a text, in order (Bot API, "MessageEntity"). */
-export function entitiesOf(text: string): Entity[] {
+export function findEntities(text: string): Entity[] {
   const found: Entity[] = [];
   for (const { type, pattern } of KINDS) {
     for (const match of text.matchAll(pattern)) {
@@ -169,14 +171,14 @@ export const PEOPLE = ['5550111', '5550112', '5550113'] as const;
 
 /** Ids of the platform are numbers. A name that is not a number gets a number that never changes. */
 export function userId(user: string): number {
-  return /^[1-9]\d{0,14}$/.test(user) ? Number(user) : numberOf(`user ${user}`);
+  return /^[1-9]\d{0,14}$/.test(user) ? Number(user) : hashToNumber(`user ${user}`);
 }
 
 function topicId(thread: string): number {
-  return /^[1-9]\d{0,8}$/.test(thread) ? Number(thread) : numberOf(`topic ${thread}`);
+  return /^[1-9]\d{0,8}$/.test(thread) ? Number(thread) : hashToNumber(`topic ${thread}`);
 }
 
 /** The chat of an event: the group, or the private chat, which has the same id as its person. */
-export function roomOf({ place, user }: SimulatedEvent): number {
+export function toChatId({ place, user }: SimulatedEvent): number {
   return place === 'group' ? GROUP.id : userId(user);
 }

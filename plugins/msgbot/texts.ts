@@ -1,5 +1,5 @@
 import type { ChannelScope } from '../../src/channel/index.ts';
-import { channelTexts, minuteOf } from '../../src/channel/index.ts';
+import { channelTexts, formatMinute } from '../../src/channel/index.ts';
 
 /** Texts that people read and that the agent did not write. They are Markdown, like replies. */
 export const TEXTS = channelTexts('msgbot', {
@@ -72,7 +72,7 @@ type Say = Pick<ChannelScope, 'say'>;
 
 /** @param expires_at ms since the epoch */
 export function signedIn(scope: Say, email: string, expires_at: number, locale: string | null): string {
-  return scope.say(TEXTS.signed_in, { email: asCode(email), time: minuteOf(expires_at) }, locale);
+  return scope.say(TEXTS.signed_in, { email: asCode(email), time: formatMinute(expires_at) }, locale);
 }
 
 /** Formats a text as code. Backticks and control characters are removed. */

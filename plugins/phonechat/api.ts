@@ -1,18 +1,18 @@
 import {
+  asFields,
+  asObjects,
   type ChannelHealth,
   type ChannelScope,
   type ChannelSettings,
   type DeliveryFailure,
   type Fields,
   failureOfStatus,
-  fieldsOf,
   type JsonObject,
-  objectsOf,
   readAnswer,
+  readSecret,
   retryAfterSeconds,
-  secretOf,
 } from '../../src/channel/index.ts';
-import { stringOf, wordsOf } from './content.ts';
+import { asString, asText } from './content.ts';
 
 /** Version of the Graph API (https://developers.facebook.com/docs/graph-api/changelog). */
 export const GRAPH_VERSION = 'v25.0';
@@ -83,24 +83,24 @@ export class Graph {
     const path = `${encodeURIComponent(number_id)}?fields=display_phone_number,verified_name`;
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
-    const number = stringOf(outcome.answer.display_phone_number);
+    const number = asString(outcome.answer.display_phone_number);
     if (number === undefined) return { reason: 'the response is not from the platform', final: false };
-    const name = stringOf(outcome.answer.verified_name);
+    const name = asString(outcome.answer.verified_name);
     return { shown: name === undefined ? number : `${number} (${name})`, number };
   }
 
   /** Returns the address to which the platform delivers messages for a number; null if there is none. Never throws. */
-  async webhookOf(number_id: string): Promise<{ url: string | null } | Failure> {
+  async fetchWebhook(number_id: string): Promise<{ url: string | null } | Failure> {
     const outcome = await this.#ask(`${encodeURIComponent(number_id)}?fields=webhook_configuration`, {
       method: 'GET',
     });
     if ('reason' in outcome) return outcome;
     // The platform uses the most specific address.
-    const { phone_number, whatsapp_business_account, application } = fieldsOf(
+    const { phone_number, whatsapp_business_account, application } = asFields(
       outcome.answer.webhook_configuration,
     );
     return {
-      url: wordsOf(phone_number) ?? wordsOf(whatsapp_business_account) ?? wordsOf(application) ?? null,
+      url: asText(phone_number) ?? asText(whatsapp_business_account) ?? asText(application) ?? null,
     };
   }
 
@@ -125,8 +125,8 @@ export class Graph {
     const path = `${encodeURIComponent(account_id)}/subscribed_apps`;
     const outcome = await this.#ask(path, { method: 'GET' });
     if ('reason' in outcome) return outcome;
-    const apps = objectsOf(outcome.answer.data).map((app) => fieldsOf(app.whatsapp_business_api_data));
-    return { names: apps.map(({ name, id }) => wordsOf(name) ?? String(id)) };
+    const apps = asObjects(outcome.answer.data).map((app) => asFields(app.whatsapp_business_api_data));
+    return { names: apps.map(({ name, id }) => asText(name) ?? String(id)) };
   }
 
   async #change(path: string, body: JsonObject): Promise<Failure | null> {
@@ -177,7 +177,7 @@ export class Graph {
       });
       const answer = objectIn(await readAnswer(response, ANSWER_MAX));
       const error = errorIn(answer);
-      return response.ok && error === null ? { answer } : failureOf(response, error);
+      return response.ok && error === null ? { answer } : toFailure(response, error);
     } catch (error) {
       return { reason: whyUnreachable(error), final: false, platform: 'unreachable' };
     }
@@ -205,9 +205,9 @@ interface ErrorWords {
 function errorIn(answer: Fields): ErrorWords | null {
   // An `error` that is not an object does not come from the platform. Then only the status says what happened.
   if (typeof answer.error !== 'object' || answer.error === null || Array.isArray(answer.error)) return null;
-  const { message, code, error_subcode, error_data } = fieldsOf(answer.error);
-  const details = stringOf(fieldsOf(error_data).details);
-  const words = [stringOf(message), details].filter((part) => part !== undefined).join(': ');
+  const { message, code, error_subcode, error_data } = asFields(answer.error);
+  const details = asString(asFields(error_data).details);
+  const words = [asString(message), details].filter((part) => part !== undefined).join(': ');
   return {
     code: typeof code === 'number' ? code : undefined,
     subcode: typeof error_subcode === 'number' ? error_subcode : undefined,
@@ -215,9 +215,9 @@ function errorIn(answer: Fields): ErrorWords | null {
   };
 }
 
-function failureOf({ status, headers }: Response, error: ErrorWords | null): Failure {
+function toFailure({ status, headers }: Response, error: ErrorWords | null): Failure {
   // An answer with status 200 and an error is a failure.
-  const meaning = meaningOf(status < 400 && error !== null ? 400 : status, error?.code, error?.subcode);
+  const meaning = classifyError(status < 400 && error !== null ? 400 : status, error?.code, error?.subcode);
   const asked = retryAfterSeconds(headers);
   const code = error?.code === undefined ? '' : `, code ${error.code}`;
   // The description of a refused token may quote the token.
@@ -231,7 +231,7 @@ function failureOf({ status, headers }: Response, error: ErrorWords | null): Fai
 
 function objectIn(text: string | null): Fields {
   try {
-    return fieldsOf(JSON.parse(text ?? ''));
+    return asFields(JSON.parse(text ?? ''));
   } catch {
     // The answer is the page of a proxy, so only its status matters.
     return {};
@@ -246,8 +246,8 @@ function whyUnreachable(error: unknown): string {
   if (!(error instanceof Error)) return 'the platform could not be reached';
   if (error.name === 'TimeoutError') return 'the platform did not answer in time';
   if (error.name === 'AbortError') return 'the call was aborted';
-  const { code } = fieldsOf(error.cause);
-  return `the platform could not be reached: ${stringOf(code) ?? error.name}`;
+  const { code } = asFields(error.cause);
+  return `the platform could not be reached: ${asString(code) ?? error.name}`;
 }
 
 /** What an error of the platform means for the message. */
@@ -303,7 +303,11 @@ const BY_CODE: ReadonlyMap<number, GraphError> = new Map(
 );
 
 /** @param subcode distinguishes objects that do not exist from other invalid parameters */
-export function meaningOf(status: number, code: number | undefined, subcode: number | undefined): GraphError {
+export function classifyError(
+  status: number,
+  code: number | undefined,
+  subcode: number | undefined,
+): GraphError {
   const known = knownMeaning(code, subcode);
   if (known?.platform === 'credentials') return known;
   if (status >= 500) return { ...known, final: false, platform: 'unreachable' };
@@ -364,5 +368,5 @@ export function readSettings(settings: ChannelSettings): Configured {
 
 /** The platform's secrets contain no white space. White space around a value was copied by mistake. */
 function trimmed(settings: ChannelSettings, name: string): string {
-  return secretOf(settings, name).trim();
+  return readSecret(settings, name).trim();
 }

@@ -1,31 +1,31 @@
 import {
+  asFields,
+  asObjects,
   type ChannelText,
   type ConfirmationAnswer,
   channelTexts,
   type Fields,
-  fieldsOf,
-  objectsOf,
   readPressPayload,
 } from '../../src/channel/index.ts';
 
 /** A value of another type counts as missing. */
-export function stringOf(value: unknown): string | undefined {
+export function asString(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
 /** An id, or a string of digits such as a phone number. Some gateways send these as JSON numbers. */
-export function idOf(value: unknown): string | undefined {
-  return Number.isSafeInteger(value) ? String(value) : stringOf(value);
+export function asId(value: unknown): string | undefined {
+  return Number.isSafeInteger(value) ? String(value) : asString(value);
 }
 
 /** An error code as a number; NaN for any other value. */
-export function codeOf(value: unknown): number {
+export function asCode(value: unknown): number {
   return typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
 }
 
 /** A text, trimmed and well-formed; undefined if it is empty. */
-export function wordsOf(value: unknown): string | undefined {
-  const words = stringOf(value)?.toWellFormed().trim();
+export function asText(value: unknown): string | undefined {
+  const words = asString(value)?.toWellFormed().trim();
   return words === '' ? undefined : words;
 }
 
@@ -58,21 +58,21 @@ const SILENT: ReadonlySet<string> = new Set([
 ]);
 
 /** Reads the content of a message of any type. */
-export function contentOf(message: Fields): Content {
-  const type = stringOf(message.type) ?? '';
+export function readContent(message: Fields): Content {
+  const type = asString(message.type) ?? '';
   switch (type) {
     case 'text':
-      return textOr(fieldsOf(message.text).body, NONE);
+      return textOr(asFields(message.text).body, NONE);
     case 'button':
-      return textOr(fieldsOf(message.button).text, NONE);
+      return textOr(asFields(message.button).text, NONE);
     case 'interactive':
-      return pressOr(fieldsOf(message.interactive), other(type));
+      return pressOr(asFields(message.interactive), other(type));
     case 'edit':
-      return editOf(fieldsOf(message.edit));
+      return readEdit(asFields(message.edit));
     case 'image':
     case 'video':
     case 'document':
-      return other(type, wordsOf(fieldsOf(message[type]).caption));
+      return other(type, asText(asFields(message[type]).caption));
     default:
       return type === '' || SILENT.has(type) ? NONE : other(type);
   }
@@ -80,33 +80,33 @@ export function contentOf(message: Fields): Content {
 
 function pressOr(interactive: Fields, otherwise: Content): Content {
   const confirm =
-    interactive.type === 'button_reply' ? readPressPayload(fieldsOf(interactive.button_reply).id) : null;
-  return confirm === null ? textOr(titleOf(interactive), otherwise) : { kind: 'press', confirm };
+    interactive.type === 'button_reply' ? readPressPayload(asFields(interactive.button_reply).id) : null;
+  return confirm === null ? textOr(readTitle(interactive), otherwise) : { kind: 'press', confirm };
 }
 
 /** Title of the button or list row that the sender chose. */
-function titleOf(interactive: Fields): unknown {
+function readTitle(interactive: Fields): unknown {
   switch (interactive.type) {
     case 'button_reply':
-      return fieldsOf(interactive.button_reply).title;
+      return asFields(interactive.button_reply).title;
     case 'list_reply':
-      return fieldsOf(interactive.list_reply).title;
+      return asFields(interactive.list_reply).title;
     default:
       return undefined;
   }
 }
 
 /** Reads the new text of a text or caption that was edited. */
-function editOf({ original_message_id, message }: Fields): Content {
-  const content = contentOf(fieldsOf(message));
+function readEdit({ original_message_id, message }: Fields): Content {
+  const content = readContent(asFields(message));
   const text =
     content.kind === 'text' ? content.text : content.kind === 'other' ? content.caption : undefined;
-  const message_id = stringOf(original_message_id);
+  const message_id = asString(original_message_id);
   return message_id === undefined || text === undefined ? NONE : { kind: 'edit', message_id, text };
 }
 
 function textOr(value: unknown, otherwise: Content): Content {
-  const text = wordsOf(value);
+  const text = asText(value);
   return text === undefined ? otherwise : { kind: 'text', text };
 }
 
@@ -129,13 +129,13 @@ type StatusWord = (typeof WORDS)[number];
 type StatusCounts = Partial<Record<StatusWord, number>>;
 
 export function readStatuses(value: unknown): Status[] {
-  return objectsOf(value).map(({ status, id, errors }) => {
+  return asObjects(value).map(({ status, id, errors }) => {
     const word = WORDS.find((known) => known === status) ?? 'other';
-    const [error] = objectsOf(errors);
+    const [error] = asObjects(errors);
     return {
       status: word,
-      message_id: stringOf(id)?.slice(0, 500).toWellFormed(),
-      ...(word === 'failed' && error ? { error: errorOf(error) } : {}),
+      message_id: asString(id)?.slice(0, 500).toWellFormed(),
+      ...(word === 'failed' && error ? { error: readError(error) } : {}),
     };
   });
 }
@@ -147,9 +147,9 @@ export function countStatuses(statuses: readonly Status[]): StatusCounts {
   return counts;
 }
 
-function errorOf({ code, title, message }: Fields): { code: number; title: string } {
-  const words = stringOf(title) ?? stringOf(message) ?? '';
-  return { code: codeOf(code), title: words.slice(0, 200).toWellFormed() };
+function readError({ code, title, message }: Fields): { code: number; title: string } {
+  const words = asString(title) ?? asString(message) ?? '';
+  return { code: asCode(code), title: words.slice(0, 200).toWellFormed() };
 }
 
 /** Texts that people read and that the agent did not write. */

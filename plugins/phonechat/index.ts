@@ -3,7 +3,7 @@ import { Graph, isConfigured, readSettings, TEXT_LIMIT } from './api.ts';
 import { KINDS, TEXTS } from './content.ts';
 import { linkRoutes } from './link-routes.ts';
 import { isBusinessScopedId } from './parse.ts';
-import { comparePhone, idsOf, loadNumberingPlans } from './phone-number.ts';
+import { comparePhone, listSpellings, loadNumberingPlans } from './phone-number.ts';
 import { addressOfUser, linkAddress } from './private-chat.ts';
 import { loadRenderer, ReadMarks, Sender } from './send.ts';
 import { checkNumbers, checkRegistration, register } from './setup.ts';
@@ -76,7 +76,7 @@ const phonechat: PushPlugin = {
     argument: 'NUMBER',
     form: 'a plus sign and the country code, such as +15550100123',
     // A person who hides the number has only the business-scoped id.
-    idsOf: (given) => (isBusinessScopedId(given.trim()) ? [given.trim()] : idsOf(given)),
+    idsOf: (given) => (isBusinessScopedId(given.trim()) ? [given.trim()] : listSpellings(given)),
     comparePhone,
   },
   simulator: async () => (await import('./simulator.ts')).simulator,

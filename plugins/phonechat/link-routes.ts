@@ -1,6 +1,6 @@
 import type { ChannelRequest, ChannelResponse, ChannelScope, Route } from '../../src/channel/index.ts';
-import { stringOf } from './content.ts';
-import { idsOf, mayNameNumber, namesNumber } from './phone-number.ts';
+import { asString } from './content.ts';
+import { listSpellings, mayNameNumber, namesNumber } from './phone-number.ts';
 
 const PATH = '/phonechat/link';
 
@@ -68,14 +68,14 @@ async function unlink(request: ChannelRequest, scope: Linking): Promise<ChannelR
 
 /** `phone_number` is the documented field; `phone` is an alias. */
 function numberIn({ phone_number, phone }: Readonly<Record<string, unknown>>): string | undefined {
-  return idsOf(stringOf(phone_number ?? phone) ?? '')[0];
+  return listSpellings(asString(phone_number ?? phone) ?? '')[0];
 }
 
 /**
  * In a query, a plus that was not encoded is read as a space.
  */
 function numberInQuery(query: URLSearchParams): string | undefined {
-  return idsOf((query.get('phone_number') ?? query.get('phone') ?? '').replace(/^ /, '+'))[0];
+  return listSpellings((query.get('phone_number') ?? query.get('phone') ?? '').replace(/^ /, '+'))[0];
 }
 
 function noToken(): ChannelResponse {

@@ -1,24 +1,24 @@
 import {
+  asFields,
+  asObjects,
   type ChannelText,
   type EditedMessage,
   type Fields,
-  fieldsOf,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
-  objectsOf,
 } from '../../src/channel/index.ts';
 import { MESSAGES_FIELD, WEBHOOK_OBJECT } from './api.ts';
 import {
+  asCode,
+  asId,
+  asString,
+  asText,
   type Content,
-  codeOf,
-  contentOf,
-  idOf,
+  readContent,
   readStatuses,
   type Status,
-  stringOf,
   TEXTS,
-  wordsOf,
 } from './content.ts';
 
 /** Maximum length of a message id, in characters. The prefix of a hint's id must still fit. */
@@ -71,30 +71,30 @@ export function parse(payload: Fields, numbers: ReadonlySet<string>): Parsed {
     ignore(parsed, 'another object');
     return parsed;
   }
-  for (const entry of objectsOf(payload.entry)) {
-    for (const { field, value } of objectsOf(entry.changes)) {
+  for (const entry of asObjects(payload.entry)) {
+    for (const { field, value } of asObjects(entry.changes)) {
       if (field !== undefined && field !== MESSAGES_FIELD) ignore(parsed, 'another field');
-      else readChange(fieldsOf(value), numbers, parsed);
+      else readChange(asFields(value), numbers, parsed);
     }
   }
   return parsed;
 }
 
 function readChange(value: Fields, numbers: ReadonlySet<string>, parsed: Parsed): void {
-  const metadata = fieldsOf(value.metadata);
-  const number_id = idOf(metadata.phone_number_id) ?? onlyOne(numbers, value.metadata);
+  const metadata = asFields(value.metadata);
+  const number_id = asId(metadata.phone_number_id) ?? onlyOne(numbers, value.metadata);
   if (number_id === undefined || !numbers.has(number_id)) {
-    const messages = objectsOf(value.messages).length;
+    const messages = asObjects(value.messages).length;
     if (number_id !== undefined && messages > 0) parsed.elsewhere.add(number_id);
     return;
   }
-  const own = stringOf(metadata.display_phone_number)?.replace(/\D/g, '') || undefined;
-  for (const message of objectsOf(value.messages)) {
+  const own = asString(metadata.display_phone_number)?.replace(/\D/g, '') || undefined;
+  for (const message of asObjects(value.messages)) {
     const why = takeMessage(message, value, { number_id, own, parsed });
     if (why !== null) ignore(parsed, why);
   }
   parsed.statuses.push(...readStatuses(value.statuses));
-  parsed.errors.push(...objectsOf(value.errors).map(describeError));
+  parsed.errors.push(...asObjects(value.errors).map(describeError));
 }
 
 /**
@@ -115,37 +115,37 @@ interface Reading {
 
 /** Adds the content of a message to the result. If the message is ignored, returns the reason. */
 function takeMessage(message: Fields, value: Fields, { number_id, own, parsed }: Reading): string | null {
-  const content = contentOf(message);
+  const content = readContent(message);
   if (content.kind === 'none') return 'nothing to answer';
-  const message_id = messageIdOf(message.id);
+  const message_id = readMessageId(message.id);
   const who = whoWrote(message, value);
-  const group = groupOf(message);
+  const group = readGroup(message);
   if (message_id === undefined || who === undefined || group === undefined) return 'malformed';
   // The business itself wrote this message, so it needs no answer.
   if (own !== undefined && who.user_id === `+${own}`) return 'our own number';
   if (content.kind === 'edit') {
     const { user_id } = who;
-    return takeEdit({ ...content, user_id, thread_id: threadOf(number_id, who, group) }, parsed);
+    return takeEdit({ ...content, user_id, thread_id: toThreadId(number_id, who, group) }, parsed);
   }
 
   if (content.kind === 'press') {
     const { confirm } = content;
-    parsed.presses.push({ ...messageOf(message, message_id, who, { number_id, group }), text: '', confirm });
+    parsed.presses.push({ ...toMessage(message, message_id, who, { number_id, group }), text: '', confirm });
     return null;
   }
   const text = content.kind === 'text' ? content.text : content.caption;
   const hint = hintFor(content);
-  const place = placeOf(number_id, who, group);
+  const place = toPlace(number_id, who, group);
   // In a group, a picture is usually not meant for the agent, so it gets no hint.
   if (hint !== null && group === null)
     parsed.hints.push({ message_id, user_id: who.user_id, place, ...hint });
   if (text === undefined || isTooLong(text)) return group === null ? null : 'no text to read, in a group';
-  parsed.messages.push({ ...messageOf(message, message_id, who, { number_id, group }), text });
+  parsed.messages.push({ ...toMessage(message, message_id, who, { number_id, group }), text });
   return null;
 }
 
 /** All members of a message except its text. */
-function messageOf(
+function toMessage(
   { timestamp, context }: Fields,
   message_id: string,
   who: Who,
@@ -156,18 +156,18 @@ function messageOf(
     user_id: who.user_id,
     ...(who.alias_id === undefined ? {} : { alias_id: who.alias_id }),
     channel_id: group ?? who.user_id,
-    thread_id: threadOf(number_id, who, group),
-    metadata: metadataOf(who),
+    thread_id: toThreadId(number_id, who, group),
+    metadata: toMetadata(who),
     message_id,
     ...sentAt(timestamp),
     shared: group !== null,
     ...(isForwarded(context) ? { forwarded: true } : {}),
-    reply_to: { ...placeOf(number_id, who, group), message_id },
+    reply_to: { ...toPlace(number_id, who, group), message_id },
   };
 }
 
 function takeEdit({ message_id, user_id, thread_id, text }: EditedMessage, parsed: Parsed): string | null {
-  const original = messageIdOf(message_id);
+  const original = readMessageId(message_id);
   if (original === undefined || isTooLong(text)) return 'an edit that cannot be applied';
   parsed.edits.push({ message_id: original, user_id, thread_id, text });
   return null;
@@ -185,11 +185,11 @@ function hintFor(content: Extract<Content, { kind: 'text' | 'other' }>): Pick<Hi
  * The session id (agentd-phonechat(7)). Group ids have a prefix, because the platform chooses them, and a group id
  * could look like a user id.
  */
-function threadOf(number_id: string, who: Who, group: string | null): string {
+function toThreadId(number_id: string, who: Who, group: string | null): string {
   return `phonechat:${number_id}:${group === null ? who.user_id : `group:${group}`}`;
 }
 
-function metadataOf({ user_id, name }: Who): IncomingMessage['metadata'] {
+function toMetadata({ user_id, name }: Who): IncomingMessage['metadata'] {
   return {
     ...(user_id.startsWith('+') ? { phone_number: user_id } : {}),
     ...(name === undefined ? {} : { user_name: name }),
@@ -206,19 +206,19 @@ function sentAt(timestamp: unknown): { sent_at?: number } {
 
 /** Whether the sender forwarded the message (Cloud API, "Webhooks: context object"). */
 function isForwarded(context: unknown): boolean {
-  const { forwarded, frequently_forwarded } = fieldsOf(context);
+  const { forwarded, frequently_forwarded } = asFields(context);
   return forwarded === true || frequently_forwarded === true;
 }
 
 /** The id becomes a key, so an id that cannot be used unchanged is rejected. */
-function messageIdOf(value: unknown): string | undefined {
-  const id = stringOf(value);
+function readMessageId(value: unknown): string | undefined {
+  const id = asString(value);
   if (id === undefined || id === '' || id.length > MESSAGE_ID_MAX || !id.isWellFormed()) return undefined;
   return /\p{Cc}/u.test(id) ? undefined : id;
 }
 
 function describeError({ code, title, message }: Fields): string {
-  return `${codeOf(code)}: ${stringOf(title) ?? stringOf(message) ?? ''}`.slice(0, 200).toWellFormed();
+  return `${asCode(code)}: ${asString(title) ?? asString(message) ?? ''}`.slice(0, 200).toWellFormed();
 }
 
 function ignore({ ignored }: Parsed, why: string): void {
@@ -251,14 +251,14 @@ export interface Who {
  * the sender. Undefined if the webhook names nobody.
  */
 function whoWrote(message: Fields, value: Fields): Who | undefined {
-  const contact = contactOf(message, value);
+  const contact = findContact(message, value);
   const number = digitsIn(message.from) ?? digitsIn(contact?.wa_id);
   const bsuid =
     bsuidIn(message.from_user_id) ??
     bsuidIn(message.from) ??
     bsuidIn(contact?.user_id) ??
     bsuidIn(contact?.wa_id);
-  const name = wordsOf(objectsOf([contact?.profile])[0]?.name)
+  const name = asText(asObjects([contact?.profile])[0]?.name)
     ?.slice(0, NAME_MAX)
     .toWellFormed();
   const named = name === undefined ? {} : { name };
@@ -275,14 +275,14 @@ function whoWrote(message: Fields, value: Fields): Who | undefined {
 }
 
 /** The id of the message's group. Null if it is not in a group; undefined if the id is malformed. */
-function groupOf({ group_id }: Fields): string | null | undefined {
+function readGroup({ group_id }: Fields): string | null | undefined {
   if (group_id === undefined || group_id === null) return null;
-  const id = stringOf(group_id);
+  const id = asString(group_id);
   return id !== undefined && GROUP_ID.test(id) ? id : undefined;
 }
 
 /** The data that `send` needs for an answer. It is the same for all messages of a conversation. */
-export function placeOf(number_id: string, who: Who, group: string | null): JsonObject {
+export function toPlace(number_id: string, who: Who, group: string | null): JsonObject {
   return { number_id, ...(group === null ? who.address : { group }) };
 }
 
@@ -291,19 +291,19 @@ export function isBusinessScopedId(id: string): boolean {
 }
 
 /** Contacts are matched by id, not by position: a delivery may contain messages of several people. */
-function contactOf(message: Fields, value: Fields): Fields | undefined {
-  const contacts = objectsOf(value.contacts);
-  const ids = [idOf(message.from), stringOf(message.from_user_id)].filter((id) => id !== undefined);
+function findContact(message: Fields, value: Fields): Fields | undefined {
+  const contacts = asObjects(value.contacts);
+  const ids = [asId(message.from), asString(message.from_user_id)].filter((id) => id !== undefined);
   if (ids.length === 0) return contacts.length === 1 ? contacts[0] : undefined;
-  return contacts.find(({ wa_id, user_id }) => ids.some((id) => id === idOf(wa_id) || id === user_id));
+  return contacts.find(({ wa_id, user_id }) => ids.some((id) => id === asId(wa_id) || id === user_id));
 }
 
 function digitsIn(value: unknown): string | undefined {
-  const text = idOf(value)?.replace(/^\+/, '');
+  const text = asId(value)?.replace(/^\+/, '');
   return text !== undefined && DIGITS.test(text) ? text : undefined;
 }
 
 function bsuidIn(value: unknown): string | undefined {
-  const text = stringOf(value);
+  const text = asString(value);
   return text !== undefined && BSUID.test(text) ? text : undefined;
 }

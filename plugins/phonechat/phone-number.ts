@@ -36,7 +36,7 @@ const MEXICO = /^\+52(1?)([2-9]\d{9})$/;
  * code. In these cases, the result contains both spellings. Empty if the text is not a number that its country can have.
  * @param given the number in international format, as people write it: it begins with `+` or `00`
  */
-export function idsOf(given: string): readonly string[] {
+export function listSpellings(given: string): readonly string[] {
   const number = e164(given);
   if (number === null) return [];
   const brazilian = BRAZIL.exec(number);
@@ -55,8 +55,8 @@ export function idsOf(given: string): readonly string[] {
  * @param number in E.164 format
  */
 export function namesNumber(claim: string, number: string): boolean {
-  const ids = idsOf(number);
-  return idsOf(claim).some((id) => ids.includes(id));
+  const ids = listSpellings(number);
+  return listSpellings(claim).some((id) => ids.includes(id));
 }
 
 /**
@@ -75,7 +75,7 @@ export function mayNameNumber(claim: string, number: string): boolean {
  * number, nothing is known about it.
  */
 export function comparePhone(user_id: string, claim: string): 'same' | 'other' | 'unknown' {
-  const number = idsOf(user_id)[0];
+  const number = listSpellings(user_id)[0];
   if (number === undefined) return 'unknown';
   if (namesNumber(claim, number)) return 'same';
   return mayNameNumber(claim, number) ? 'unknown' : 'other';

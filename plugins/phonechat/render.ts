@@ -37,7 +37,9 @@ const BODY_MAX = 1024;
 /**
  * Splits a reply into messages. A question has two buttons. If it is too long for buttons, people answer with words.
  */
-export async function messagesOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<JsonObject[]> {
+export async function renderMessages(
+  reply: Pick<OutgoingReply, 'text' | 'confirmation'>,
+): Promise<JsonObject[]> {
   const { texts, question } = await renderReply(reply, WHATSAPP, BODY_MAX);
   const messages = texts.map((body): JsonObject => ({ type: 'text', text: { preview_url: false, body } }));
   if (question === null) return messages;

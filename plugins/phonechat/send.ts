@@ -24,13 +24,13 @@ export class Sender {
 
   async send({ id, text, reply_to, confirmation }: OutgoingReply): Promise<void> {
     const limit = AbortSignal.timeout(REPLY_MS);
-    const { number_id, ...address } = addressOf(reply_to);
+    const { number_id, ...address } = toRecipient(reply_to);
     const isGroup = address.recipient_type === 'group';
     await this.#scope.sendParts(
       id,
       // The platform has no buttons in groups.
       async () =>
-        (await loadRenderer()).messagesOf(confirmation && !isGroup ? { text, confirmation } : { text }),
+        (await loadRenderer()).renderMessages(confirmation && !isGroup ? { text, confirmation } : { text }),
       async (message) => {
         const failure = await this.#graph.post(number_id, { ...address, ...message }, limit);
         if (failure === null) return;
@@ -41,7 +41,7 @@ export class Sender {
 }
 
 /** The recipient, and the business number that sends the reply. */
-function addressOf({ number_id, to, recipient, group }: JsonObject): JsonObject & { number_id: string } {
+function toRecipient({ number_id, to, recipient, group }: JsonObject): JsonObject & { number_id: string } {
   const from = { number_id: String(number_id) };
   if (typeof group === 'string') return { ...from, recipient_type: 'group', to: group };
   const person = typeof recipient === 'string' ? { recipient } : { to: String(to) };

@@ -29,7 +29,7 @@ export async function register(
   for (const id of numbers) {
     const failure = await graph.setWebhook(id, url);
     if (failure !== null) return failed(`the webhook of the number ${id} is not registered`, failure);
-    const found = await graph.webhookOf(id);
+    const found = await graph.fetchWebhook(id);
     if ('reason' in found)
       return failed(`the platform did not report the registered webhook of the number ${id}`, found);
     if (found.url !== url)
@@ -56,7 +56,7 @@ export async function checkRegistration(
   { numbers, account_id }: Configured,
 ): Promise<ChannelCheck> {
   for (const id of numbers) {
-    const found = await graph.webhookOf(id);
+    const found = await graph.fetchWebhook(id);
     if ('reason' in found) return unknown(`the registered webhook of the number ${id}`, found);
     if (found.url === null)
       return { outcome: 'warning', detail: `no webhook is registered for the number ${id}`, advice: SET_UP };

@@ -7,10 +7,10 @@ import type {
   SimulatedRefusal,
   SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { type Fields, fieldsOf, objectsOf } from '../../src/channel/index.ts';
+import { asFields, asObjects, type Fields } from '../../src/channel/index.ts';
 import type { Configured } from './api.ts';
 import { TEXT_LIMIT } from './api.ts';
-import { stringOf } from './content.ts';
+import { asString } from './content.ts';
 import { isBusinessScopedId } from './parse.ts';
 
 /** The webhook address that is set on the app's page. */
@@ -34,13 +34,13 @@ export class SimulatedGraph implements SimulatedApi {
     const [, looked_up] = /^\/v\d+\.\d+\/([^/?]+)$/.exec(call.path.split('?')[0] ?? '') ?? [];
     if (looked_up !== undefined && call.method === 'GET') return this.#look(looked_up, call.path);
     if (looked_up !== undefined && call.method === 'POST')
-      return this.#configure(looked_up, bodyOf(call.body));
+      return this.#configure(looked_up, parseBody(call.body));
     const [, account] = /^\/v\d+\.\d+\/([^/?]+)\/subscribed_apps$/.exec(call.path.split('?')[0] ?? '') ?? [];
     if (account !== undefined) return this.#subscribe(account, call.method);
     const [, number_id] = /^\/v\d+\.\d+\/([^/?]+)\/messages$/.exec(call.path.split('?')[0] ?? '') ?? [];
     if (number_id === undefined || call.method !== 'POST') return unknownRequest(call);
     if (!this.#configured.numbers.has(number_id)) return noSuchObject(number_id);
-    const body = bodyOf(call.body);
+    const body = parseBody(call.body);
     if (body.messaging_product !== 'whatsapp') return missing('messaging_product');
     return body.status === undefined ? this.#send(body) : read(body);
   }
@@ -59,8 +59,8 @@ export class SimulatedGraph implements SimulatedApi {
   /** The platform would send a challenge to the address here. The simulator does not. */
   #configure(id: string, { webhook_configuration }: Fields): SimulatedApiAnswer {
     if (!this.#configured.numbers.has(id)) return noSuchObject(id);
-    const { override_callback_uri, verify_token } = fieldsOf(webhook_configuration);
-    const url = stringOf(override_callback_uri);
+    const { override_callback_uri, verify_token } = asFields(webhook_configuration);
+    const url = asString(override_callback_uri);
     if (!url?.startsWith('https://')) return invalid('override_callback_uri should represent a valid URI');
     if (verify_token !== this.#configured.verify_token)
       return error(400, 'OAuthException', '(#2200) Callback verification failed', { code: 2200 });
@@ -77,8 +77,8 @@ export class SimulatedGraph implements SimulatedApi {
   }
 
   #send(body: Fields): SimulatedApiAnswer {
-    const to = stringOf(body.to);
-    const recipient = stringOf(body.recipient);
+    const to = asString(body.to);
+    const recipient = asString(body.recipient);
     if (!to && !recipient) return missing('to');
     const content = body.type === 'interactive' ? buttonsIn(body) : textIn(body);
     if ('status' in content) return content;
@@ -104,7 +104,7 @@ type Content = Pick<Shown, 'text' | 'buttons'>;
 
 function textIn(body: Fields): Content | SimulatedApiAnswer {
   if (body.type !== 'text') return invalid(`Unexpected key "type" on param "${String(body.type)}"`);
-  const text = stringOf(fieldsOf(body.text).body) ?? '';
+  const text = asString(asFields(body.text).body) ?? '';
   if (text === '') return missing('text');
   if ([...text].length > TEXT_LIMIT)
     return invalid(`Param text['body'] must be at most ${TEXT_LIMIT} characters long.`);
@@ -117,12 +117,12 @@ const TITLE_MAX = 20;
 const ID_MAX = 256;
 
 function buttonsIn({ interactive, recipient_type }: Fields): Content | SimulatedApiAnswer {
-  const { type, body, action } = fieldsOf(interactive);
-  const text = stringOf(fieldsOf(body).text) ?? '';
-  const replies = objectsOf(fieldsOf(action).buttons).map(({ reply }) => fieldsOf(reply));
+  const { type, body, action } = asFields(interactive);
+  const text = asString(asFields(body).text) ?? '';
+  const replies = asObjects(asFields(action).buttons).map(({ reply }) => asFields(reply));
   const buttons = replies.map(({ id, title }) => ({
-    label: stringOf(title) ?? '',
-    press: stringOf(id) ?? '',
+    label: asString(title) ?? '',
+    press: asString(id) ?? '',
   }));
   if (type !== 'button' || recipient_type === 'group') return invalid('Interactive type is not supported');
   if (text === '' || [...text].length > BODY_MAX)
@@ -138,9 +138,9 @@ function buttonsIn({ interactive, recipient_type }: Fields): Content | Simulated
 
 function read({ status, message_id, typing_indicator }: Fields): SimulatedApiAnswer {
   if (status !== 'read') return invalid(`Param status must be one of {READ} - got "${String(status)}".`);
-  if (!stringOf(message_id)) return missing('message_id');
+  if (!asString(message_id)) return missing('message_id');
   const seen = (what: Shown['what']): Shown => ({ what, to: String(message_id), text: '' });
-  const typing = fieldsOf(typing_indicator).type === 'text';
+  const typing = asFields(typing_indicator).type === 'text';
   return {
     status: 200,
     body: { success: true },
@@ -148,9 +148,9 @@ function read({ status, message_id, typing_indicator }: Fields): SimulatedApiAns
   };
 }
 
-function bodyOf(bytes: Uint8Array): Fields {
+function parseBody(bytes: Uint8Array): Fields {
   try {
-    return fieldsOf(JSON.parse(new TextDecoder().decode(bytes)));
+    return asFields(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
     return {};
   }
@@ -228,7 +228,7 @@ const INVALID: PlatformError = { message: '(#131009) Parameter value is not vali
 const BROKEN: PlatformError = { message: 'An unknown error occurred', code: 1 };
 
 /** An error of the Cloud API. */
-export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
+export function buildRefusal({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
   const { message, code, details = message } = ERRORS[status] ?? (status < 500 ? INVALID : BROKEN);
   const { headers, body } = error(status, 'OAuthException', message, {
     code,

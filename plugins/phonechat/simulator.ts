@@ -7,20 +7,20 @@ import type {
 } from '../../src/channel/index.ts';
 import { MESSAGES_FIELD, readSettings, WEBHOOK_OBJECT } from './api.ts';
 import { isBusinessScopedId } from './parse.ts';
-import { idsOf } from './phone-number.ts';
-import { refusalOf, SimulatedGraph, wamid } from './simulator-api.ts';
-import { signatureOf } from './webhook-routes.ts';
+import { listSpellings } from './phone-number.ts';
+import { buildRefusal, SimulatedGraph, wamid } from './simulator-api.ts';
+import { signRequest } from './webhook-routes.ts';
 
 /** Simulates WhatsApp and the Cloud API. People have phone numbers, or business-scoped ids that hide the number. */
 export const simulator: PlatformSimulator = {
   apiUrlSetting: 'PHONECHAT_API_URL',
 
-  devSettings(secretOf, api_url) {
+  devSettings(deriveSecret, api_url) {
     return {
-      PHONECHAT_ACCESS_TOKEN: secretOf('PHONECHAT_ACCESS_TOKEN'),
+      PHONECHAT_ACCESS_TOKEN: deriveSecret('PHONECHAT_ACCESS_TOKEN'),
       PHONECHAT_PHONE_NUMBER_ID: '106540352242922',
-      PHONECHAT_APP_SECRET: secretOf('PHONECHAT_APP_SECRET'),
-      PHONECHAT_VERIFY_TOKEN: secretOf('PHONECHAT_VERIFY_TOKEN'),
+      PHONECHAT_APP_SECRET: deriveSecret('PHONECHAT_APP_SECRET'),
+      PHONECHAT_VERIFY_TOKEN: deriveSecret('PHONECHAT_VERIFY_TOKEN'),
       PHONECHAT_API_URL: api_url,
     };
   },
@@ -30,8 +30,8 @@ export const simulator: PlatformSimulator = {
 
   delivery(event, settings) {
     const { app_secret } = readSettings(settings);
-    const body = JSON.stringify(payloadOf(event, numberOf(settings)));
-    const signature = signatureOf(body, event.bad_signature ? `not ${app_secret}` : app_secret);
+    const body = JSON.stringify(buildPayload(event, readNumber(settings)));
+    const signature = signRequest(body, event.bad_signature ? `not ${app_secret}` : app_secret);
     return {
       method: 'POST',
       path: '/webhook/phonechat',
@@ -46,27 +46,27 @@ export const simulator: PlatformSimulator = {
   },
 
   sign(request, settings) {
-    const signature = signatureOf(request.body, readSettings(settings).app_secret);
+    const signature = signRequest(request.body, readSettings(settings).app_secret);
     return { ...request, headers: { ...request.headers, 'X-Hub-Signature-256': signature } };
   },
 
   // A call that marks a message as read contains the id of the message.
-  seenIn: (event) => [placeOf(event), messageIdOf(event)],
+  seenIn: (event) => [toPlaceId(event), toMessageId(event)],
 
-  refusal: refusalOf,
+  refusal: buildRefusal,
 
   startApi: (settings) => new SimulatedGraph(readSettings(settings)),
 };
 
 /** The first business number that the agent answers for. */
-function numberOf(settings: ChannelSettings): string {
+function readNumber(settings: ChannelSettings): string {
   const [first = ''] = readSettings(settings).numbers;
   return first;
 }
 
-function placeOf({ place, user }: SimulatedEvent): string {
+function toPlaceId({ place, user }: SimulatedEvent): string {
   if (place === 'group') return GROUP_ID;
-  return isBusinessScopedId(user) ? user : userOf(user).wa_id;
+  return isBusinessScopedId(user) ? user : toUser(user).wa_id;
 }
 
 const ACCOUNT_ID = '102290129340398';
@@ -76,8 +76,8 @@ const DISPLAY_NUMBER = '15550783881';
 export const GROUP_ID = 'Y2FwaV9ncm91cDoxNTU1MDc4Mzg4MToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
 
 /** The webhook that the platform sends for an event (WhatsApp Business Platform, "messages webhook reference"). */
-export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject {
-  const value = event.kind === 'status' ? statusOf(event) : messageOf(event);
+export function buildPayload(event: SimulatedEvent, number_id: string): JsonObject {
+  const value = event.kind === 'status' ? buildStatus(event) : buildMessage(event);
   return {
     object: WEBHOOK_OBJECT,
     entry: [
@@ -102,24 +102,24 @@ export function payloadOf(event: SimulatedEvent, number_id: string): JsonObject 
  * The phone number and the business-scoped id of a person. A name that is not a number gets an invented number that
  * never changes.
  */
-export function userOf(user: string): { wa_id: string; user_id: string } {
+export function toUser(user: string): { wa_id: string; user_id: string } {
   const digits = user.replace(/^\+/, '');
-  const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${decimalsOf(user, 4)}`;
+  const wa_id = /^\d{5,20}$/.test(digits) ? digits : `1650555${hashToDecimals(user, 4)}`;
   // Both spellings of a number belong to the same person.
-  const [number = wa_id] = idsOf(`+${wa_id}`);
-  return { wa_id, user_id: `US.${decimalsOf(number, 20)}` };
+  const [number = wa_id] = listSpellings(`+${wa_id}`);
+  return { wa_id, user_id: `US.${hashToDecimals(number, 20)}` };
 }
 
-function messageOf(event: SimulatedEvent): JsonObject {
+function buildMessage(event: SimulatedEvent): JsonObject {
   const { user, user_name, place, sent_at } = event;
   const isHidden = isBusinessScopedId(user);
-  const { wa_id, user_id } = isHidden ? { wa_id: '', user_id: user } : userOf(user);
+  const { wa_id, user_id } = isHidden ? { wa_id: '', user_id: user } : toUser(user);
   const name = user_name ?? 'Sheena Nelson';
   const from = isHidden ? { from_user_id: user_id } : { from: wa_id, from_user_id: user_id };
   return {
     contacts: [
       {
-        profile: { name, ...(isHidden ? { username: `user${decimalsOf(user, 6)}` } : {}) },
+        profile: { name, ...(isHidden ? { username: `user${hashToDecimals(user, 6)}` } : {}) },
         ...(isHidden ? {} : { wa_id }),
         user_id,
       },
@@ -128,15 +128,15 @@ function messageOf(event: SimulatedEvent): JsonObject {
       {
         ...from,
         ...(place === 'group' ? { group_id: GROUP_ID } : {}),
-        id: idOf(event),
+        id: toEventId(event),
         timestamp: String(Math.floor(sent_at / 1000)),
-        ...contentOf(event),
+        ...buildContent(event),
       },
     ],
   };
 }
 
-function contentOf(event: SimulatedEvent): JsonObject {
+function buildContent(event: SimulatedEvent): JsonObject {
   const { kind, text } = event;
   switch (kind) {
     case 'press':
@@ -149,7 +149,7 @@ function contentOf(event: SimulatedEvent): JsonObject {
       return {
         type: 'edit',
         edit: {
-          original_message_id: messageIdOf(event),
+          original_message_id: toMessageId(event),
           message: { context: { id: 'M0' }, type: 'text', text: { body: text } },
         },
       };
@@ -171,9 +171,9 @@ function contentOf(event: SimulatedEvent): JsonObject {
 }
 
 /** The status of the bot's message with this number: failed if the text is `failed`, otherwise delivered. */
-function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
+function buildStatus({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
   const hasFailed = text.trim().toLowerCase() === 'failed';
-  const { wa_id, user_id } = userOf(user);
+  const { wa_id, user_id } = toUser(user);
   const status = {
     id: wamid(`ours ${number}`),
     status: hasFailed ? 'failed' : 'delivered',
@@ -219,18 +219,18 @@ function statusOf({ user, number, sent_at, text }: SimulatedEvent): JsonObject {
 }
 
 /** Id of the message, or of the original message of an edit. */
-export function messageIdOf({ user, number }: SimulatedEvent): string {
+export function toMessageId({ user, number }: SimulatedEvent): string {
   return wamid(`${user} ${number}`);
 }
 
 /** Edits and presses are separate messages with their own ids. */
-function idOf(event: SimulatedEvent): string {
+function toEventId(event: SimulatedEvent): string {
   const { kind, user, number, text, sent_at } = event;
   if (kind === 'edit') return wamid(`edit ${user} ${number} ${text}`);
-  return kind === 'press' ? wamid(`press ${user} ${number} ${text} ${sent_at}`) : messageIdOf(event);
+  return kind === 'press' ? wamid(`press ${user} ${number} ${text} ${sent_at}`) : toMessageId(event);
 }
 
-function decimalsOf(words: string, length: number): string {
+function hashToDecimals(words: string, length: number): string {
   const number = BigInt(`0x${createHash('sha256').update(words).digest('hex')}`);
   return (number % 10n ** BigInt(length)).toString().padStart(length, '0');
 }

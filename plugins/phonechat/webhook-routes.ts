@@ -160,10 +160,10 @@ export function isSigned(
   header: string | undefined,
   app_secret: string | KeyObject,
 ): boolean {
-  return isSameSecret((header ?? '').toLowerCase(), signatureOf(body, app_secret));
+  return isSameSecret((header ?? '').toLowerCase(), signRequest(body, app_secret));
 }
 
 /** The signature header for a body. Simulators use it. */
-export function signatureOf(body: string | Uint8Array, app_secret: string | KeyObject): string {
+export function signRequest(body: string | Uint8Array, app_secret: string | KeyObject): string {
   return `sha256=${createHmac('sha256', app_secret).update(body).digest('hex')}`;
 }

@@ -13,7 +13,7 @@ export interface SampleApiOptions {
    * Checks a user's token, as the company's API would with the shared secret. Resolves to the person's e-mail address;
    * null if the token is invalid.
    */
-  emailOf(token: string): Promise<string | null>;
+  findEmail(token: string): Promise<string | null>;
 }
 
 export interface SampleApi {
@@ -53,7 +53,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
   let people = structuredClone(SAMPLE_PEOPLE);
   let count = 0;
   const answerAndNote = async (request: IncomingMessage): Promise<Answer> => {
-    const reader = await readerOf(request.headers.authorization, options, defaultToken);
+    const reader = await identifyReader(request.headers.authorization, options, defaultToken);
     const answered = await answer(request, reader, people, options, defaultToken).catch((error: unknown) => ({
       status: 400,
       body: { error: error instanceof Error ? error.message : 'bad request' },
@@ -64,7 +64,7 @@ export async function startSampleApi(options: SampleApiOptions): Promise<SampleA
       at: Date.now(),
       method: request.method ?? '',
       path: request.url ?? '',
-      ...whoseOf(answered.reader, options),
+      ...describeCredentials(answered.reader, options),
       status: answered.status,
     });
     if (requests.length > MAX_REQUESTS) requests.shift();
@@ -169,7 +169,7 @@ function cancel(order: SampleOrder | undefined): Omit<Answer, 'reader'> {
 
 type Reader = { everyone: true } | { everyone: false; email: string };
 
-async function readerOf(
+async function identifyReader(
   header: string | undefined,
   options: SampleApiOptions,
   defaultToken: string,
@@ -177,11 +177,14 @@ async function readerOf(
   const token = header?.replace(/^Bearer /, '') ?? '';
   if (token === '') return null;
   if (same(token, defaultToken)) return { everyone: true };
-  const email = await options.emailOf(token);
+  const email = await options.findEmail(token);
   return email === null ? null : { everyone: false, email: email.toLowerCase() };
 }
 
-function whoseOf(reader: Reader | null, { email }: SampleApiOptions): Pick<ApiRequest, 'credentials' | 'as'> {
+function describeCredentials(
+  reader: Reader | null,
+  { email }: SampleApiOptions,
+): Pick<ApiRequest, 'credentials' | 'as'> {
   if (reader === null) return { credentials: 'none', as: null };
   return reader.everyone ? { credentials: 'default', as: email } : { credentials: 'user', as: reader.email };
 }

@@ -66,7 +66,7 @@ export interface ShopParts {
   /** Undoes all changes to the sample data. */
   restore(): void;
   /** Actions for a person, newest first. */
-  actionsOf(person_id: string): Promise<readonly DoneAction[]>;
+  listActions(person_id: string): Promise<readonly DoneAction[]>;
   /** Makes the problem to throw if there is no such thing. */
   notFound(detail: string): Error;
 }
@@ -83,7 +83,7 @@ export interface DoneAction {
 export function companyRoutes({
   issueToken,
   requestsAfter,
-  actionsOf,
+  listActions,
   restore,
   notFound,
 }: ShopParts): Route[] {
@@ -102,7 +102,7 @@ export function companyRoutes({
     {
       method: 'GET',
       path: '/demo/actions/:person',
-      handle: async ({ params }) => ({ body: { actions: await actionsOf(params.person ?? '') } }),
+      handle: async ({ params }) => ({ body: { actions: await listActions(params.person ?? '') } }),
     },
     {
       method: 'POST',

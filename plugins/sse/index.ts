@@ -88,7 +88,7 @@ function createSse(scope: StreamScope): WebChannel {
           const cookie = cookieFor(scope.readToken(request, TOKEN_SOURCES));
           return cookie === null ? {} : { 'Set-Cookie': cookie };
         },
-        thread: sessionOf,
+        thread: readSessionId,
         async handle(request) {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           const ambient = tokensInCookie(request.headers.cookie);
@@ -101,9 +101,9 @@ function createSse(scope: StreamScope): WebChannel {
         path: STREAM_PATH,
         cors: true,
         async handle(request) {
-          const stream = await scope.streams.open(streamIdOf(request), request, {
-            tokens: tokensOf(request, required),
-            after: lastEventIdOf(request),
+          const stream = await scope.streams.open(readStreamId(request), request, {
+            tokens: readTokens(request, required),
+            after: readLastEventId(request),
             max_readers_per_client,
           });
           // Any status other than 200 stops an EventSource. 204 says that there are no more events.
@@ -117,7 +117,7 @@ function createSse(scope: StreamScope): WebChannel {
         path: STREAM_PATH,
         cors: true,
         async handle(request) {
-          await scope.streams.stop(streamIdOf(request), request, { tokens: tokensOf(request, required) });
+          await scope.streams.stop(readStreamId(request), request, { tokens: readTokens(request, required) });
           return { status: 204 };
         },
       },
@@ -126,17 +126,17 @@ function createSse(scope: StreamScope): WebChannel {
 }
 
 /** The session that the request names, valid or not. */
-function sessionOf(request: ChannelRequest): string | null {
+function readSessionId(request: ChannelRequest): string | null {
   const { session_id } = request.json();
   return typeof session_id === 'string' ? session_id : null;
 }
 
-function streamIdOf(request: ChannelRequest): string {
+function readStreamId(request: ChannelRequest): string {
   return request.params.stream_id ?? '';
 }
 
 /** The tokens of the request: the cookies, and the query. An empty token in the query counts as none. */
-function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
+function readTokens(request: ChannelRequest, required: boolean): StreamTokens {
   return {
     ambient: tokensInCookie(request.headers.cookie),
     explicit: request.query.get('token') || undefined,
@@ -149,7 +149,7 @@ function tokensOf(request: ChannelRequest, required: boolean): StreamTokens {
  * so the header is newer than the number in the query. If the value is not an event number, the stream is read from the
  * start.
  */
-function lastEventIdOf(request: ChannelRequest): number {
+function readLastEventId(request: ChannelRequest): number {
   const given = request.headers['last-event-id'] || request.query.get('last_event_id') || '';
   return /^\d{1,15}$/.test(given) ? Number(given) : 0;
 }
@@ -215,23 +215,23 @@ const frames = {
  * Encodes events. All readers that get the same list share the result.
  * @param detailed whether the reader asked for all members of `tool_call`
  */
-export function framesOf(events: readonly StreamEvent[], detailed: boolean): Buffer {
+export function encodeFrames(events: readonly StreamEvent[], detailed: boolean): Buffer {
   const known = detailed ? frames.detailed : frames.plain;
   let joined = known.get(events);
   if (!joined) {
-    joined = Buffer.from(events.map((event) => frameOf(event, detailed)).join(''));
+    joined = Buffer.from(events.map((event) => encodeFrame(event, detailed)).join(''));
     known.set(events, joined);
   }
   return joined;
 }
 
 /** Encodes one event. Its data is one line, because JSON contains no line breaks. */
-function frameOf({ id, event, data }: StreamEvent, detailed: boolean): string {
-  const shown = event === 'tool_call' && !detailed ? progressOf(data) : data;
+function encodeFrame({ id, event, data }: StreamEvent, detailed: boolean): string {
+  const shown = event === 'tool_call' && !detailed ? pickProgress(data) : data;
   return `id: ${id}\nevent: ${event}\ndata: ${shown}\n\n`;
 }
 
-function progressOf(data: string): string {
+function pickProgress(data: string): string {
   const { tool_name, status } = JSON.parse(data) as Record<string, unknown>;
   return JSON.stringify({ tool_name, status });
 }
@@ -254,7 +254,7 @@ export async function writeEvents(
   try {
     await stream.follow({
       take: (events) => {
-        hasRoom = out.write(framesOf(events, detailed)) && hasRoom;
+        hasRoom = out.write(encodeFrames(events, detailed)) && hasRoom;
         return hasRoom;
       },
       room: async () => {

@@ -5,9 +5,9 @@ import {
   type DeliveryFailure,
   failureOfStatus,
   readAnswer,
+  readSecret,
   retryAfterSeconds,
   type SettingRecord,
-  secretOf,
 } from '../../src/channel/index.ts';
 
 /** Timeout of one call, in ms. */
@@ -43,7 +43,7 @@ export function loadLibrary(): Promise<typeof import('@slack/web-api')> {
 
 async function createClient(scope: ChannelScope, stopping: AbortSignal): Promise<WebClient> {
   const { LogLevel, WebClient } = await loadLibrary();
-  const token = secretOf(scope.settings, 'TEAMCHAT_BOT_TOKEN');
+  const token = readSecret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
   const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
     // The client logs network errors unchanged, and these may quote the request, which contains the token.
     const client = words.map(String).join(' ').replaceAll(token, '[secret]');
@@ -185,7 +185,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
  * Returns what an error of the platform's client means. The reason quotes only the error code of an answer, and nothing
  * from the request.
  */
-export function refusalOf(error: unknown): Refusal {
+export function toRefusal(error: unknown): Refusal {
   const { code, data, retryAfter, statusCode, headers, original } = (error ?? {}) as ClientError;
   switch (code) {
     case 'slack_webapi_platform_error':
@@ -195,7 +195,7 @@ export function refusalOf(error: unknown): Refusal {
     case 'slack_webapi_http_error':
       return ofStatus(statusCode ?? 0, Number(headers?.['retry-after']));
     case 'slack_webapi_request_error':
-      return unreachable(`no answer (${causeOf(original)})`);
+      return unreachable(`no answer (${readCause(original)})`);
     default:
       // An error of the client itself, usually for a 429 that does not say how long to wait.
       return passing(`no answer (${error instanceof Error ? error.name : 'unknown'})`);
@@ -231,7 +231,7 @@ function ofStatus(status: number, seconds: number): Refusal {
   return refusal.credentials || failure.final ? refusal : { ...refusal, ...waiting(seconds) };
 }
 
-function causeOf(original: ClientError['original']): string {
+function readCause(original: ClientError['original']): string {
   const cause = original?.cause?.code ?? original?.name ?? 'unknown';
   return /^\w{1,64}$/.test(cause) ? cause : 'unknown';
 }

@@ -23,7 +23,7 @@ type Text = Readonly<{ type: 'plain_text' | 'mrkdwn'; text: string }>;
  * A question as a card. All values are plain text, in which nothing is markup. Null if it is too long for a card: nothing
  * is shortened.
  */
-export function cardOf(
+export function buildCard(
   { actions = [], heading, as_line, part_line }: ReplyConfirmation,
   end: CardEnd,
 ): Block[] | null {
@@ -31,17 +31,17 @@ export function cardOf(
   if (only === undefined) return null;
   const isOpen = 'buttons' in end;
   const blocks = [
-    ...(actions.length === 1 ? ofOne(only) : [headerOf(heading ?? ''), ...actions.flatMap(ofMany)]),
-    ...(as_line === undefined ? [] : [noteOf(as_line)]),
-    ...(part_line === undefined || !isOpen ? [] : [noteOf(part_line)]),
-    endOf(end),
+    ...(actions.length === 1 ? ofOne(only) : [buildHeader(heading ?? ''), ...actions.flatMap(ofMany)]),
+    ...(as_line === undefined ? [] : [buildNote(as_line)]),
+    ...(part_line === undefined || !isOpen ? [] : [buildNote(part_line)]),
+    buildCardEnd(end),
   ];
   return blocks.length <= BLOCKS_MAX && blocks.every(isWithinLimits) ? blocks : null;
 }
 
 /** The buttons, or the outcome. */
-export function endOf(end: CardEnd): Block {
-  if ('outcome' in end) return noteOf(end.outcome);
+export function buildCardEnd(end: CardEnd): Block {
+  if ('outcome' in end) return buildNote(end.outcome);
   const { id, confirm, decline } = end.buttons;
   const button = (label: string, approve: boolean) => ({
     type: 'button',
@@ -54,22 +54,22 @@ export function endOf(end: CardEnd): Block {
 }
 
 function ofOne({ title, details }: ConfirmableAction): Block[] {
-  return [headerOf(title), ...fieldsOf(details)];
+  return [buildHeader(title), ...buildFields(details)];
 }
 
 function ofMany({ number, title, details }: ConfirmableAction): Block[] {
-  return [{ type: 'section', text: plain(`${number}. ${title}`) }, ...fieldsOf(details)];
+  return [{ type: 'section', text: plain(`${number}. ${title}`) }, ...buildFields(details)];
 }
 
 /** A header has one line of large text. A longer title is a section. */
-function headerOf(title: string): Block {
+function buildHeader(title: string): Block {
   const text = plain(title);
   return { type: text.text.length > HEADER_MAX ? 'section' : 'header', text };
 }
 
 /** The arguments in two columns: names on the left, values on the right. */
-function fieldsOf(details: ConfirmableAction['details']): Block[] {
-  const cells = details.map(({ label, title, value }) => [nameOf(title ?? label), plain(value)]);
+function buildFields(details: ConfirmableAction['details']): Block[] {
+  const cells = details.map(({ label, title, value }) => [formatName(title ?? label), plain(value)]);
   const blocks: Block[] = [];
   for (let next = 0; next < cells.length; next += FIELDS_MAX / 2)
     blocks.push({ type: 'section', fields: cells.slice(next, next + FIELDS_MAX / 2).flat() });
@@ -79,11 +79,11 @@ function fieldsOf(details: ConfirmableAction['details']): Block[] {
 /** Words without signs, which no markup can hide in. */
 const WORDS = /^[\p{L}\p{N}]+(?:[ ._-][\p{L}\p{N}]+)*$/u;
 
-function nameOf(name: string): Text {
+function formatName(name: string): Text {
   return WORDS.test(name) ? { type: 'mrkdwn', text: `*${name}*` } : plain(name);
 }
 
-function noteOf(line: string): Block {
+function buildNote(line: string): Block {
   return { type: 'context', elements: [plain(line)] };
 }
 

@@ -1,5 +1,5 @@
 import type { ChannelScope, LinkAnswer, LinkRequest } from '../../src/channel/index.ts';
-import { minuteOf } from '../../src/channel/index.ts';
+import { formatMinute } from '../../src/channel/index.ts';
 import { escapeText } from './read-text.ts';
 import { TEXTS } from './texts.ts';
 
@@ -60,7 +60,7 @@ function confirmation(
   { email, expires_at, locale }: Extract<LinkAnswer, { linked: true }>,
   scope: ChannelScope,
 ): string {
-  return scope.say(TEXTS.signed_in, { email: escapeText(email), time: minuteOf(expires_at) }, locale);
+  return scope.say(TEXTS.signed_in, { email: escapeText(email), time: formatMinute(expires_at) }, locale);
 }
 
 /**

@@ -5,16 +5,16 @@ import {
   type PushChannel,
   type PushPlugin,
   type PushScope,
-  secretOf,
+  readSecret,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { createCall, Health, loadLibrary, refusalOf, SETTINGS } from './api.ts';
+import { createCall, Health, loadLibrary, SETTINGS, toRefusal } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
 import { createClose, createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
 import { checkScopes, checkToken, PATHS, printManifest } from './setup.ts';
 import { TEXTS } from './texts.ts';
-import { isSigned, nameOf } from './verify.ts';
+import { identifyRequest, isSigned } from './verify.ts';
 
 /** Ids of users that can be linked. The id of a user in another workspace begins with the id of that workspace. */
 const USER = /^(?:[TE][A-Z0-9]{1,63}:)?[UW][A-Z0-9]{1,63}$/;
@@ -56,7 +56,7 @@ const teamchat: PushPlugin = {
 
 function createTeamchat(scope: PushScope): PushChannel {
   const stopping = new AbortController();
-  const signing_secret = createSecretKey(Buffer.from(secretOf(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
+  const signing_secret = createSecretKey(Buffer.from(readSecret(scope.settings, 'TEAMCHAT_SIGNING_SECRET')));
   const call = createCall(scope, stopping.signal);
   const health = new Health();
   const direct = new DirectMessages();
@@ -72,10 +72,10 @@ function createTeamchat(scope: PushScope): PushChannel {
       const { user_id, team_id, url } = await call('auth.test', {});
       health.answered();
       if (typeof user_id === 'string') self = user_id;
-      profile = isId(user_id) && typeof url === 'string' ? profileOf(url, user_id) : null;
+      profile = isId(user_id) && typeof url === 'string' ? buildProfileUrl(url, user_id) : null;
       scope.log.info({ user_id, team_id }, 'the platform knows the bot');
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = toRefusal(error);
       health.refused(refusal);
       if (stopping.signal.aborted) return;
       const level = refusal.credentials ? 'error' : scope.simulated ? 'debug' : 'info';
@@ -148,7 +148,7 @@ function createTeamchat(scope: PushScope): PushChannel {
       command: form.get('command') ?? '',
       text: form.get('text') ?? '',
       user,
-      request: nameOf(request),
+      request: identifyRequest(request),
     };
     return { body: await answerCommand(typed, scope) };
   }
@@ -177,7 +177,7 @@ function createTeamchat(scope: PushScope): PushChannel {
       await call('chat.postEphemeral', { channel, user, ...thread, text });
     } catch (error) {
       scope.log.debug(
-        { reason: refusalOf(error).reason },
+        { reason: toRefusal(error).reason },
         'a person could not be notified that a button has no effect',
       );
     }
@@ -242,7 +242,7 @@ function isUser(id: string): boolean {
 }
 
 /** The profile of a user. Null if the address of the workspace is not as documented. */
-function profileOf(workspace: string, user: string): string | null {
+function buildProfileUrl(workspace: string, user: string): string | null {
   const base = URL.parse(workspace);
   return base?.protocol === 'https:' ? new URL(`/team/${user}`, base).href : null;
 }

@@ -1,14 +1,14 @@
 import {
   type AnswerReaction,
+  asFields,
+  asObjects,
   type ChannelText,
   type DeletedMessage,
   type EditedMessage,
   type Fields,
-  fieldsOf,
   type IncomingMessage,
   isTooLong,
   type JsonObject,
-  objectsOf,
   readPressPayload,
 } from '../../src/channel/index.ts';
 import { readText, withoutMentions } from './read-text.ts';
@@ -63,7 +63,7 @@ export function parse(payload: Fields, self: string | null): Parsed {
 }
 
 function parseEvent(payload: Fields, self: string | null): Parsed {
-  const event = fieldsOf(payload.event);
+  const event = asFields(payload.event);
   switch (event.type) {
     case 'app_mention':
     case 'message':
@@ -76,7 +76,7 @@ function parseEvent(payload: Fields, self: string | null): Parsed {
     default:
       return nothing('an event of another type');
   }
-  const us = botUsersOf(payload, self);
+  const us = listBotUsers(payload, self);
   if (event.subtype === 'message_changed') return parseEdit(payload, event, us);
   if (event.subtype === 'message_deleted') return parseDeletion(payload, event);
   if (!WRITTEN.includes(event.subtype)) return nothing('a message that no person wrote');
@@ -98,18 +98,18 @@ const THUMBS: ReadonlyMap<string, AnswerReaction['rating']> = new Map([
 ]);
 
 function parseReaction(payload: Fields, event: Fields): Parsed {
-  const { type, channel, ts } = fieldsOf(event.item);
+  const { type, channel, ts } = asFields(event.item);
   const { user, reaction } = event;
   const rating = THUMBS.get(String(reaction).replace(/::skin-tone-\d$/, ''));
   if (rating === undefined || type !== 'message') return nothing('a reaction that rates no message');
   if (!isId(channel) || !isTimestamp(ts) || !isId(user))
     return nothing('a reaction whose ids are not as documented');
-  const user_id = userIdOf(payload, event, user);
+  const user_id = toUserId(payload, event, user);
   return { kind: 'reaction', reaction: { sent_id: `${channel}:${ts}`, user_id, rating } };
 }
 
 function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, isDirect: boolean): Parsed {
-  const ids = idsOf(payload, event, isDirect);
+  const ids = readIds(payload, event, isDirect);
   if (ids === null) return nothing('an event whose ids are not as documented');
   const { channel, thread, ts, message_id, user_id, thread_id } = ids;
   const reply_to: JsonObject = thread === null ? { channel } : { channel, thread_ts: thread };
@@ -123,8 +123,8 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
   });
   if (text === '') return unreadable(event.text && !hasFiles(event) ? TEXTS.nothing_said : TEXTS.text_only);
   if (isTooLong(text)) return unreadable(TEXTS.too_long);
-  const user_name = nameOf(event);
-  const workspace = workspaceOf(user_id, ownTeamOf(payload));
+  const user_name = readName(event);
+  const workspace = readWorkspace(user_id, readOwnTeam(payload));
   return {
     kind: 'message',
     message: {
@@ -144,7 +144,7 @@ function parseMessage(payload: Fields, event: Fields, us: ReadonlySet<string>, i
 }
 
 /** The ids of a message, which are the same when it is edited. Null if they are not as documented. */
-function idsOf(payload: Fields, message: Fields, isDirect: boolean) {
+function readIds(payload: Fields, message: Fields, isDirect: boolean) {
   const { channel, user, ts, thread_ts } = message;
   const root = thread_ts ?? ts;
   if (!isId(channel) || !isId(user) || !isTimestamp(ts) || !isTimestamp(root)) return null;
@@ -155,22 +155,22 @@ function idsOf(payload: Fields, message: Fields, isDirect: boolean) {
     thread,
     ts,
     message_id: `${channel}:${ts}`,
-    user_id: userIdOf(payload, message, user),
-    thread_id: `teamchat:${ownTeamOf(payload)}:${channel}${thread === null ? '' : `:${thread}`}`,
+    user_id: toUserId(payload, message, user),
+    thread_id: `teamchat:${readOwnTeam(payload)}:${channel}${thread === null ? '' : `:${thread}`}`,
   };
 }
 
 /** The platform also reports an edit when it unfurls a link, so only a change of the text counts. */
 function parseEdit(payload: Fields, event: Fields, us: ReadonlySet<string>): Parsed {
-  const message = fieldsOf(event.message);
-  const before = fieldsOf(event.previous_message);
+  const message = asFields(event.message);
+  const before = asFields(event.previous_message);
   if (!WRITTEN.includes(message.subtype) || isOfBot(message, us))
     return nothing('a change that no person made');
-  if (fieldsOf(message.edited).ts === undefined || message.text === before.text)
+  if (asFields(message.edited).ts === undefined || message.text === before.text)
     return nothing('a change of something other than the text');
-  const ids = idsOf(payload, { ...event, ...message }, isDirectMessage(event));
+  const ids = readIds(payload, { ...event, ...message }, isDirectMessage(event));
   if (ids === null) return nothing('a change whose ids are not as documented');
-  const editor = fieldsOf(message.edited).user;
+  const editor = asFields(message.edited).user;
   if (editor !== message.user) return nothing('a change that the author did not make');
   const text = wordsFor({ ...message, type: 'message' }, us);
   if (text === '' || isTooLong(text)) return nothing('a change to a text that is empty or too long');
@@ -179,8 +179,8 @@ function parseEdit(payload: Fields, event: Fields, us: ReadonlySet<string>): Par
 }
 
 function parseDeletion(payload: Fields, event: Fields): Parsed {
-  const message = { ...event, ...fieldsOf(event.previous_message), ts: event.deleted_ts };
-  const ids = idsOf(payload, message, isDirectMessage(event));
+  const message = { ...event, ...asFields(event.previous_message), ts: event.deleted_ts };
+  const ids = readIds(payload, message, isDirectMessage(event));
   if (ids === null) return nothing('a deletion whose ids are not as documented');
   const { message_id, user_id } = ids;
   return { kind: 'deletion', deleted: { message_id, user_id } };
@@ -200,9 +200,9 @@ function wordsFor(event: Fields, us: ReadonlySet<string>): string {
 }
 
 /** The bot's user ids in this workspace, from the delivery and from `self`. */
-function botUsersOf({ authorizations }: Fields, self: string | null): Set<string> {
+function listBotUsers({ authorizations }: Fields, self: string | null): Set<string> {
   const users = new Set<string>(self === null ? [] : [self]);
-  for (const authorization of objectsOf(authorizations)) {
+  for (const authorization of asObjects(authorizations)) {
     if (authorization.is_bot === true && isId(authorization.user_id)) users.add(authorization.user_id);
   }
   return users;
@@ -229,8 +229,8 @@ function isDirectMessage({ channel_type, channel }: Fields): boolean {
  * The workspace of the app. In a channel that is shared with another company, messages of that company may contain its
  * workspace as `team_id`. With that id, one thread would be split into two sessions.
  */
-function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string {
-  return [context_team_id, objectsOf(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
+function readOwnTeam({ context_team_id, authorizations, team_id }: Fields): string {
+  return [context_team_id, asObjects(authorizations)[0]?.team_id, team_id].find(isId) ?? UNTOLD_TEAM;
 }
 
 /**
@@ -238,13 +238,13 @@ function ownTeamOf({ context_team_id, authorizations, team_id }: Fields): string
  * workspace, because the platform does not promise that ids of different workspaces differ. These senders cannot use a
  * link of our workspace.
  */
-function userIdOf(payload: Fields, event: Fields, user: string): string {
+function toUserId(payload: Fields, event: Fields, user: string): string {
   if (payload.is_ext_shared_channel !== true) return user;
   const theirs = [event.user_team, event.source_team, event.team].find(isId);
   const ours: unknown[] = [
-    ownTeamOf(payload),
+    readOwnTeam(payload),
     payload.context_enterprise_id,
-    ...objectsOf(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
+    ...asObjects(payload.authorizations).flatMap(({ team_id, enterprise_id }) => [team_id, enterprise_id]),
   ];
   return ours.includes(theirs) ? user : `${theirs ?? EXTERNAL}:${user}`;
 }
@@ -253,15 +253,15 @@ function userIdOf(payload: Fields, event: Fields, user: string): string {
  * The workspace of a sender: that of the app, unless the sender belongs to another company, whose workspace is then in
  * the id of the user. Null if it is not known.
  */
-function workspaceOf(user_id: string, own: string): string | null {
+function readWorkspace(user_id: string, own: string): string | null {
   const at = user_id.indexOf(':');
   const workspace = at === -1 ? own : user_id.slice(0, at);
   return workspace === UNTOLD_TEAM || workspace === EXTERNAL ? null : workspace;
 }
 
 /** The sender's name. Only some deliveries contain it. */
-function nameOf({ user_profile }: Fields): string {
-  const { display_name, real_name, name } = fieldsOf(user_profile);
+function readName({ user_profile }: Fields): string {
+  const { display_name, real_name, name } = asFields(user_profile);
   const given = [display_name, real_name, name].find((one) => typeof one === 'string' && one.trim() !== '');
   return String(given ?? '')
     .toWellFormed()
@@ -272,7 +272,7 @@ function nameOf({ user_profile }: Fields): string {
 }
 
 function hasFiles({ files }: Fields): boolean {
-  return objectsOf(files).length > 0;
+  return asObjects(files).length > 0;
 }
 
 function nothing(why: string): Parsed {
@@ -314,20 +314,20 @@ export interface Press {
  */
 export function readPress(payload: Fields): Press | string {
   if (payload.type !== 'block_actions') return 'an interaction of another type';
-  const action = objectsOf(payload.actions)[0] ?? {};
+  const action = asObjects(payload.actions)[0] ?? {};
   const confirm = readPressPayload(action.value);
   if (confirm === null) return 'a button of something else';
-  const channel = fieldsOf(payload.channel).id ?? fieldsOf(payload.container).channel_id;
-  const user = fieldsOf(payload.user).id;
+  const channel = asFields(payload.channel).id ?? asFields(payload.container).channel_id;
+  const user = asFields(payload.user).id;
   const { action_ts } = action;
   const isDated = action_ts !== undefined;
   if (!isId(channel) || !isId(user) || (isDated && !isTimestamp(action_ts)))
     return 'ids are not as documented';
-  const root = [fieldsOf(payload.message).thread_ts, fieldsOf(payload.container).thread_ts].find(isTimestamp);
-  const team = [fieldsOf(payload.team).id, fieldsOf(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
-  const user_id = presserIdOf(payload, user);
-  const user_name = nameOf({ user_profile: payload.user });
-  const workspace = workspaceOf(user_id, team);
+  const root = [asFields(payload.message).thread_ts, asFields(payload.container).thread_ts].find(isTimestamp);
+  const team = [asFields(payload.team).id, asFields(payload.user).team_id].find(isId) ?? UNTOLD_TEAM;
+  const user_id = toPresserId(payload, user);
+  const user_name = readName({ user_profile: payload.user });
+  const workspace = readWorkspace(user_id, team);
   const message: IncomingMessage = {
     platform: 'teamchat',
     user_id,
@@ -350,9 +350,9 @@ export function readPress(payload: Fields): Press | string {
 /**
  * The id of a sender, as in events. If the sender belongs to another company, the id includes that company's workspace.
  */
-function presserIdOf(payload: Fields, user: string): string {
-  const theirs = fieldsOf(payload.user).team_id;
-  const ours = fieldsOf(payload.team).id;
-  const isOther = isId(theirs) && isId(ours) && theirs !== ours && !isId(fieldsOf(payload.enterprise).id);
+function toPresserId(payload: Fields, user: string): string {
+  const theirs = asFields(payload.user).team_id;
+  const ours = asFields(payload.team).id;
+  const isOther = isId(theirs) && isId(ours) && theirs !== ours && !isId(asFields(payload.enterprise).id);
   return isOther ? `${theirs}:${user}` : user;
 }

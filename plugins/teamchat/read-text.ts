@@ -8,7 +8,7 @@ const ESCAPED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>' }
  */
 export function readText(markup: string): string {
   return markup.replace(MARKUP, (_whole, enclosed: string | undefined, escaped: string | undefined) =>
-    enclosed === undefined ? (ESCAPED[escaped ?? ''] ?? '') : wordsOf(enclosed),
+    enclosed === undefined ? (ESCAPED[escaped ?? ''] ?? '') : readEnclosed(enclosed),
   );
 }
 
@@ -42,7 +42,7 @@ function joined(before: string, after: string): string {
   return before.endsWith(',') && /^(?:[?!.]|$)/.test(after) ? before.slice(0, -1) + after : before + after;
 }
 
-function wordsOf(enclosed: string): string {
+function readEnclosed(enclosed: string): string {
   const bar = enclosed.indexOf('|');
   const [target, label] = bar < 0 ? [enclosed, ''] : [enclosed.slice(0, bar), enclosed.slice(bar + 1)];
   switch (target[0]) {

@@ -1,6 +1,6 @@
 import type { OutgoingReply, ReplyConfirmation } from '../../src/channel/index.ts';
 import { type Dialect, renderMarkdownInPieces, renderReply } from '../../src/channel/markdown.ts';
-import { type CardEnd, cardOf, endOf, SECTION_MAX, withoutEmoji } from './card.ts';
+import { buildCard, buildCardEnd, type CardEnd, SECTION_MAX, withoutEmoji } from './card.ts';
 import { escapeText } from './read-text.ts';
 
 /**
@@ -41,12 +41,15 @@ export interface Part {
  * Splits a reply into messages. A question is a card with two buttons. If it is too long for a card, it is a text above
  * the buttons; if it is too long for that, people answer with words.
  */
-export async function partsOf(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
+export async function renderParts(reply: Pick<OutgoingReply, 'text' | 'confirmation'>): Promise<Part[]> {
   const { confirmation } = reply;
   const { texts, question } = await rendered(reply);
   const parts: Part[] = texts.map((text) => ({ text }));
   if (!confirmation || question === null) return parts;
-  return [...parts, { text: question, blocks: blocksOf(confirmation, question, { buttons: confirmation }) }];
+  return [
+    ...parts,
+    { text: question, blocks: buildBlocks(confirmation, question, { buttons: confirmation }) },
+  ];
 }
 
 /** The message of a question that was answered, without its buttons. Null if it had none. */
@@ -54,7 +57,7 @@ export async function closedPart(confirmation: ReplyConfirmation, outcome: strin
   const { question } = await rendered({ text: '', confirmation });
   if (question === null) return null;
   const text = `${question}\n\n${withoutEmoji(escapeText(outcome))}`;
-  return { text, blocks: blocksOf(confirmation, question, { outcome }) };
+  return { text, blocks: buildBlocks(confirmation, question, { outcome }) };
 }
 
 async function rendered(
@@ -64,8 +67,8 @@ async function rendered(
   return { texts, question: question?.text ?? null };
 }
 
-function blocksOf(confirmation: ReplyConfirmation, text: string, end: CardEnd): readonly object[] {
+function buildBlocks(confirmation: ReplyConfirmation, text: string, end: CardEnd): readonly object[] {
   // With `verbatim`, names and addresses in the text do not become links.
   const section = { type: 'section', text: { type: 'mrkdwn', text, verbatim: true } };
-  return cardOf(confirmation, end) ?? [section, endOf(end)];
+  return buildCard(confirmation, end) ?? [section, buildCardEnd(end)];
 }

@@ -6,7 +6,7 @@ import type {
   OutgoingReply,
   PushScope,
 } from '../../src/channel/index.ts';
-import { type Call, type Health, refusalOf } from './api.ts';
+import { type Call, type Health, toRefusal } from './api.ts';
 import { isId, isTimestamp } from './parse.ts';
 import type { Part } from './render.ts';
 import { TEXTS } from './texts.ts';
@@ -76,7 +76,7 @@ export function createSend(
       direct.note(channel, sent.channel);
       return isId(sent.channel) && isTimestamp(sent.ts) ? `${sent.channel}:${sent.ts}` : null;
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = toRefusal(error);
       health.refused(refusal);
       throw scope.deliveryFailed(refusal.reason, refusal);
     }
@@ -85,7 +85,7 @@ export function createSend(
   return (reply) =>
     scope.sendParts(
       reply.id,
-      async () => (await loadRenderer()).partsOf(reply),
+      async () => (await loadRenderer()).renderParts(reply),
       (one, part) => post(reply, one, part),
     );
 }
@@ -105,7 +105,7 @@ export function createClose(
       await call('chat.update', { channel, ts, ...part, parse: 'none', link_names: false });
       health.answered();
     } catch (error) {
-      const refusal = refusalOf(error);
+      const refusal = toRefusal(error);
       health.refused(refusal);
       throw scope.deliveryFailed(refusal.reason, refusal);
     }
@@ -165,7 +165,7 @@ export class StatusLine {
     try {
       await this.#call('assistant.threads.setStatus', { channel_id: channel, thread_ts, status });
     } catch (error) {
-      const { reason, credentials } = refusalOf(error);
+      const { reason, credentials } = toRefusal(error);
       // The status is optional: the answer is sent in any case.
       if (credentials || reason === 'unknown_method') this.#forbidden = true;
       this.#scope.log.debug({ reason, given_up: this.#forbidden }, 'status could not be shown');

@@ -1,5 +1,5 @@
 import type { ChannelCheck, JsonObject, SetupOutcome } from '../../src/channel/index.ts';
-import { type Call, refusalOf } from './api.ts';
+import { type Call, toRefusal } from './api.ts';
 
 /** The platform has no method that registers addresses with a bot token, so the operator pastes the manifest. */
 export async function printManifest(address: string): Promise<SetupOutcome> {
@@ -19,7 +19,7 @@ export async function checkScopes(call: Call): Promise<ChannelCheck> {
   } catch (error) {
     return {
       outcome: 'failed',
-      detail: `the platform did not report which scopes the bot token has: ${refusalOf(error).reason}`,
+      detail: `the platform did not report which scopes the bot token has: ${toRefusal(error).reason}`,
       advice: 'Run `agentd doctor` again.',
     };
   }
@@ -50,7 +50,7 @@ export async function checkToken(call: Call): Promise<ChannelCheck> {
       detail: `the platform knows the bot ${named(user)} of the workspace ${named(team)}`,
     };
   } catch (error) {
-    const { reason, credentials } = refusalOf(error);
+    const { reason, credentials } = toRefusal(error);
     if (credentials)
       return {
         outcome: 'failed',

@@ -7,7 +7,7 @@ import type {
   SimulatedRefusal,
   SimulatedRefused,
 } from '../../src/channel/index.ts';
-import { secretOf } from '../../src/channel/index.ts';
+import { readSecret } from '../../src/channel/index.ts';
 import { readBlocks } from './simulator-blocks.ts';
 
 /** A workspace that does not exist. The ids have the platform's form. */
@@ -54,11 +54,11 @@ export function createApi(settings: ChannelSettings): SimulatedApi {
   };
 
   function checked(call: SimulatedApiCall, run: (args: Arguments) => Answer): Answer {
-    const args = argumentsOf(call);
+    const args = parseArguments(call);
     if (args === null) return failed('invalid_json');
     const bearer = /^Bearer (.+)$/.exec(call.headers.authorization ?? '')?.[1] ?? args.token;
     if (bearer === undefined) return failed('not_authed');
-    if (bearer !== secretOf(settings, 'TEAMCHAT_BOT_TOKEN')) return failed('invalid_auth');
+    if (bearer !== readSecret(settings, 'TEAMCHAT_BOT_TOKEN')) return failed('invalid_auth');
     return run(args);
   }
 }
@@ -168,7 +168,7 @@ function setStatus({ channel_id = '', thread_ts = '', status = '' }: Arguments):
 }
 
 /** The arguments of a call: from its query, and from its form or JSON. */
-function argumentsOf({ path, headers, body }: SimulatedApiCall): Arguments | null {
+function parseArguments({ path, headers, body }: SimulatedApiCall): Arguments | null {
   const query = Object.fromEntries(new URL(path, 'http://api').searchParams);
   const text = Buffer.from(body).toString();
   if (!headers['content-type']?.startsWith('application/json'))
@@ -212,7 +212,7 @@ const ERRORS: Readonly<Record<number, { status: number; error: string }>> = {
 const RETRY_AFTER = 1;
 
 /** An error of the Web API. */
-export function refusalOf({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
+export function buildRefusal({ status, retry_after_seconds }: SimulatedRefusal): SimulatedRefused {
   const known = ERRORS[status] ?? {
     status: status < 500 ? 200 : status,
     error: status < 500 ? 'invalid_arguments' : 'fatal_error',

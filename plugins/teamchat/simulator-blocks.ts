@@ -40,7 +40,7 @@ export function readBlocks(json: string): Required<Pick<Shown, 'text' | 'buttons
     buttons.every(({ text, value }) => isPlain(text, LABEL_MAX) && isText(value, VALUE_MAX)) &&
     ids.size === buttons.length;
   if (!areValid) return null;
-  return { text: blocks.flatMap(linesOf).join('\n'), buttons: buttons.map(buttonOf) };
+  return { text: blocks.flatMap(renderLines).join('\n'), buttons: buttons.map(toButton) };
 }
 
 function isValid({ type, text, fields = [], elements = [] }: Block): boolean {
@@ -60,7 +60,7 @@ function isValid({ type, text, fields = [], elements = [] }: Block): boolean {
   }
 }
 
-function linesOf({ type, text, fields = [], elements = [] }: Block): string[] {
+function renderLines({ type, text, fields = [], elements = [] }: Block): string[] {
   if (type === 'actions') return [];
   if (type === 'context') return elements.map((one) => String(one.text));
   const rows = fields.flatMap((field, index) =>
@@ -69,7 +69,7 @@ function linesOf({ type, text, fields = [], elements = [] }: Block): string[] {
   return text === undefined ? rows : [text.text ?? '', ...rows];
 }
 
-function buttonOf({ text, value }: Button): ShownButton {
+function toButton({ text, value }: Button): ShownButton {
   return { label: text?.text ?? '', press: value ?? '' };
 }
 

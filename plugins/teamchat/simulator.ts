@@ -1,17 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ChannelSettings, PlatformSimulator, Shown, SimulatedEvent } from '../../src/channel/index.ts';
-import { secretOf } from '../../src/channel/index.ts';
+import { readSecret } from '../../src/channel/index.ts';
 import { escapeText } from './read-text.ts';
-import { APP, BOT_ID, BOT_NAME, BOT_USER, createApi, refusalOf, TEAM } from './simulator-api.ts';
-import { signatureOf } from './verify.ts';
+import { APP, BOT_ID, BOT_NAME, BOT_USER, buildRefusal, createApi, TEAM } from './simulator-api.ts';
+import { signRequest } from './verify.ts';
 
 /** Simulates Slack: one workspace with one channel, direct messages, and the bot. */
 export function createSimulator(): PlatformSimulator {
   const timestamps = new Timestamps();
   return {
-    devSettings: (secretOf, api_url) => ({
-      TEAMCHAT_BOT_TOKEN: `xoxb-${secretOf('bot-token')}`,
-      TEAMCHAT_SIGNING_SECRET: secretOf('signing-secret'),
+    devSettings: (deriveSecret, api_url) => ({
+      TEAMCHAT_BOT_TOKEN: `xoxb-${deriveSecret('bot-token')}`,
+      TEAMCHAT_SIGNING_SECRET: deriveSecret('signing-secret'),
       TEAMCHAT_API_URL: api_url,
     }),
     apiUrlSetting: 'TEAMCHAT_API_URL',
@@ -26,18 +26,18 @@ export function createSimulator(): PlatformSimulator {
           'Content-Type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
           Accept: isForm ? 'application/json,*/*' : '*/*',
           'User-Agent': 'Slackbot 1.0 (+https://api.slack.com/robots)',
-          ...signed(body, keyOf(settings, event)),
+          ...signed(body, chooseSigningKey(settings, event)),
         },
         body,
       };
     },
     sign: (request, settings) => ({
       ...request,
-      headers: { ...request.headers, ...signed(request.body, keyOf(settings)) },
+      headers: { ...request.headers, ...signed(request.body, chooseSigningKey(settings)) },
     }),
-    seenIn: (event) => [channelOf(event), event.user],
+    seenIn: (event) => [toChannelId(event), event.user],
     shownOf: ({ status, body }) => (status === 200 ? ephemeral(body) : []),
-    refusal: refusalOf,
+    refusal: buildRefusal,
     startApi: (settings) => createApi(settings),
   };
 }
@@ -58,12 +58,15 @@ function signed(body: string, key: string): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   return {
     'X-Slack-Request-Timestamp': timestamp,
-    'X-Slack-Signature': signatureOf(key, timestamp, body),
+    'X-Slack-Signature': signRequest(key, timestamp, body),
   };
 }
 
-function keyOf(settings: ChannelSettings, { bad_signature = false }: Partial<SimulatedEvent> = {}): string {
-  return bad_signature ? 'another secret' : secretOf(settings, 'TEAMCHAT_SIGNING_SECRET');
+function chooseSigningKey(
+  settings: ChannelSettings,
+  { bad_signature = false }: Partial<SimulatedEvent> = {},
+): string {
+  return bad_signature ? 'another secret' : readSecret(settings, 'TEAMCHAT_SIGNING_SECRET');
 }
 
 /** The part of an answer that the sender of a command sees. An answer in plain text is shown as well. */
@@ -82,7 +85,7 @@ class Timestamps {
   readonly #known = new Map<string, string>();
 
   of(event: SimulatedEvent): string {
-    const key = `${channelOf(event)}:${event.number}`;
+    const key = `${toChannelId(event)}:${event.number}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const ts = `${Math.floor(event.sent_at / 1000)}.${String(event.number % 1_000_000).padStart(6, '0')}`;
@@ -105,7 +108,7 @@ function eventBody(event: SimulatedEvent, timestamps: Timestamps): string {
 /** The form of a slash command. */
 function commandForm(event: SimulatedEvent): string {
   const [command = '', ...words] = event.text.trim().split(/\s+/);
-  const channel = channelOf(event);
+  const channel = toChannelId(event);
   return new URLSearchParams({
     token: 'an-old-verification-token',
     team_id: TEAM,
@@ -181,7 +184,7 @@ function changed(event: SimulatedEvent, ts: string): Members {
     subtype: 'message_changed',
     message: after,
     previous_message: before,
-    channel: channelOf(event),
+    channel: toChannelId(event),
     hidden: true,
     ts: `${now}.000100`,
     event_ts: `${now}.000100`,
@@ -211,14 +214,14 @@ function ofBot(event: SimulatedEvent, ts: string): Members {
       icons: {},
       team_id: TEAM,
     },
-    channel: channelOf(event),
+    channel: toChannelId(event),
     event_ts: ts,
     channel_type: event.place === 'group' ? 'channel' : 'im',
   };
 }
 
 function placed(event: SimulatedEvent, ts: string): Members {
-  const channel = channelOf(event);
+  const channel = toChannelId(event);
   if (event.place === 'group') return { type: 'app_mention', channel, event_ts: ts };
   return { type: 'message', channel, event_ts: ts, channel_type: 'im' };
 }
@@ -228,10 +231,12 @@ function message(event: SimulatedEvent, ts: string, words: string): Members {
   return {
     user: event.user,
     ts,
-    client_msg_id: uuid(`${channelOf(event)}:${ts}`),
+    client_msg_id: uuid(`${toChannelId(event)}:${ts}`),
     text,
     team: TEAM,
-    ...(event.thread === undefined ? {} : { thread_ts: rootOf(event.thread), parent_user_id: event.user }),
+    ...(event.thread === undefined
+      ? {}
+      : { thread_ts: toThreadTs(event.thread), parent_user_id: event.user }),
     ...(event.user_name === undefined ? {} : { user_profile: profile(event.user_name) }),
     blocks: [
       {
@@ -298,12 +303,12 @@ const LOUNGE = 'C0LOUNGE';
 export const PEOPLE: readonly string[] = ['U0ADA', 'U0GRACE', 'U0LINUS'];
 
 /** The only channel, or the direct messages of the sender. */
-export function channelOf({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): string {
+export function toChannelId({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): string {
   return place === 'group' ? LOUNGE : `D${user.replace(/^[UW]/, '')}`;
 }
 
 /** The root of a thread; always the same for the same name. */
-function rootOf(thread: string): string {
+function toThreadTs(thread: string): string {
   const digest = createHash('sha256').update(thread).digest();
   const seconds = 1_700_000_000 + (digest.readUInt32BE(0) % 10_000_000);
   return `${seconds}.${String(digest.readUInt32BE(4) % 1_000_000).padStart(6, '0')}`;
@@ -315,9 +320,9 @@ function rootOf(thread: string): string {
  */
 function pressForm(event: SimulatedEvent, timestamps: Timestamps): string {
   const ts = timestamps.of(event);
-  const channel = channelOf(event);
+  const channel = toChannelId(event);
   // In a channel, the bot answers in the thread of the message. A message outside of threads begins a new thread.
-  const root = event.thread === undefined ? ts : rootOf(event.thread);
+  const root = event.thread === undefined ? ts : toThreadTs(event.thread);
   const thread = event.thread === undefined && event.place === 'direct' ? {} : { thread_ts: root };
   const payload = {
     type: 'block_actions',

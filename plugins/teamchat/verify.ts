@@ -15,11 +15,11 @@ export function isSigned(
 ): boolean {
   const timestamp = headers['x-slack-request-timestamp'] ?? '';
   const signature = headers['x-slack-signature'] ?? '';
-  return isRecent(timestamp, now) && isSameSecret(signature, signatureOf(secret, timestamp, body));
+  return isRecent(timestamp, now) && isSameSecret(signature, signRequest(secret, timestamp, body));
 }
 
 /** @param timestamp seconds since the epoch, as in the header `X-Slack-Request-Timestamp` */
-export function signatureOf(
+export function signRequest(
   secret: string | KeyObject,
   timestamp: string,
   body: string | Uint8Array,
@@ -31,7 +31,7 @@ export function signatureOf(
  * Identifies a signed request: two ids are equal only if the same bytes were signed in the same second. The id is a
  * hash, so that no log contains a valid signature.
  */
-export function nameOf({ headers }: ChannelRequest): string {
+export function identifyRequest({ headers }: ChannelRequest): string {
   const signature = headers['x-slack-signature'] ?? '';
   return createHash('sha256').update(signature).digest('hex').slice(0, 32);
 }

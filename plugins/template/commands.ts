@@ -25,11 +25,11 @@ export function parseCommand(form: URLSearchParams): Command | null {
 export async function carryOut(command: Command, scope: PushScope): Promise<void> {
   const { id, user_id } = command;
   // With the message id, a command that the platform delivers twice is run and answered only once.
-  const text = await outcomeOf(command, scope);
+  const text = await runCommand(command, scope);
   await scope.notify({ room: user_id }, text, { message_id: id, user_id });
 }
 
-async function outcomeOf(
+async function runCommand(
   { id: message_id, user_id, name, argument }: Command,
   { links }: PushScope,
 ): Promise<string> {

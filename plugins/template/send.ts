@@ -20,7 +20,7 @@ const ANSWER_MAX = 65_536;
  * Splits a reply into messages. A question has two buttons. If it is too long for one message, it has no buttons, and
  * people answer with words.
  */
-async function partsOf(reply: OutgoingReply): Promise<Part[]> {
+async function renderParts(reply: OutgoingReply): Promise<Part[]> {
   const { texts, question } = await renderReply(reply, DIALECT);
   const parts: Part[] = texts.map((text) => ({ text }));
   if (question === null) return parts;
@@ -50,7 +50,7 @@ export class Sender {
   send(reply: OutgoingReply): Promise<void> {
     return this.#scope.sendParts(
       reply.id,
-      () => partsOf(reply),
+      () => renderParts(reply),
       (part, index) => this.#sendPart({ ...reply.reply_to, ...part, key: `${reply.id}:${index}` }),
     );
   }

@@ -1,4 +1,4 @@
-import { type ChannelSettings, secretOf } from 'agentd/channel';
+import { type ChannelSettings, readSecret } from 'agentd/channel';
 
 /** An id on the platform: of a message, a person, a room or a thread. */
 export const ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -8,8 +8,8 @@ export const ID = /^[A-Za-z0-9_-]{1,64}$/;
  */
 export function readSettings(settings: ChannelSettings): { token: string; secret: string; api_url: string } {
   return {
-    token: secretOf(settings, 'PIGEONPOST_TOKEN'),
-    secret: secretOf(settings, 'PIGEONPOST_SECRET'),
+    token: readSecret(settings, 'PIGEONPOST_TOKEN'),
+    secret: readSecret(settings, 'PIGEONPOST_SECRET'),
     api_url: String(settings.PIGEONPOST_API_URL).replace(/\/+$/, ''),
   };
 }

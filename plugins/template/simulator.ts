@@ -1,7 +1,7 @@
 import type { PlatformSimulator, SimulatedEvent, SimulatedRequest } from 'agentd/channel';
 import { TEXT_LIMIT } from './send.ts';
 import { readSettings } from './settings.ts';
-import { signatureOf } from './verify.ts';
+import { signRequest } from './verify.ts';
 
 /**
  * Simulates the platform, for `agentd simulate`, `agentd serve --dev` and the conformance suite. A daemon in
@@ -9,19 +9,19 @@ import { signatureOf } from './verify.ts';
  */
 export const simulator: PlatformSimulator = {
   apiUrlSetting: 'PIGEONPOST_API_URL',
-  devSettings: (secretOf, api_url) => ({
-    PIGEONPOST_TOKEN: secretOf('token'),
-    PIGEONPOST_SECRET: secretOf('secret'),
+  devSettings: (deriveSecret, api_url) => ({
+    PIGEONPOST_TOKEN: deriveSecret('token'),
+    PIGEONPOST_SECRET: deriveSecret('secret'),
     PIGEONPOST_API_URL: api_url,
   }),
   who: () => ['ada', 'grace'],
   delivery(event, settings) {
     const { secret } = readSettings(settings);
-    return signed(event.bad_signature ? `not ${secret}` : secret, requestOf(event));
+    return signed(event.bad_signature ? `not ${secret}` : secret, buildRequest(event));
   },
   sign: (request, settings) => signed(readSettings(settings).secret, request),
   // Commands are answered in private, in a room that has the same id as the person.
-  seenIn: (event) => [roomOf(event), event.user],
+  seenIn: (event) => [toRoom(event), event.user],
   startApi: (settings) => ({
     answer({ method, path, headers, body }) {
       const refuse = (status: number, error: string) => ({ status, body: { error }, shown: [] });
@@ -46,11 +46,11 @@ interface Sent {
   buttons?: { label: string; press: string }[];
 }
 
-function requestOf(event: SimulatedEvent): SimulatedRequest {
-  return event.kind === 'command' ? commandOf(event) : messageOf(event);
+function buildRequest(event: SimulatedEvent): SimulatedRequest {
+  return event.kind === 'command' ? buildCommand(event) : buildMessage(event);
 }
 
-function messageOf(event: SimulatedEvent): SimulatedRequest {
+function buildMessage(event: SimulatedEvent): SimulatedRequest {
   const { kind, user, user_name, thread, number, sent_at, text, place } = event;
   const body = {
     type: kind,
@@ -58,7 +58,7 @@ function messageOf(event: SimulatedEvent): SimulatedRequest {
     id: kind === 'press' ? `press${number}-${sent_at}` : `m${number}`,
     sent_at,
     from: { id: user, name: user_name ?? user },
-    room: roomOf(event),
+    room: toRoom(event),
     shared: place === 'group',
     ...(thread === undefined ? {} : { thread }),
     text,
@@ -67,20 +67,20 @@ function messageOf(event: SimulatedEvent): SimulatedRequest {
   return { method: 'POST', path: '/webhook/pigeonpost', headers, body: JSON.stringify(body) };
 }
 
-function commandOf({ user, number, text }: SimulatedEvent): SimulatedRequest {
+function buildCommand({ user, number, text }: SimulatedEvent): SimulatedRequest {
   const [, command = '', argument = ''] = /^(\S*)\s*(.*)$/s.exec(text.toWellFormed()) ?? [];
   const body = new URLSearchParams({ id: `m${number}`, from: user, command, text: argument }).toString();
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
   return { method: 'POST', path: '/webhook/pigeonpost/command', headers, body };
 }
 
-function roomOf({ place, user }: SimulatedEvent): string {
+function toRoom({ place, user }: SimulatedEvent): string {
   return place === 'group' ? 'common-room' : user;
 }
 
 function signed(secret: string, request: SimulatedRequest): SimulatedRequest {
   const timestamp = String(Math.floor(Date.now() / 1000));
-  const signature = signatureOf(secret, timestamp, request.body);
+  const signature = signRequest(secret, timestamp, request.body);
   return {
     ...request,
     headers: {

@@ -12,10 +12,10 @@ export function isSigned(
 ): boolean {
   const timestamp = headers['x-pigeonpost-timestamp'] ?? '';
   const signature = headers['x-pigeonpost-signature'] ?? '';
-  return isRecent(timestamp, now) && isSameSecret(signature, signatureOf(secret, timestamp, body));
+  return isRecent(timestamp, now) && isSameSecret(signature, signRequest(secret, timestamp, body));
 }
 
 /** @param timestamp seconds since the epoch, as in the header */
-export function signatureOf(secret: string, timestamp: string, body: string | Uint8Array): string {
+export function signRequest(secret: string, timestamp: string, body: string | Uint8Array): string {
   return createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex');
 }

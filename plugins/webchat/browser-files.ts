@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
 import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 import type { ContinueTexts } from './widget/continue/texts.ts';
-import { type Texts, type Translations, textsOf } from './widget/texts.ts';
+import { pickTexts, type Texts, type Translations } from './widget/texts.ts';
 
 /** The folder to which `npm run build` writes files for browsers, relative to the source file or the built file. */
 const BUILT = new URL(
@@ -62,7 +62,7 @@ export function assetResponse(
 ): ChannelResponse {
   const common = { ...headers, ETag: etag, Vary: 'Accept-Encoding' };
   if (request.headers['if-none-match']?.includes(etag)) return { status: 304, headers: common };
-  const accepted = encodingsOf(request.headers['accept-encoding']);
+  const accepted = parseEncodings(request.headers['accept-encoding']);
   const [encoding, body] = encoded.find(([name]) => accepted.has(name)) ?? ['identity', new Uint8Array()];
   return {
     headers: {
@@ -75,7 +75,7 @@ export function assetResponse(
 }
 
 /** Encodings that the client accepts. An encoding with weight 0 is not accepted. */
-function encodingsOf(header = ''): Set<string> {
+function parseEncodings(header = ''): Set<string> {
   const names = header
     .split(',')
     .map((entry) =>
@@ -155,7 +155,7 @@ export function withPartTexts(script: string, { continued, translations }: PartT
   const [texts] = Object.values(translations);
   return script
     .replaceAll('"agentd-continue-texts"', () => JSON.stringify(continued))
-    .replaceAll('"agentd-part-texts"', () => JSON.stringify(texts && textsOf(texts, true)));
+    .replaceAll('"agentd-part-texts"', () => JSON.stringify(texts && pickTexts(texts, true)));
 }
 
 /** This policy is strict on purpose: if the widget works under it, it works under the policy of any site. */
@@ -211,7 +211,7 @@ export function textsRoute(translations: Translations): Route {
  */
 export function withTranslations(script: string, translations: Translations): string {
   const [language = '', ...others] = Object.keys(translations);
-  const served = { language, texts: textsOf(translations[language] as Texts, false), others };
+  const served = { language, texts: pickTexts(translations[language] as Texts, false), others };
   const literal = JSON.stringify(served).replace(/"([a-z]\w*)":/gi, '$1:');
   return script.replaceAll(BUILT_TRANSLATIONS, () => literal);
 }

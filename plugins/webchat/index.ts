@@ -67,7 +67,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
         cors: true,
         limited: true,
         token: (request) => scope.readToken(request, TOKEN_SOURCES),
-        thread: sessionOf,
+        thread: readSessionId,
         async handle(request) {
           const message = scope.readMessage(request, TOKEN_SOURCES);
           for await (const event of scope.converse(message, request)) {
@@ -84,7 +84,7 @@ function createWebchat(scope: ResponseScope): WebChannel {
                   ...{ platform: 'webchat', user_id: message.user_id },
                   ...named,
                   ...asks,
-                  ...didOf(receipts),
+                  ...toReceiptMetadata(receipts),
                 },
               },
             };
@@ -101,14 +101,14 @@ function createWebchat(scope: ResponseScope): WebChannel {
 }
 
 /** The members of `metadata` that say what the message did. */
-function didOf(receipts: Receipts | undefined): Record<string, unknown> {
+function toReceiptMetadata(receipts: Receipts | undefined): Record<string, unknown> {
   if (receipts === undefined) return {};
   const { actions, begins_at } = receipts;
   return { actions, ...(begins_at === undefined ? {} : { receipts_begin_at: begins_at }) };
 }
 
 /** The session that the request names, valid or not. */
-function sessionOf(request: ChannelRequest): string | null {
+function readSessionId(request: ChannelRequest): string | null {
   const { session_id } = request.json();
   return typeof session_id === 'string' ? session_id : null;
 }

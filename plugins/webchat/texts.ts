@@ -26,8 +26,8 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
 /** The texts of the widget that operators can replace. A site can replace them as well (agentd-webchat(7)). */
 export const WIDGET_TEXTS: readonly ChannelText[] = [...PLACES].map(([name, place]) => ({
   name,
-  sentence: sentenceOf(place),
-  default: englishOf(place),
+  sentence: describeText(place),
+  default: findEnglish(place),
 }));
 
 /** All texts of the widget, in the languages that come with it and in the operator's (widget/translation.ts). */
@@ -90,12 +90,12 @@ function inForm(texts: Words): Partial<Texts> {
   return words as Partial<Texts>;
 }
 
-function englishOf([name, inner]: Place): string {
+function findEnglish([name, inner]: Place): string {
   const text = ENGLISH[name as keyof typeof ENGLISH] as string | Words;
   return typeof text === 'string' ? text : (text[inner ?? ''] ?? '');
 }
 
-function sentenceOf([name, inner]: Place): string {
+function describeText([name, inner]: Place): string {
   if (inner === undefined) return `A text of the widget: ${snakeCase(name).replaceAll('_', ' ')}.`;
   if (name === 'outcomes') return `A text of the widget: what became of a question (${inner}).`;
   return name === 'tools'

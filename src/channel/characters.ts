@@ -15,7 +15,7 @@ const WIDE =
   /[\p{Emoji_Presentation}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\u3000-\u303f\uff01-\uff60]/u;
 
 /** Width in columns of a monospaced font. */
-export function widthOf(text: string): number {
+export function measureWidth(text: string): number {
   if (!/[^ -~]/.test(text)) return text.length;
   let width = 0;
   for (const { segment } of segmenter('grapheme').segment(text)) width += WIDE.test(segment) ? 2 : 1;

@@ -13,7 +13,7 @@
 
 import { checkCases } from './conformance/check-cases.ts';
 import { deliveryCases } from './conformance/delivery-cases.ts';
-import { type ConformanceCase, type ConformanceOptions, casesOf } from './conformance/options.ts';
+import { type ConformanceCase, type ConformanceOptions, toCases } from './conformance/options.ts';
 import { sampleCases } from './conformance/sample-cases.ts';
 import { sendingCases } from './conformance/sending-cases.ts';
 import { shapeCases, signatureCases } from './conformance/shape-and-signature-cases.ts';
@@ -26,7 +26,7 @@ export function channelConformance(options: ConformanceOptions): ConformanceCase
   const { plugin, send } = options;
   const isPush = plugin.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
-  return casesOf(options, [
+  return toCases(options, [
     ...shapeCases(),
     ...sampleCases(options),
     // A connection that the channel made needs no proof of its deliveries.

@@ -44,7 +44,7 @@ type Reader = (data: EventData, handler: StreamHandler) => void;
 
 const readEnd: Reader = ({ session_id, response, stopped, metadata }, handler) =>
   handler.ended({
-    ...{ session_id: textOf(session_id), response: textOf(response), stopped: stopped === true },
+    ...{ session_id: asText(session_id), response: asText(response), stopped: stopped === true },
     ...messageIdIn(metadata),
   });
 
@@ -62,16 +62,16 @@ export function toolNameInWords(name: string): string {
 
 /** Readers of the events, by the name of the event. Events with other names are ignored. */
 export const EVENT_READERS: Readonly<Record<string, Reader>> = {
-  stream_start: ({ session_id }, handler) => handler.started(textOf(session_id)),
-  text_chunk: ({ text }, handler) => handler.text(textOf(text)),
-  tool_call: (data, handler) => handler.tool(textOf(data.tool_name), textOf(data.status), data),
-  confirmation: (data, handler) => handler.confirmation?.(textOf(data.id), data),
+  stream_start: ({ session_id }, handler) => handler.started(asText(session_id)),
+  text_chunk: ({ text }, handler) => handler.text(asText(text)),
+  tool_call: (data, handler) => handler.tool(asText(data.tool_name), asText(data.status), data),
+  confirmation: (data, handler) => handler.confirmation?.(asText(data.id), data),
   actions: (data, handler) => handler.actions?.(data),
   complete: readEnd,
   stream_complete: readEnd,
   error: (problem, handler) => handler.failed(problem),
 };
 
-function textOf(value: unknown): string {
+function asText(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

@@ -5,16 +5,16 @@ export { CHANNEL_API_VERSION } from './channel.ts';
 export { isTooLong, TEXT_MAX } from './characters.ts';
 export type * from './message.ts';
 export {
+  asFields,
+  asObjects,
   type Fields,
-  fieldsOf,
   isRecent,
   isSameSecret,
-  objectsOf,
   pressPayload,
   readPressPayload,
 } from './payload.ts';
 export type * from './route.ts';
 export type * from './scope.ts';
 export type * from './setting.ts';
-export { channelTexts, fillIn, minuteOf, placeholdersOf, secretOf } from './setting.ts';
+export { channelTexts, fillIn, findPlaceholders, formatMinute, readSecret } from './setting.ts';
 export type * from './simulator.ts';

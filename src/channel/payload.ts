@@ -22,12 +22,12 @@ export function readPressPayload(payload: unknown): ConfirmationAnswer | null {
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** The members of an object; empty for any other value. */
-export function fieldsOf(value: unknown): Fields {
+export function asFields(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
 
 /** The objects of a list; empty for any other value. */
-export function objectsOf(value: unknown): readonly Fields[] {
+export function asObjects(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isFields) : [];
 }
 

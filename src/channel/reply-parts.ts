@@ -43,14 +43,14 @@ export class ReplyParts {
     sendPart: (part: Part, index: number) => Promise<unknown>,
   ): Promise<void> {
     const all = await parts();
-    const from = await this.#sentOf(reply_id, all.length);
+    const from = await this.#countSent(reply_id, all.length);
     for (const [at, part] of all.slice(from).entries()) {
       await sendPart(part, from + at);
       await this.#note(reply_id, from + at + 1, all.length);
     }
   }
 
-  async #sentOf(reply_id: string, parts: number): Promise<number> {
+  async #countSent(reply_id: string, parts: number): Promise<number> {
     const here = this.#sent.get(reply_id) ?? 0;
     const durable = parts > 1 ? await this.#memory?.sent(reply_id) : undefined;
     return Math.max(here, durable ?? 0);

@@ -38,7 +38,7 @@ export type SettingValue = string | number | boolean | readonly string[] | Secre
 export type ChannelSettings = Readonly<Record<string, SettingValue | undefined>>;
 
 /** The text of a secret; empty if it is not set. An active channel has all secrets that it requires. */
-export function secretOf(settings: ChannelSettings, name: string): string {
+export function readSecret(settings: ChannelSettings, name: string): string {
   const value = settings[name];
   return typeof value === 'object' && 'reveal' in value ? value.reveal() : '';
 }
@@ -72,7 +72,7 @@ export function channelTexts<Name extends string>(
 }
 
 /** A time in a text, in UTC, to the minute: `2026-01-31 12:00`. @param at ms since the epoch */
-export function minuteOf(at: number): string {
+export function formatMinute(at: number): string {
   return new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
@@ -84,6 +84,6 @@ export function fillIn(text: string, values: Readonly<Record<string, string>>): 
 }
 
 /** The names of the placeholders in a text, without the braces. */
-export function placeholdersOf(text: string): string[] {
+export function findPlaceholders(text: string): string[] {
   return [...new Set(Array.from(text.matchAll(/\{(\w+)\}/g), ([, name = '']) => name))];
 }

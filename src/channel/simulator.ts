@@ -9,10 +9,10 @@ import type { ChannelSettings } from './setting.ts';
 export interface PlatformSimulator {
   /**
    * Settings with which the channel talks to this simulator, by name.
-   * @param secretOf returns a secret of 43 base64url characters for a name; it is the same for every run
+   * @param deriveSecret returns a secret of 43 base64url characters for a name; it is the same for every run
    * @param api_url address of the simulated API, `http://127.0.0.1:…`
    */
-  devSettings(secretOf: (name: string) => string, api_url: string): Readonly<Record<string, string>>;
+  devSettings(deriveSecret: (name: string) => string, api_url: string): Readonly<Record<string, string>>;
   /** Name of the setting with the address of the platform's API, for example `TELEX_API_URL`. */
   apiUrlSetting: string;
   /** User ids of two or more people who can write. The first one is the default. */

@@ -1,7 +1,7 @@
 import { CHANNEL_TITLES } from '../../plugins/names.ts';
 
 /** The word for a channel with this title, as people write it on the command line: `acme-chat`. */
-export function aliasOf(title: string): string {
+export function toAlias(title: string): string {
   return title.toLowerCase().replaceAll(' ', '-');
 }
 

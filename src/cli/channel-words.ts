@@ -3,7 +3,7 @@ import type { ChannelLinking, ChannelPlugin } from '../channel/index.ts';
 import { loadBundled } from '../daemon/admin/channels.ts';
 import { pluginsAt } from '../daemon/admin/settings.ts';
 import { printable } from '../daemon/admin/texts.ts';
-import { aliasOf } from './channel-titles.ts';
+import { toAlias } from './channel-titles.ts';
 import { type CliError, usageError } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { configLocation } from './config-location.ts';
@@ -14,7 +14,7 @@ import { configLocation } from './config-location.ts';
  */
 export const channelNames: readonly string[] = [
   ...RESERVED_CHANNEL_NAMES,
-  ...Object.values(CHANNEL_TITLES).map(aliasOf),
+  ...Object.values(CHANNEL_TITLES).map(toAlias),
 ];
 
 /**
@@ -28,7 +28,7 @@ export async function channelNamed(word: string, options: OptionValues): Promise
   const { plugins } = await pluginsAt(configLocation(options));
   if (plugins.some(({ plugin }) => plugin.name === word)) return word;
   const named = plugins.flatMap(({ plugin: { name, title } }) =>
-    title !== undefined && aliasOf(title) === word ? [name] : [],
+    title !== undefined && toAlias(title) === word ? [name] : [],
   );
   const [first = word, another] = named;
   if (another === undefined) return first;
@@ -76,7 +76,7 @@ export async function linkableChannel(options: OptionValues, word: string): Prom
   const { plugins, problems } = await pluginsAt(configLocation(options));
   const channels = plugins.map(({ plugin }) => plugin).filter(isLinkable);
   const named = channels.find(({ name }) => name === word);
-  const matches = named ? [named] : channels.filter((channel) => wordOf(channel) === word);
+  const matches = named ? [named] : channels.filter((channel) => channelWord(channel) === word);
   const [channel, another] = matches;
   if (channel && !another) return channel;
   if (another) {
@@ -90,7 +90,7 @@ export async function linkableChannel(options: OptionValues, word: string): Prom
     `there is no channel '${printable(word)}' whose users can be linked`,
     channels.length === 0
       ? `No installed channel has users that can be linked.${broken}`
-      : `Use one of: ${channels.map(wordsOf).sort().join(', ')}.${broken}`,
+      : `Use one of: ${channels.map(channelWords).sort().join(', ')}.${broken}`,
   );
 }
 
@@ -98,13 +98,13 @@ export function isLinkable(plugin: ChannelPlugin): plugin is ChannelPlugin & Lin
   return plugin.linking !== undefined;
 }
 
-function wordOf({ name, linking }: LinkableChannel): string {
+function channelWord({ name, linking }: LinkableChannel): string {
   return linking.word ?? name;
 }
 
 /** All words that mean this channel. */
-function wordsOf(channel: LinkableChannel): string {
-  const words = new Set([wordOf(channel), channel.name]);
+function channelWords(channel: LinkableChannel): string {
+  const words = new Set([channelWord(channel), channel.name]);
   return [...words].join(' or ');
 }
 

@@ -261,7 +261,7 @@ export function matches(line: string, filter: LogFilter): boolean {
   const { level, since, session, request, channel } = filter;
   return (
     (level === undefined || LOG_LEVELS.indexOf(entry.level as LogLevel) >= LOG_LEVELS.indexOf(level)) &&
-    (since === undefined || timeOf(entry) >= since) &&
+    (since === undefined || parseTime(entry) >= since) &&
     // The log contains only the beginning of a generated id.
     (session === undefined || entry.session === shortId(session) || beginsWith(entry.session, session)) &&
     (request === undefined || beginsWith(entry.request_id, request)) &&
@@ -275,9 +275,9 @@ function beginsWith(id: unknown, text: string): boolean {
 
 /** Whether a line is older than this time. Lines are in order of time, so all lines before it are older, too. */
 export function isBefore(line: string, since: number | undefined): boolean {
-  return since !== undefined && timeOf(jsonObject(line)) < since;
+  return since !== undefined && parseTime(jsonObject(line)) < since;
 }
 
-function timeOf(entry: Record<string, unknown>): number {
+function parseTime(entry: Record<string, unknown>): number {
   return Date.parse(String(entry.time));
 }

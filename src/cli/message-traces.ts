@@ -7,13 +7,13 @@ import type {
   TraceLine,
   TraceRecord,
 } from '../daemon/admin/store.ts';
-import { printable, wordOf } from '../daemon/admin/texts.ts';
+import { printable, quoteValue } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
 import { channelInWords } from './channel-titles.ts';
 import { codeLegend } from './code-words.ts';
 import { FEEDBACK_COLUMNS, feedbackInWords, feedbackView } from './feedback-view.ts';
 import { stateInWords } from './inbox-view.ts';
-import { type Column, jsonOf, type Output } from './output.ts';
+import { type Column, type Output, toJson } from './output.ts';
 import { ACTION_COLUMNS, type ActionView } from './record-views.ts';
 import { isoTime } from './typed-values.ts';
 import type { UserNamed } from './who.ts';
@@ -52,19 +52,21 @@ export async function messageTraces(
   limit: number,
 ): Promise<{ shown: MessageTrace[]; all: number }> {
   const byTurn = new Map<string, TraceRecord[]>();
-  for (const trace of await tracesOf(subject, { sessions, traces })) {
+  for (const trace of await findTraces(subject, { sessions, traces })) {
     const earlier = byTurn.get(trace.turn_id);
     if (earlier) earlier.push(trace);
     else byTurn.set(trace.turn_id, [trace]);
   }
   // The inbox returns the newest first. Texts that the channel itself sends do not count as messages.
-  const waiting = (await inboxOf(subject, inbox)).reverse().filter(({ message }) => message !== null);
+  const waiting = (await findInboxMessages(subject, inbox))
+    .reverse()
+    .filter(({ message }) => message !== null);
   for (const { id, turn_id = id } of waiting) if (!byTurn.has(turn_id)) byTurn.set(turn_id, []);
   const known = new Map(waiting.map((message) => [message.id, message]));
   const ratings = await feedback.ofTurns([...byTurn.keys()].slice(-limit));
   const shown = [...byTurn].slice(-limit).map(async ([turn_id, records]) => {
     const message = known.get(turn_id) ?? (await inbox.find(turn_id));
-    const trace = timeLineOf(records, message, await collectedIn(message, inbox));
+    const trace = buildTimeLine(records, message, await collectedIn(message, inbox));
     const question = trace?.lines.some(({ reason }) => reason === 'question_waits')
       ? await waitingQuestions.ofTurn(turn_id)
       : null;
@@ -81,7 +83,7 @@ export async function messageTraces(
 /**
  * The inbox messages of a subject, newest first. For a user, only messages that are not done: the others have traces.
  */
-async function inboxOf(subject: Subject, inbox: Store['inbox']): Promise<InboxMessage[]> {
+async function findInboxMessages(subject: Subject, inbox: Store['inbox']): Promise<InboxMessage[]> {
   if ('id' in subject) return inbox.search(subject.id);
   const open = await inbox.list({
     states: ['waiting', 'running', 'replied', 'failed'],
@@ -98,7 +100,7 @@ async function inboxOf(subject: Subject, inbox: Store['inbox']): Promise<InboxMe
  * The traces of a subject, oldest first. For a session, the traces of both of its ids, because sign-in replaces the
  * first id.
  */
-async function tracesOf(
+async function findTraces(
   subject: Subject,
   { sessions, traces }: Pick<Store, 'sessions' | 'traces'>,
 ): Promise<TraceRecord[]> {
@@ -134,7 +136,7 @@ async function collectedIn(message: InboxMessage | null, inbox: Store['inbox']):
   return found.filter((one) => one !== null);
 }
 
-function timeLineOf(
+function buildTimeLine(
   records: readonly TraceRecord[],
   message: InboxMessage | null,
   further: readonly InboxMessage[],
@@ -155,7 +157,7 @@ function timeLineOf(
     ...begun,
     started_at: received_at,
     finished_at: ended_at ?? last?.finished_at ?? received_at,
-    outcome: outcomeOf(message),
+    outcome: describeOutcome(message),
     ...(further.length === 0 ? {} : { collected: further.map(collectedMessage) }),
     lines: [
       acceptLine(message, first),
@@ -211,7 +213,7 @@ function endLine(message: InboxMessage): TraceLine {
   if (state === 'failed') {
     const told = notice_failure === null ? {} : { notice_failure };
     const detail = { ...figures, notice: notice !== null, ...words, ...told };
-    return { at: ended_at ?? 0, step: 'end', verdict: 'failed', reason: outcomeOf(message), detail };
+    return { at: ended_at ?? 0, step: 'end', verdict: 'failed', reason: describeOutcome(message), detail };
   }
   return {
     at: next_attempt_at,
@@ -227,7 +229,7 @@ function waitLine({ expires_at }: { expires_at: number }): TraceLine {
   return { at: expires_at, step: 'next', verdict: 'ok', reason: 'waits_for_sign_in', detail };
 }
 
-function outcomeOf({ state, failure }: InboxMessage): string {
+function describeOutcome({ state, failure }: InboxMessage): string {
   if (state === 'done') return 'answered';
   return state === 'failed' ? (failure?.split(':')[0] ?? 'failed') : state;
 }
@@ -257,14 +259,14 @@ export function traceView(
     took_ms: trace.finished_at - trace.started_at,
     acted_for: actedFor(trace) ?? null,
     lines: trace.lines.map((line) => ({ ...line, at: isoTime(line.at) })),
-    actions: actions.map((action) => jsonOf(ACTION_COLUMNS, action)),
-    feedback: feedback && jsonOf(FEEDBACK_COLUMNS, feedbackView(feedback, null)),
-    findings: findingsOf(trace),
+    actions: actions.map((action) => toJson(ACTION_COLUMNS, action)),
+    feedback: feedback && toJson(FEEDBACK_COLUMNS, feedbackView(feedback, null)),
+    findings: listFindings(trace),
   };
 }
 
 /** The reasons in a trace that the reader can act on, in order. */
-export function findingsOf(trace: TraceRecord): Finding[] {
+export function listFindings(trace: TraceRecord): Finding[] {
   const findings = new Map<string, Finding>();
   const find = (reason: string, source?: unknown) => {
     const { happened = '', todo } = adviceFor(reason, source) ?? {};
@@ -318,7 +320,7 @@ export function traceInWords(
     ...(trace.rerun_of === undefined ? [] : [[`second run of turn ${trace.rerun_of.turn_id}`]]),
   ].flatMap((parts) => wrapText(parts.filter(Boolean).map(String).map(printable).join('  '), width));
   const lines = out.table(LINE_COLUMNS, trace.lines, width);
-  const findings = findingsOf(trace);
+  const findings = listFindings(trace);
   const codes = codesInWords(trace, findings, width);
   return `${head.join('\n')}\n\n${lines}\n${codes && `${codes}\n`}${principalInWords(trace)}${actionsInWords(actions, width)}${feedbackInWords(feedback)}${findingsInWords(findings, trace.outcome, width, feedback?.rating === -1)}`;
 }
@@ -342,7 +344,7 @@ function principalInWords(trace: TraceRecord): string {
   const sub = actedFor(trace);
   if (sub === undefined) return '';
   if (sub === null) return 'Nobody was signed in, so no call used the credentials of a person.\n';
-  return `The agent acted for the person ${printable(wordOf(sub))}.\n`;
+  return `The agent acted for the person ${printable(quoteValue(sub))}.\n`;
 }
 
 /**
@@ -368,7 +370,7 @@ function actionsInWords(actions: readonly ActionView[], width: number): string {
 }
 
 function detailInWords({ detail = {} }: TraceLine): string {
-  const pairs = Object.entries(detail).map(([name, value]) => `${name}=${wordOf(String(value))}`);
+  const pairs = Object.entries(detail).map(([name, value]) => `${name}=${quoteValue(String(value))}`);
   return pairs.join(' ');
 }
 

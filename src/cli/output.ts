@@ -88,7 +88,7 @@ export function createOutput({
     },
     list(columns, items, none, limit = items.length) {
       const shown = items.slice(0, limit);
-      const views = shown.map((item) => jsonOf(columns, item));
+      const views = shown.map((item) => toJson(columns, item));
       out.data(views, () => (shown.length === 0 ? '' : out.table(columns, shown)));
       if (items.length > limit)
         out.note(`Only the first ${limit === 1 ? 'is' : `${limit} are`} shown; --limit shows more.`);
@@ -162,7 +162,7 @@ export type Column<T> = {
 export type CellColor = 'green' | 'yellow' | 'red' | 'gray';
 
 /** The JSON object of an item. Times are ISO 8601. */
-export function jsonOf<T>(columns: readonly Column<T>[], item: T): Record<string, unknown> {
+export function toJson<T>(columns: readonly Column<T>[], item: T): Record<string, unknown> {
   const members = columns.flatMap((column) =>
     column.json === undefined ? [] : [[column.json, jsonValue(column, item)]],
   );
@@ -173,7 +173,7 @@ export function jsonOf<T>(columns: readonly Column<T>[], item: T): Record<string
  * What people read in a column.
  * @param time how a time is shown
  */
-export function textOf<T>(column: Column<T>, item: T, time: (at: number) => string): string {
+export function formatCell<T>(column: Column<T>, item: T, time: (at: number) => string): string {
   if (column.text) return column.text(item) ?? '';
   const value = rawValue(column, item);
   if (value === null || value === undefined) return '';
@@ -218,7 +218,8 @@ function renderTable<T>(columns: readonly Column<T>[], items: readonly T[], styl
   const head: Cell[] = shown.map(({ title = '' }) => ({ text: printable(title), format: 'bold' }));
   const rows = items.map((item) =>
     shown.map((column): Cell => {
-      const text = !isWide && column.short ? (column.short(item) ?? '') : textOf(column, item, style.time);
+      const text =
+        !isWide && column.short ? (column.short(item) ?? '') : formatCell(column, item, style.time);
       return { text: printable(text), format: column.color?.(item) ?? null };
     }),
   );
@@ -237,7 +238,7 @@ function withoutFormats(row: readonly Cell[]): Cell[] {
 /** A line for each value that an item has: its name and the value. */
 function renderDetails<T>(columns: readonly Column<T>[], item: T, { width, time }: DetailsStyle): string {
   const values = columns.flatMap((column) => {
-    const text = printable(textOf(column, item, time));
+    const text = printable(formatCell(column, item, time));
     return column.title === undefined || text === '' ? [] : [{ title: column.title, text }];
   });
   const indent = Math.max(...values.map(({ title }) => title.length)) + GAP.length;

@@ -1,6 +1,6 @@
 import {
   countRecords,
-  memoriesOf,
+  listMemories,
   openTurn,
   type PersonDesk,
   type PersonRecords,
@@ -11,7 +11,7 @@ import type { Who } from '../daemon/admin/who.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import { MESSAGE_DETAILS, type ShownMessage } from './inbox-view.ts';
-import { jsonOf } from './output.ts';
+import { toJson } from './output.ts';
 import {
   ACTION_COLUMNS,
   type ActionView,
@@ -56,7 +56,7 @@ export function withPerson<T>(
 export async function expectKnownUser(who: Who, options: OptionValues, desk: PersonDesk): Promise<void> {
   const unknown = await unknownUser(who, options);
   if (unknown === null) return;
-  const found = countRecords(await desk.persons.show(desk.selector)) + (await memoriesOf(who, desk)).length;
+  const found = countRecords(await desk.persons.show(desk.selector)) + (await listMemories(who, desk)).length;
   if (found === 0) throw unknown;
 }
 
@@ -69,15 +69,15 @@ export function recordsView(
   const now = Date.now();
   return {
     sessions: sessions.map(({ session, turns, shared }) => ({
-      ...jsonOf(SESSION_DETAILS, { ...withState(session, now, settings), stored: turns }),
+      ...toJson(SESSION_DETAILS, { ...withState(session, now, settings), stored: turns }),
       turns: turns.map((turn) => ({ ...turnView(turn), ...openTurn(turn, seal) })),
       shared,
     })),
-    links: links.map((link) => jsonOf(LINK_COLUMNS, linkView(link, now, seal, settings))),
-    memories: memories.map((memory) => jsonOf<ListedMemory>(MEMORY_COLUMNS, memory)),
-    actions: actions.map((action) => jsonOf<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
+    links: links.map((link) => toJson(LINK_COLUMNS, linkView(link, now, seal, settings))),
+    memories: memories.map((memory) => toJson<ListedMemory>(MEMORY_COLUMNS, memory)),
+    actions: actions.map((action) => toJson<ActionView>(ACTION_COLUMNS, actionView(action, now, seal))),
     inbox: inbox.map((message) =>
-      jsonOf<ShownMessage>(MESSAGE_DETAILS, {
+      toJson<ShownMessage>(MESSAGE_DETAILS, {
         ...message,
         outage: undefined,
         isFirst: true,

@@ -13,9 +13,9 @@ import type { Seal } from '../daemon/admin/sealing.ts';
 import {
   type Action,
   type Memory,
-  questionIdOf,
   type Store,
   type TraceStore,
+  toQuestionId,
 } from '../daemon/admin/store.ts';
 import { printable, Secret } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, type PersonKey } from '../daemon/admin/who.ts';
@@ -307,7 +307,7 @@ export function actionView(action: Action, now: number, seal: Pick<Seal, 'open'>
     status,
     attempts: attempt,
     confirmed: action.principal !== null && opened.wasSent,
-    question_id: action.principal === null ? null : questionIdOf(action),
+    question_id: action.principal === null ? null : toQuestionId(action),
     platform,
     user_id,
     session_id,
@@ -355,7 +355,7 @@ const OUTCOME_COLORS: Readonly<Record<string, CellColor>> = {
 };
 
 /** The ids of the requests that made these calls, by action id. Calls without a trace are left out. */
-export async function requestsOf(
+export async function findRequests(
   actions: readonly Action[],
   traces: Pick<TraceStore, 'find'>,
 ): Promise<ReadonlyMap<string, string>> {

@@ -52,7 +52,7 @@ export function replayInWords(view: View, out: Pick<Output, 'width'>): string {
       '',
       ...sideBySide('recorded', `${place} (${spent})`, width),
       ...sideBySide('-'.repeat(width), '-'.repeat(width), width),
-      ...sideBySide(answerOf(view.recorded), answerOf(run), width),
+      ...sideBySide(formatAnswer(view.recorded), formatAnswer(run), width),
       ...sideBySide('', '', width),
       ...sideBySide(callsInWords(view.recorded.calls), callsInWords(run.calls), width),
       '',
@@ -63,7 +63,7 @@ export function replayInWords(view: View, out: Pick<Output, 'width'>): string {
   return [...head, ...parts].join('\n');
 }
 
-function answerOf({ answer, failure }: { answer: string; failure: string | null }): string {
+function formatAnswer({ answer, failure }: { answer: string; failure: string | null }): string {
   const failed = failure === null ? '' : `failed: ${failure}`;
   return [answer.trim(), failed].filter((part) => part !== '').join('\n') || '(no answer)';
 }

@@ -80,7 +80,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.no,
   },
   StoreDamaged: {
-    message: (error) => `the store is damaged: ${causeOf(error)}`,
+    message: (error) => `the store is damaged: ${describeCause(error)}`,
     advice: RESTORE,
     exitCode: EXIT.unavailable,
   },
@@ -91,7 +91,7 @@ const KNOWN: Readonly<Record<string, Entry>> = {
     exitCode: EXIT.unavailable,
   },
   StoreUnavailable: {
-    message: (error) => `cannot open the store: ${causeOf(error)}`,
+    message: (error) => `cannot open the store: ${describeCause(error)}`,
     advice:
       'Check that the disk of STATE_DIR has free space, and that this user can read and write there. With Redis or Postgres, check REDIS_URL or DATABASE_URL, and that this machine reaches the server.',
     exitCode: EXIT.unavailable,
@@ -182,7 +182,7 @@ function isBusyStore({ name, cause }: Error): boolean {
   return name === 'StoreUnavailable' && BUSY.test(String((cause as Detail | undefined)?.code));
 }
 
-function causeOf(error: Error & Detail): string {
+function describeCause(error: Error & Detail): string {
   return error.cause instanceof Error ? error.cause.message : error.message;
 }
 

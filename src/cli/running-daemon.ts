@@ -35,7 +35,7 @@ export async function sendRequest(
 }
 
 /** Why a request failed, in words. */
-export function failureOf(error: unknown): string {
+export function describeFailure(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException;
   return message || code || 'no answer';
 }
@@ -147,7 +147,7 @@ export async function expectLive(admin: URL): Promise<void> {
 
 function unreachable(url: URL, cause: unknown): CliError {
   return unavailable(
-    `cannot reach the daemon at ${url.host}: ${failureOf(cause)}`,
+    `cannot reach the daemon at ${url.host}: ${describeFailure(cause)}`,
     'Start the daemon with `agentd serve` (to try it out: `agentd serve --dev`), or pass its address with --url.',
     { cause },
   );
@@ -172,7 +172,7 @@ export interface Readiness {
  * listener. `ok` if the listener does not answer.
  * @param admin null if there is no such listener
  */
-export async function readinessOf(admin: URL | null): Promise<Readiness> {
+export async function fetchReadiness(admin: URL | null): Promise<Readiness> {
   const { status, body } =
     admin === null
       ? { status: 0, body: {} }
@@ -202,7 +202,7 @@ const SAMPLE = /^(agentd_messages_running|agentd_runs)\{\w+="([^"\\]*)"\} (\d+)$
  * @param token ADMIN_TOKEN
  * @returns null if the listener does not answer with metrics
  */
-export async function loadOf(admin: URL, token: Secret | undefined): Promise<DaemonLoad | null> {
+export async function fetchLoad(admin: URL, token: Secret | undefined): Promise<DaemonLoad | null> {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
   const text = await getText(new URL('metrics', admin), headers).catch(() => null);
   if (text === null) return null;

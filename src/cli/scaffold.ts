@@ -153,11 +153,11 @@ interface TarFile {
 
 /** A gzipped archive of files in the POSIX format (ustar). Equal files give equal bytes. */
 export function tarball(files: readonly TarFile[]): Uint8Array {
-  const blocks = files.flatMap((file) => [headerOf(file), file.content, padding(file.content.length)]);
+  const blocks = files.flatMap((file) => [buildHeader(file), file.content, padding(file.content.length)]);
   return gzipSync(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]));
 }
 
-function headerOf({ name, content, isExecutable }: TarFile): Uint8Array {
+function buildHeader({ name, content, isExecutable }: TarFile): Uint8Array {
   if (Buffer.byteLength(name) > NAME_MAX) throw new Error(`the name ${name} is too long for the archive`);
   const header = Buffer.alloc(BLOCK);
   const octal = (value: number, length: number) => `${value.toString(8).padStart(length - 1, '0')}\0`;

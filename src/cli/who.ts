@@ -1,6 +1,6 @@
 import { pluginsAt } from '../daemon/admin/settings.ts';
 import { nearest, printable } from '../daemon/admin/texts.ts';
-import { claimsOfPerson, personKey, spellingsOf, type Who } from '../daemon/admin/who.ts';
+import { claimsOfPerson, listSpellings, personKey, type Who } from '../daemon/admin/who.ts';
 import { channelInWords } from './channel-titles.ts';
 import { channelNamed, invalidId, isLinkable } from './channel-words.ts';
 import { type CliError, usageError } from './cli-error.ts';
@@ -88,7 +88,7 @@ async function spellings(
   return plugins
     .map(({ plugin }) => plugin)
     .filter(({ name }) => platform === undefined || name === platform)
-    .flatMap((plugin) => spellingsOf(plugin, user));
+    .flatMap((plugin) => listSpellings(plugin, user));
 }
 
 /**
@@ -142,7 +142,7 @@ export async function expectChannel(options: OptionValues, flag: 'platform' | 'c
  * Like `expectChannel`, for the platform user that a command is about. Also checks that the channel recognizes the id.
  * @throws CliError (2) with the known channels, or with the form of an id
  */
-export async function expectUserOf(who: Who | null, options: OptionValues): Promise<void> {
+export async function expectKnownUser(who: Who | null, options: OptionValues): Promise<void> {
   const unknown = who && (await unknownUser(who, options));
   if (unknown) throw unknown;
 }
@@ -153,7 +153,7 @@ export async function unknownUser(who: Who, options: OptionValues): Promise<CliE
   const { plugins } = await pluginsAt(configLocation(options));
   const channel = plugins.map(({ plugin }) => plugin).find(({ name }) => name === who.platform);
   if (channel === undefined) return unknownChannel(options, who.platform);
-  if (!isLinkable(channel) || spellingsOf(channel, who.user_id).length > 0) return null;
+  if (!isLinkable(channel) || listSpellings(channel, who.user_id).length > 0) return null;
   return invalidId(channel, who.user_id);
 }
 

@@ -5,10 +5,10 @@ import type { Daemon } from './serve.ts';
 
 /** What `serve` prints when it is ready. */
 export function describeDaemon(daemon: Daemon): string {
-  return [`agentd is ready on ${daemon.url}`, ...partsOf(daemon), ''].join('\n');
+  return [`agentd is ready on ${daemon.url}`, ...listParts(daemon), ''].join('\n');
 }
 
-function partsOf(daemon: Daemon): string[] {
+function listParts(daemon: Daemon): string[] {
   return [
     `  channels  ${daemon.channels.join(', ') || 'none'}`,
     `  state     ${daemon.store}`,

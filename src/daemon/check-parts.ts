@@ -21,7 +21,7 @@ export async function checkParts(found: Inspection): Promise<CheckedParts> {
   // A problem with the settings of the agent is already in the list.
   if (!problems.some(({ setting }) => setting.startsWith('AGENT_')))
     problems.push(...(await checkAgents(found.agents, found.effective)));
-  const sources = await checkSources(found.tools, apiBaseUrlOf(found));
+  const sources = await checkSources(found.tools, findApiBaseUrl(found));
   problems.push(...sources.problems);
   // A source with a problem may have the tools that seem to be missing.
   if (sources.problems.length === 0) problems.push(...checkListedTools(found.agents, sources.names));
@@ -31,7 +31,7 @@ export async function checkParts(found: Inspection): Promise<CheckedParts> {
 }
 
 /** `API_BASE_URL`. Undefined if it is not set or not valid; each source then needs its own address. */
-export function apiBaseUrlOf({ effective }: Pick<Inspection, 'effective'>): string | undefined {
+export function findApiBaseUrl({ effective }: Pick<Inspection, 'effective'>): string | undefined {
   const found = effective.find(({ record }) => record.name === 'API_BASE_URL')?.value;
   return typeof found === 'string' ? found : undefined;
 }

@@ -21,7 +21,7 @@ import { acceptsLogout } from './identity/logout-token.ts';
 import { openSeal } from './identity/seal.ts';
 import { type Notices, noticeEnded, startToldByCommands } from './inbox/link-notices.ts';
 import { InboxWorker } from './inbox/work.ts';
-import { gaugesOf, measuredStore } from './metrics/measured-store.ts';
+import { createGauges, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
 import type { Log } from './process/log.ts';
 import { answerReloads } from './reload/mailbox.ts';
@@ -157,7 +157,7 @@ export async function startDaemon(
     life.started('renewal of claims', () => services.claims.stop());
     life.started('recordings', async () => void (await Promise.allSettled(services.running)));
     life.started('summaries', () => services.summaries.stop());
-    metrics?.readFrom(gaugesOf(services));
+    metrics?.readFrom(createGauges(services));
 
     const reloader = place && new Reloader({ place, revision, services, make, log });
     if (reloader) stopTools = () => reloader.stop();
@@ -220,7 +220,7 @@ export async function startDaemon(
       sequencer: services.sequencer,
       channels: active,
       ownRoutes: [
-        feedbackRoute(services, namespacesOf(active)),
+        feedbackRoute(services, listNamespaces(active)),
         ...linkRoutes({ services, inbox, channels: active }),
         ...shop,
         ...(acceptsLogout(settings)
@@ -230,7 +230,7 @@ export async function startDaemon(
       get agents() {
         return services.agents;
       },
-      outageOf: (platform) => inbox.health(platform),
+      findOutage: (platform) => inbox.health(platform),
       ...(renewer === null ? {} : { renewal: () => renewalCheck(renewer) }),
     });
     const address = await server.listen(
@@ -274,7 +274,7 @@ export async function startDaemon(
       memory: memory?.description ?? 'none',
       agent: runtimeName(settings),
       /** The path for messages that are answered in the response; null if no channel has one. */
-      messagePath: messagePathOf(active),
+      messagePath: findMessagePath(active),
       /** The page of the sample shop; null if there is none. */
       demoPath: shop.length > 0 ? DEMO_PATH : null,
       services,
@@ -370,7 +370,7 @@ async function listenForProbes(
 }
 
 /** The namespaces of the channels for web clients. */
-function namespacesOf(active: readonly { plugin: ChannelPlugin }[]): string[] {
+function listNamespaces(active: readonly { plugin: ChannelPlugin }[]): string[] {
   const ofClients = active.filter(({ plugin }) => plugin.delivery !== 'push');
   return [...new Set(ofClients.map(({ plugin: { name, capabilities } }) => capabilities.namespace ?? name))];
 }
@@ -379,7 +379,7 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
   return channel.routes.some(({ path }) => path === DEMO_PATH || path.startsWith(`${DEMO_PATH}/`));
 }
 
-function messagePathOf(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
+function findMessagePath(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
   const direct = active.find(({ plugin }) => plugin.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
 }

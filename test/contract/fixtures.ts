@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { GuardLimits } from '../../src/daemon/guard/verdict.ts';
 import { personKey } from '../../src/daemon/identity/identity.ts';
-import { type Session, type StoredTurn, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../../src/daemon/session/session.ts';
 import type { NewAction, NewPendingAction } from '../../src/daemon/store/actions.ts';
 import type { NewInboxMessage } from '../../src/daemon/store/inbox.ts';
 import type { NewRecording } from '../../src/daemon/store/recordings.ts';
@@ -164,7 +164,7 @@ export function aPendingAction(session: Session, members: Partial<NewPendingActi
   const { session_id, platform, user_id } = session;
   return {
     ...anAction({ session_id, platform, user_id }),
-    session_tag: tagOf(session),
+    session_tag: sessionTag(session),
     principal: `${platform}:${user_id}`,
     asked_by: null,
     answer_ms: HOUR / 4,

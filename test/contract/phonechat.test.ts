@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, it } from 'vitest';
 import phonechat from '../../plugins/phonechat/index.ts';
-import { signatureOf } from '../../plugins/phonechat/webhook-routes.ts';
+import { signRequest } from '../../plugins/phonechat/webhook-routes.ts';
 import type { SampleRequest } from '../../src/channel/conformance.ts';
 import { settingsOf } from '../support/fake-platform.ts';
 import { allCases } from './channel/all-cases.ts';
@@ -17,7 +17,7 @@ const THREAD = 'phonechat:106540352242922:+16505551234';
 const path = '/webhook/phonechat';
 
 function signed(body: string, secret = SETTINGS.PHONECHAT_APP_SECRET): SampleRequest {
-  return { path, body, headers: { 'X-Hub-Signature-256': signatureOf(body, secret) } };
+  return { path, body, headers: { 'X-Hub-Signature-256': signRequest(body, secret) } };
 }
 
 function sample(name: string): string {

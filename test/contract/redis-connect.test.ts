@@ -1,7 +1,7 @@
 import { type Cluster, Redis } from 'ioredis';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
-import { clientOf } from '../../src/daemon/store/kernels/redis/client.ts';
+import { createClient } from '../../src/daemon/store/kernels/redis/client.ts';
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
 import { freePorts } from '../support/free-ports.ts';
 import {
@@ -48,7 +48,7 @@ describe.skipIf(!hasRedis).concurrent('the addresses that the nodes of a Cluster
     const unknown = ['--cluster-preferred-endpoint-type', 'unknown-endpoint'];
     const cluster = await start(test, 3, ...unknown, '--bind', '127.0.0.1', '127.0.0.2');
     const url = cluster.url.replaceAll('127.0.0.1', '127.0.0.2');
-    const client = clientOf(parseRedisUrl(url)) as Cluster;
+    const client = createClient(parseRedisUrl(url)) as Cluster;
     test.onTestFinished(() => client.disconnect());
     const addresses = new Set<string>();
     client.on('+node', ({ options }: Redis) => addresses.add(`${options.host}:${options.port}`));

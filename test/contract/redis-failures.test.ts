@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
 import { Changes } from '../../src/daemon/store/kernels/redis/changes.ts';
 import { RedisConnection } from '../../src/daemon/store/kernels/redis/connection.ts';
-import { durabilityOf } from '../../src/daemon/store/kernels/redis/durability.ts';
+import { createDurability } from '../../src/daemon/store/kernels/redis/durability.ts';
 import { RedisKernel } from '../../src/daemon/store/kernels/redis/kernel.ts';
 import { adviceOn, type ServerFacts } from '../../src/daemon/store/kernels/redis/server.ts';
 import { openRedisStore } from '../../src/daemon/store/kernels/redis/store.ts';
@@ -200,8 +200,8 @@ describe('durability', () => {
 
   it('waits for the disk, and for a replica if there is one', async () => {
     const { client, calls } = serverWith([1, 1]);
-    await durabilityOf(client, facts)?.written();
-    await durabilityOf(client, { ...facts, replicas: 2 })?.written();
+    await createDurability(client, facts)?.written();
+    await createDurability(client, { ...facts, replicas: 2 })?.written();
     expect(calls).toEqual([
       ['WAITAOF', 1, 0, 2000],
       ['WAITAOF', 1, 1, 2000],
@@ -210,20 +210,20 @@ describe('durability', () => {
 
   it('waits only for a replica if the server cannot report on its disk', async () => {
     const { client, calls } = serverWith(1);
-    await durabilityOf(client, { ...facts, version: [7, 0], replicas: 1 })?.written();
+    await createDurability(client, { ...facts, version: [7, 0], replicas: 1 })?.written();
     expect(calls).toEqual([['WAIT', 1, 2000]]);
-    expect(durabilityOf(client, { ...facts, version: [7, 0] })).toBeNull();
+    expect(createDurability(client, { ...facts, version: [7, 0] })).toBeNull();
   });
 
   it('rejects a write that was not confirmed in time', async () => {
     const { client } = serverWith([0, 0]);
-    await expect(durabilityOf(client, facts)?.written()).rejects.toThrow(/not durable within 2000 ms/);
+    await expect(createDurability(client, facts)?.written()).rejects.toThrow(/not durable within 2000 ms/);
   });
 
   it('rejects a write if its connection has been closed since', async () => {
     const { client } = serverWith([1, 0]);
     const changing = Object.assign(client as { stream: object }, { stream: {} });
-    const durability = durabilityOf(client, facts);
+    const durability = createDurability(client, facts);
     const [first, second] = [durability?.written(), durability?.written()];
     changing.stream = {};
     await expect(first).resolves.toBeUndefined();
@@ -247,7 +247,7 @@ describe('durability', () => {
 
   it('lets simultaneous writes wait together', async () => {
     const { client, calls } = serverWith([1, 0]);
-    const durability = durabilityOf(client, facts);
+    const durability = createDurability(client, facts);
     await Promise.all(Array.from({ length: 50 }, () => durability?.written()));
     expect(calls.length).toBeLessThanOrEqual(2);
   });

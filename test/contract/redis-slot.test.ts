@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, 
 import { StoreUnavailable } from '../../src/daemon/errors.ts';
 import { parseRedisUrl } from '../../src/daemon/settings/addresses.ts';
 import { StoreOfAnotherLayout } from '../../src/daemon/store/failures.ts';
-import { clientOf } from '../../src/daemon/store/kernels/redis/client.ts';
+import { createClient } from '../../src/daemon/store/kernels/redis/client.ts';
 import { RedisConnection } from '../../src/daemon/store/kernels/redis/connection.ts';
 import { LAYOUT_KEY } from '../../src/daemon/store/kernels/redis/keys.ts';
 import { scan } from '../../src/daemon/store/kernels/redis/scan.ts';
@@ -135,7 +135,7 @@ describe.skipIf(!hasRedis)('a store on a Cluster', () => {
   });
 
   it('runs a script only once, even if the client loses its connection while the script runs', async () => {
-    const client = clientOf(parseRedisUrl(cluster.url)) as Cluster;
+    const client = createClient(parseRedisUrl(cluster.url)) as Cluster;
     client.on('error', () => undefined);
     await client.connect();
     const node = await cluster.masterOf('{k}');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import type { GuardedMessage, GuardLimits } from '../../src/daemon/guard/verdict.ts';
-import { type Session, tagOf } from '../../src/daemon/session/session.ts';
-import { type NewPendingAction, questionIdOf } from '../../src/daemon/store/actions.ts';
+import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
+import { type NewPendingAction, toQuestionId } from '../../src/daemon/store/actions.ts';
 import type { KeyClaim, SessionClaim, StreamClaim } from '../../src/daemon/store/claims.ts';
 import type {
   Arrival,
@@ -137,7 +137,7 @@ class Choices {
         if (renamed !== null) this.session_ids.push(renamed);
         return under(claimOf(below(2)), async ({ store }, claim) => {
           const found = (await store.sessions.find(claim.session_tag)) ?? aSession(0);
-          const ids = renamed === null ? {} : { session_id: renamed, former_id: tagOf(found) };
+          const ids = renamed === null ? {} : { session_id: renamed, former_id: sessionTag(found) };
           return store.sessions.save(claim, { ...found, ...ids, owner }, 'changed');
         });
       },
@@ -172,7 +172,7 @@ class Choices {
     ];
     return under(claimOf, async ({ store, inbox, keys, streams }, claim) => {
       const [open] = await store.actions.pendingIn(claim.session_tag);
-      const question_id = open ? questionIdOf(open) : 'unknown';
+      const question_id = open ? toQuestionId(open) : 'unknown';
       const session: Session = { ...created, session_id: claim.session_tag };
       const [message, key, stream] = [inbox.at(-1 - place), keys.at(-1 - place), streams.at(-1 - place)];
       const last = stream ? ((await store.streams.find(stream.stream_id))?.last_event ?? 0) : 0;
@@ -241,7 +241,7 @@ class Choices {
         return async ({ store }) => {
           // Summaries are found by the tag of their session, not by an id that the session got later.
           const session = await store.sessions.find(of);
-          if (session && tagOf(session) !== of) return 'no tag';
+          if (session && sessionTag(session) !== of) return 'no tag';
           const token = await store.summaries.begin(of, SECOND);
           if (token === null) return 'not begun';
           return isKept ? store.summaries.keep(of, token, summary) : 'begun';
@@ -251,7 +251,7 @@ class Choices {
         const [of, principal] = [pick(this.session_ids), pick([ada, bob])];
         return async ({ store }) => {
           const session = await store.sessions.find(of);
-          return session && tagOf(session) !== of ? 'no tag' : store.summaries.find(of, principal);
+          return session && sessionTag(session) !== of ? 'no tag' : store.summaries.find(of, principal);
         };
       },
     };

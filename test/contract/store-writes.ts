@@ -1,5 +1,5 @@
 import type { StoredTurn } from '../../src/daemon/session/session.ts';
-import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import type { InboxClaim } from '../../src/daemon/store/inbox.ts';
 import type { SaveOutcome } from '../../src/daemon/store/sessions.ts';
@@ -23,7 +23,7 @@ export function saveSession(
   session: Session,
   as: 'new' | 'changed' | 'replaced' = 'new',
 ): Promise<SaveOutcome> {
-  return underClaim(store, tagOf(session), (claim) => store.sessions.save(claim, session, as));
+  return underClaim(store, sessionTag(session), (claim) => store.sessions.save(claim, session, as));
 }
 
 /** Claims the session, commits a turn and releases the claim. */
@@ -44,7 +44,7 @@ export async function keepTurn(
 ): Promise<TraceRecord> {
   const record = aTurn(members);
   const trace = aTrace(session, { turn_id: record.turn_id });
-  const outcome = await commitUnderClaim(store, tagOf(session), { turn: { record, ttl_ms }, trace });
+  const outcome = await commitUnderClaim(store, sessionTag(session), { turn: { record, ttl_ms }, trace });
   if (outcome !== 'committed') throw new Error(`the turn was not committed: ${outcome}`);
   return trace;
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { Summary } from '../../src/daemon/store/summaries.ts';
 import { ada, aSession, bob } from './fixtures.ts';
@@ -32,7 +32,7 @@ export function describeSummaries(current: () => StoreUnderTest): void {
       test = current();
       store = test.store;
       session = aSession(test.now(), { owner: ada });
-      tag = tagOf(session);
+      tag = sessionTag(session);
       await saveSession(store, session);
     });
 

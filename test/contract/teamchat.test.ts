@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest';
 import teamchat from '../../plugins/teamchat/index.ts';
-import { signatureOf } from '../../plugins/teamchat/verify.ts';
+import { signRequest } from '../../plugins/teamchat/verify.ts';
 import type { SampleRequest } from '../../src/channel/conformance.ts';
 import { sample } from '../fixtures/teamchat/sample.ts';
 import { settingsOf } from '../support/fake-platform.ts';
@@ -19,7 +19,7 @@ function signed(body: string, secret = SECRET): SampleRequest {
     body,
     headers: {
       'X-Slack-Request-Timestamp': timestamp,
-      'X-Slack-Signature': signatureOf(secret, timestamp, body),
+      'X-Slack-Signature': signRequest(secret, timestamp, body),
     },
   };
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import type { InboxClaim, SignInHint } from '../../src/daemon/store/inbox.ts';
 import type { LinkHow } from '../../src/daemon/store/links.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
@@ -37,7 +37,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
       const record = aTurn();
       const waits = inPrivate(aWaitingQuestion(where, { turn_id: record.turn_id, ...members }));
       const changes = { turn: { record, ttl_ms: 2 * HOUR }, trace: aTrace(where), waits };
-      await commitUnderClaim(store, tagOf(where), changes);
+      await commitUnderClaim(store, sessionTag(where), changes);
       return waits.message.rerun.turn_id;
     }
     const link = async (person = ada, how: LinkHow = 'token', key = KEY): Promise<void> => {
@@ -209,7 +209,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
         const [claim] = await store.inbox.claim('run', ['chat'], 1);
         if (!claim) throw new Error('no message');
         const asks = { id: 'a', begins_at: 5, confirm: 'Yes', decline: 'No' };
-        await commitUnderClaim(store, tagOf(session), {
+        await commitUnderClaim(store, sessionTag(session), {
           turn: { record: aTurn({ turn_id: id }), ttl_ms: 2 * HOUR },
           trace: aTrace(session),
           reply: { claim, text: 'Hint?', question: asks, sign_in: HINT },
@@ -276,7 +276,7 @@ export function describeWaitingQuestions(current: () => StoreUnderTest): void {
     });
 
     it('is not stored if its session has ended', async () => {
-      const claim = await store.sessions.claim(tagOf(session));
+      const claim = await store.sessions.claim(sessionTag(session));
       await store.sessions.end(session.session_id);
       const waiting = aWaitingQuestion(session);
       const record = aTurn();

@@ -3,7 +3,11 @@ import { isObject } from '../../src/channel/json-object.ts';
 import { describeSource } from '../../src/daemon/tools/describe-source.ts';
 import { isFileLike } from '../../src/daemon/tools/downstream/form-file.ts';
 import { type OpenApiDocument, readDocument } from '../../src/daemon/tools/openapi/document.ts';
-import { type FoundOperation, keyOf, operationsOf } from '../../src/daemon/tools/openapi/find-operation.ts';
+import {
+  type FoundOperation,
+  findOperations,
+  operationKey,
+} from '../../src/daemon/tools/openapi/find-operation.ts';
 import { readOpenApiTools, toolsOfDocument } from '../../src/daemon/tools/openapi/openapi-source.ts';
 import { BODY } from '../../src/daemon/tools/openapi/read-body.ts';
 import { type Operation, readOperation } from '../../src/daemon/tools/openapi/read-operation.ts';
@@ -61,7 +65,7 @@ export interface DocumentSurvey {
 /** Reads every operation of a document as the daemon does, and checks the examples of their requests. */
 export async function surveyDocument(path: string): Promise<DocumentSurvey> {
   const document = await readDocument(path);
-  const { operations, problems } = operationsOf(document);
+  const { operations, problems } = findOperations(document);
   const refused: Refused[] = problems.map(({ at, problem }) => ({
     operation: at.slice(1).join(' '),
     reason: problem,
@@ -72,7 +76,7 @@ export async function surveyDocument(path: string): Promise<DocumentSurvey> {
   const compileStart = process.cpuUsage();
   for (const one of made) {
     const problem = problemOfSchema(one.tool);
-    if (problem !== null) refused.push({ operation: keyOf(one.found), reason: problem });
+    if (problem !== null) refused.push({ operation: operationKey(one.found), reason: problem });
   }
   const compile_cpu_ms = cpuMsSince(compileStart);
 
@@ -106,7 +110,7 @@ async function toolsOfEach(
   const names = new Set<string>();
   let renamed = 0;
   for (const [index, found] of operations.entries()) {
-    const key = keyOf(found);
+    const key = operationKey(found);
     const read = async (told: ToolEntry) => {
       const entry = entryOf(document.path, { [key]: told });
       return await toolsOfDocument(document, entry, describeSource(entry, API));
@@ -149,7 +153,7 @@ async function measureStart(
   path: string,
   made: readonly Made[],
 ): Promise<Pick<DocumentSurvey, 'start_cpu_ms' | 'heap_mib'>> {
-  const entry = entryOf(path, Object.fromEntries(made.map(({ found, told }) => [keyOf(found), told])));
+  const entry = entryOf(path, Object.fromEntries(made.map(({ found, told }) => [operationKey(found), told])));
   const before = heap();
   const start = process.cpuUsage();
   const { tools, problems } = await readOpenApiTools(entry, describeSource(entry, API));
@@ -206,7 +210,7 @@ function checkExamples(document: OpenApiDocument, made: readonly Made[]): Docume
       const reason = refusal({ ...one.tool, parameters: relaxed }, operation, example);
       if (reason === null) continue;
       refused.push({
-        operation: keyOf(one.found),
+        operation: operationKey(one.found),
         at: example.at,
         reason,
         plain: plain.fault(example.schema, example.value),

@@ -1,4 +1,4 @@
-import { userOf } from '../../plugins/phonechat/simulator.ts';
+import { toUser } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent, SimulatedRequest } from '../../src/channel/index.ts';
 import type { KnownCode } from './actors.ts';
 import type { ChatChecker, ChatMessage, Notice, SeenAnswer, SeenReply } from './chat-checker.ts';
@@ -91,7 +91,7 @@ export class ChatMoves {
       this.#linked.delete(key);
       const mark = this.#stage.newMark(who);
       const { chat, read } = this.#private(platform, user);
-      const alias = platform === 'phonechat' ? userOf(user).user_id : null;
+      const alias = platform === 'phonechat' ? toUser(user).user_id : null;
       const isHidden = platform === 'phonechat' && !user.startsWith('+');
       const from = { platform, user, alias: isHidden ? user : alias };
       const write = await this.#writeAs(from, { text: mark, mark, thread: null });
@@ -289,7 +289,7 @@ export class ChatMoves {
     const change = (body: string) => {
       request = simulator.sign?.({ ...request, body }, settings) ?? { ...request, body };
     };
-    if (alias !== null && !isHidden) change(request.body.replaceAll(userOf(user).user_id, alias));
+    if (alias !== null && !isHidden) change(request.body.replaceAll(toUser(user).user_id, alias));
     if (how === 'forwarded') change(forwarded(request.body));
     return { request, event };
   }

@@ -667,7 +667,7 @@ function keyOf({ key, presented, address, user }: WebMessage): string | null {
   return JSON.stringify([...sender, key]);
 }
 
-/** Whether the key belongs to an anonymous client (`keyOf`). */
+/** Whether the key belongs to an anonymous client (`toIdempotencyKey`). */
 function isOfAnonymous(key: string): boolean {
   return JSON.parse(key)[0] === 'client';
 }

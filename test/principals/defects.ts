@@ -53,7 +53,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
       {
         file: 'src/daemon/stream/admit-reader.ts',
         from: 'const counted = countsFor(stream, ambient) ? ambient : null;',
-        to: 'const counted = personOf(ambient) === null ? null : ambient;',
+        to: 'const counted = readPerson(ambient) === null ? null : ambient;',
       },
     ],
   },
@@ -248,8 +248,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/store/sign-out-marks.ts',
-        from: '(mark.sid === null || sid === undefined || mark.sid === hashOf(sid))',
-        to: '(mark.sid === null || (sid !== undefined && mark.sid === hashOf(sid)))',
+        from: '(mark.sid === null || sid === undefined || mark.sid === hashIds(sid))',
+        to: '(mark.sid === null || (sid !== undefined && mark.sid === hashIds(sid)))',
       },
     ],
   },
@@ -260,8 +260,8 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     changes: [
       {
         file: 'src/daemon/store/sign-out-marks.ts',
-        from: '(mark.tenant === null || mark.tenant === hashOf(tenant_id))',
-        to: "(mark.tenant === hashOf(tenant_id) || (mark.tenant === null && tenant_id === ''))",
+        from: '(mark.tenant === null || mark.tenant === hashIds(tenant_id))',
+        to: "(mark.tenant === hashIds(tenant_id) || (mark.tenant === null && tenant_id === ''))",
       },
     ],
   },

@@ -1,4 +1,4 @@
-import { userOf } from '../../plugins/phonechat/simulator.ts';
+import { toUser } from '../../plugins/phonechat/simulator.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { Actor, numberOf } from './actors.ts';
 import type { Presented } from './checker.ts';
@@ -67,7 +67,7 @@ export class Stage {
    */
   otherIdOf(who: Who, sender: 'own' | 'recycled' | 'hidden'): string {
     const isNewHolder = sender === 'recycled' || (sender === 'hidden' && who === 'attacker');
-    return isNewHolder ? `US.${this.number}NEWHOLDER` : userOf(this.idOn('phonechat', who)).user_id;
+    return isNewHolder ? `US.${this.number}NEWHOLDER` : toUser(this.idOn('phonechat', who)).user_id;
   }
 
   /**

@@ -201,7 +201,7 @@ export class World {
     for (const [index, { plugin }] of PLATFORMS.entries()) {
       const simulator = await plugin.simulator?.();
       if (!simulator) throw new Error(`the channel ${plugin.name} has no simulator`);
-      const own = simulator.devSettings(secretOf, platformUrl(index));
+      const own = simulator.devSettings(deriveSecret, platformUrl(index));
       Object.assign(env, own);
       const settings = settingsOf(plugin, own);
       platforms.set(plugin.name, { plugin, simulator, settings, api: simulator.startApi(settings) });
@@ -395,7 +395,7 @@ function answer(status: number, body: object): ApiAnswer {
 }
 
 /** Returns 43 base64url characters, which are the same for the same name. */
-function secretOf(name: string): string {
+function deriveSecret(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pageOf, pages } from '../../man/build/generate.ts';
+import { pageName, pages } from '../../man/build/generate.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/command.ts';
 import { runProgram } from '../../src/cli/program.ts';
 import { capture } from '../unit/cli/captured-output.ts';
@@ -41,7 +41,7 @@ describe.each(COMMANDS)('agentd $name', ({ name, summary, load }) => {
   });
 
   it('has a synopsis in a manual page', () => {
-    expect(generated.get(pageOf(name))).toMatch(new RegExp(`^\`agentd ${name}\``, 'm'));
+    expect(generated.get(pageName(name))).toMatch(new RegExp(`^\`agentd ${name}\``, 'm'));
   });
 });
 

@@ -6,7 +6,7 @@ import { pages } from '../../man/build/generate.ts';
 import { optionTerm, prose } from '../../man/build/markdown.ts';
 import { writeMdoc } from '../../man/build/mdoc.ts';
 import { mdocPages } from '../../man/build/mdoc-pages.ts';
-import { headingsOf, linksOf, readPage } from '../../man/build/page.ts';
+import { findHeadings, findLinks, readPage } from '../../man/build/page.ts';
 import { filesBelow, ROOT, read } from './source-files.ts';
 
 const mandoc = spawnSync('mandoc', ['-T', 'lint', '/dev/null']).error === undefined;
@@ -47,7 +47,7 @@ describe('agentd-channel(7)', () => {
     const markdown = read('man/agentd-channel.7.md');
     const [, contents = ''] = /^## Contents\n(.*?)^## /ms.exec(markdown) ?? [];
     const named = [...contents.matchAll(/^- \[(.+?)\]\(#/gm)].map(([, title]) => title);
-    const titles = headingsOf(readPage(markdown)).map(({ title }) => title);
+    const titles = findHeadings(readPage(markdown)).map(({ title }) => title);
     const notListed = ['Contents', 'Synopsis', 'See also'];
     expect(named).toEqual(titles.filter((title) => !notListed.includes(title)));
   });
@@ -65,7 +65,7 @@ describe('the links of a document', () => {
 /** The targets of links within the repository. */
 function targetsIn(file: string): string[] {
   const targets = file.startsWith('man/')
-    ? linksOf(readPage(read(file)))
+    ? findLinks(readPage(read(file)))
     : [...read(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
   return targets.filter((target) => !/^https?:/.test(target));
 }
@@ -75,7 +75,7 @@ function exists(file: string, target: string): boolean {
   const of = path === '' || path === undefined ? file : join(dirname(file), path);
   if (!existsSync(join(ROOT, of))) return false;
   if (anchor === undefined || !of.startsWith('man/')) return true;
-  return headingsOf(readPage(read(of))).some((heading) => heading.anchor === anchor);
+  return findHeadings(readPage(read(of))).some((heading) => heading.anchor === anchor);
 }
 
 describe('a page for man(1)', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { headingsOf, readPage } from '../../man/build/page.ts';
+import { findHeadings, readPage } from '../../man/build/page.ts';
 import { filesBelow, read } from './source-files.ts';
 
 /** These files contain examples of broken references. */
@@ -19,7 +19,7 @@ const pages = new Map<string, string[]>(
     .filter((file) => file.endsWith('.md'))
     .map((file) => {
       const page = readPage(read(file));
-      return [`${page.name}(${page.section})`, headingsOf(page).map(({ title }) => title)];
+      return [`${page.name}(${page.section})`, findHeadings(page).map(({ title }) => title)];
     }),
 );
 

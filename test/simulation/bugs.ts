@@ -80,13 +80,13 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: STORE_REPLY,
-        from: '...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),',
+        from: '...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: chooseAnswerTtl(key.key) } }),',
         to: '',
       },
       {
         file: STORE_REPLY,
         from: "if (outcome === 'session_ended') line",
-        to: "if (key !== null) await services.store.idempotency.finish(key, answer, answerTtlOf(key.key));\n    if (outcome === 'session_ended') line",
+        to: "if (key !== null) await services.store.idempotency.finish(key, answer, chooseAnswerTtl(key.key));\n    if (outcome === 'session_ended') line",
       },
     ],
   },

@@ -1,5 +1,5 @@
 import type { VerificationKeys } from '../../src/daemon/identity/keys.ts';
-import { tagOf } from '../../src/daemon/session/session.ts';
+import { sessionTag } from '../../src/daemon/session/session.ts';
 import { CLAIM_MS } from '../../src/daemon/store/claims.ts';
 import { MESSAGE } from '../../src/daemon/store/inbox-document.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
@@ -112,7 +112,7 @@ function happen(world: World, happening: Happening): void {
     case 'end-session': {
       const administrator = openMemoryStore(state, { clock: scheduler.clockOf(world.outside) });
       for (const { session } of state.all(SESSION)) {
-        const tag = tagOf(session);
+        const tag = sessionTag(session);
         if (![session.session_id, session.former_id].some((id) => id?.includes(happening.room.name)))
           continue;
         trace.note('—', () => `an administrator ends ${tag} at ${scheduler.now}`);

@@ -65,7 +65,7 @@ export class FakePlatform extends EventEmitter<{ came: [] }> {
     this.setMaxListeners(0);
     this.simulator = simulator;
     this.#server = server;
-    this.env = simulator.devSettings(secretOf, this.url);
+    this.env = simulator.devSettings(deriveSecret, this.url);
     this.settings = settingsOf(plugin, this.env);
     this.#api = simulator.startApi(this.settings);
     server.on('request', (request, response) => {
@@ -181,6 +181,6 @@ export function settingsOf(
 }
 
 /** A secret of 43 base64url characters, always the same for the same name. */
-function secretOf(name: string): string {
+function deriveSecret(name: string): string {
   return createHash('sha256').update(name).digest('base64url');
 }

@@ -1,6 +1,6 @@
 import { guardUser } from '../../src/daemon/guard/user.ts';
 import { type PersonKey, personKey } from '../../src/daemon/identity/identity.ts';
-import { type Session, type StoredTurn, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../../src/daemon/session/session.ts';
 import type { Rater } from '../../src/daemon/store/feedback.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import {
@@ -67,7 +67,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
     finished_at: now,
     ...callsOf(canary),
   });
-  await commitUnderClaim(store, tagOf(session), {
+  await commitUnderClaim(store, sessionTag(session), {
     turn: { record, ttl_ms: HOUR },
     trace,
     answer: { claim: claim.claim, answer, ttl_ms: HOUR },
@@ -84,7 +84,7 @@ export async function fillAsPerson(store: Store, now: number, { person, canary }
   const data = JSON.stringify({ text: `${canary} streamed` });
   await store.streams.append(running, [{ id: 1, event: 'stream_complete', data }]);
   const user = guardUser({ platform: 'webchat', user_id: `web${canary}`, person, address: null });
-  const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
+  const message = { user, session_id: sessionTag(session), text: 'hash', message_id: null, sent_at: null };
   await store.guard.check(message, GUARD_LIMITS);
   await store.limits.hit(`http:person:${person}`, { max: 5, window_ms: HOUR });
   // The same client, before it signed in.
@@ -141,7 +141,7 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
     alias: `${PLATFORM}:alias-${canary}`,
     person,
   });
-  await commitUnderClaim(store, tagOf(session), {
+  await commitUnderClaim(store, sessionTag(session), {
     trace,
     waits: aWaitingQuestion(session, { user_id, text: `${canary} wants to know` }),
   });
@@ -150,7 +150,7 @@ export async function fillAsUser(store: Store, now: number, resident: Resident):
   if (claim.outcome !== 'new') throw new Error('the key is known');
   await store.idempotency.finish(claim.claim, { session_id: '', response: `"${canary}"` }, HOUR);
   const user = guardUser({ platform: PLATFORM, user_id, person: null, address: null });
-  const message = { user, session_id: tagOf(session), text: 'hash', message_id: null, sent_at: null };
+  const message = { user, session_id: sessionTag(session), text: 'hash', message_id: null, sent_at: null };
   await store.guard.check(message, GUARD_LIMITS);
   await store.budgets.reserve(`${PLATFORM}:${user_id}`, { id: canary, tokens: 5, max: 100, ttl_ms: HOUR });
   const sender = {
@@ -225,8 +225,8 @@ function messageOf({ user_id, canary }: Resident, text: string) {
 }
 
 async function keepSummary(store: Store, session: Session, principal: string, canary: string): Promise<void> {
-  const token = await store.summaries.begin(tagOf(session), HOUR);
+  const token = await store.summaries.begin(sessionTag(session), HOUR);
   if (token === null) throw new Error('a summary is already being made');
   const summary = { principal, text: `${canary} in short`, tainted: false, through_turn: 't', through_at: 1 };
-  await store.summaries.keep(tagOf(session), token, summary);
+  await store.summaries.keep(sessionTag(session), token, summary);
 }

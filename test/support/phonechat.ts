@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import phonechat from '../../plugins/phonechat/index.ts';
-import { messageIdOf } from '../../plugins/phonechat/simulator.ts';
+import { toMessageId } from '../../plugins/phonechat/simulator.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { command } from './command.ts';
 import { type Agentd, SECRET, startAgentd } from './daemon.ts';
@@ -136,7 +136,7 @@ export class Phonechat {
 
   /** Calls that mark one of these messages as read. */
   marks(...events: SimulatedEvent[]): Record<string, unknown>[] {
-    const ids: unknown[] = events.map(messageIdOf);
+    const ids: unknown[] = events.map(toMessageId);
     return this.calls().flatMap(({ body }) =>
       body.status === 'read' && ids.includes(body.message_id) ? [body] : [],
     );

@@ -11,7 +11,7 @@ import type {
   NamedSession,
   Settlement,
 } from '../../src/daemon/message/turn.ts';
-import { type Session, tagOf } from '../../src/daemon/session/session.ts';
+import { type Session, sessionTag } from '../../src/daemon/session/session.ts';
 import { Secret } from '../../src/daemon/settings/secret.ts';
 import type { SessionClaim } from '../../src/daemon/store/claims.ts';
 import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
@@ -208,7 +208,7 @@ export function signedIn(sub: string, token?: string): Identified {
 /** The result of authorize-sender for an existing session or, if `found` is null, for a new session with this id. */
 export function named(found: Session | null, session_id = 's', session_is_generated = false): NamedSession {
   return found
-    ? { found, session_id: found.session_id, session_is_generated: false, session_tag: tagOf(found) }
+    ? { found, session_id: found.session_id, session_is_generated: false, session_tag: sessionTag(found) }
     : { found: null, session_id, session_is_generated, session_tag: session_id };
 }
 

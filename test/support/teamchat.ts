@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import teamchat from '../../plugins/teamchat/index.ts';
-import { signatureOf } from '../../plugins/teamchat/verify.ts';
+import { signRequest } from '../../plugins/teamchat/verify.ts';
 import type { SimulatedEvent } from '../../src/channel/index.ts';
 import { type Agentd, startAgentd } from './daemon.ts';
 import { Dictation } from './dictation.ts';
@@ -68,7 +68,7 @@ export class Workspace {
       headers: {
         'Content-Type': type,
         'X-Slack-Request-Timestamp': timestamp,
-        'X-Slack-Signature': signatureOf(key, timestamp, body),
+        'X-Slack-Signature': signRequest(key, timestamp, body),
         ...headers,
       },
     } as const;

@@ -53,7 +53,7 @@ let seen = 0;
  * The widget calls it again before the token expires.
  */
 const chat: SiteConfiguration & Partial<WidgetControls> = {
-  token: async () => (signedIn === null ? null : tokenOf(signedIn)),
+  token: async () => (signedIn === null ? null : fetchToken(signedIn)),
   suggestions: questions(),
 };
 window.agentdWebchat = chat;
@@ -90,7 +90,7 @@ async function startOver(): Promise<void> {
   await Promise.allSettled([showRequests(), showActions()]);
 }
 
-async function tokenOf(person: string): Promise<string | null> {
+async function fetchToken(person: string): Promise<string | null> {
   const response = await fetch(`demo/token/${encodeURIComponent(person)}`);
   if (!response.ok) return null;
   const { token } = (await response.json()) as { token: string };
@@ -147,7 +147,7 @@ async function showSignedIn(): Promise<void> {
   const person = people.find(({ id }) => id === signedIn);
   const words = find('.signed');
   if (!person) words.textContent = 'Nobody is signed in: the API is called with default credentials.';
-  else if ((await tokenOf(person.id)) === null)
+  else if ((await fetchToken(person.id)) === null)
     words.textContent = 'This daemon has no secret to sign a token with (JWT_ALGORITHM is not HS256).';
   else words.textContent = `${person.email} · the chat sends a token of ${person.name} with each message`;
 }

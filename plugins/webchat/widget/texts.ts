@@ -105,7 +105,7 @@ const PART_TEXTS: ReadonlySet<string> = new Set([
 ]);
 
 /** The texts of the script, or of its parts. */
-export function textsOf(texts: Texts, ofParts: boolean): Partial<Texts> {
+export function pickTexts(texts: Texts, ofParts: boolean): Partial<Texts> {
   const own = (group: object) =>
     Object.fromEntries(
       Object.entries(group).filter(

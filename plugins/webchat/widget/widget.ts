@@ -7,7 +7,7 @@ import { type Texts, textsWith, translationFor } from './texts.ts';
 import { button, h, icon, set } from './view/dom.ts';
 import { dress, type Theme } from './view/dress.ts';
 import { Panel } from './view/panel.ts';
-import { partsOf } from './view/parts.ts';
+import { createLoader } from './view/parts.ts';
 
 /** The controls of the widget that the page can use. */
 export interface WidgetControls {
@@ -42,7 +42,7 @@ export async function mountWidget(
   const colors = new CSSStyleSheet();
   root.adoptedStyleSheets = [sheet, colors];
 
-  const load = partsOf(base);
+  const load = createLoader(base);
   const tokens = new TokenSource(options.ask, options.token);
   const service = new Service(base);
   const conversation = new Conversation({
@@ -243,7 +243,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
   const data = script.dataset;
   const { title, greeting } = data;
   const direction = data.dir ?? document.documentElement.dir;
-  const base = (data.service ?? serviceOf(script.src)).replace(/\/+$/, '');
+  const base = (data.service ?? resolveService(script.src)).replace(/\/+$/, '');
   // `auto` is the language of the browser, whatever language the page has.
   const auto = data.lang === 'auto';
   const lang = auto ? '' : document.documentElement.lang;
@@ -280,7 +280,7 @@ export async function readOptions(script: HTMLScriptElement, site: SiteConfigura
 }
 
 /** The address of the service. By default, it is the address of the script, because the service serves the script. */
-function serviceOf(address: string): string {
+function resolveService(address: string): string {
   const { origin, pathname } = new URL(address);
   const at = pathname.lastIndexOf(SCRIPT_PATH);
   return origin + (at === -1 ? '' : pathname.slice(0, at));

@@ -82,8 +82,9 @@ export class Bench {
   }
 
   #settings(salt: string, given: ChannelSettings): ChannelSettings {
-    const secretOf = (name: string) => Buffer.from(`${salt} ${name}`.padEnd(32, '.')).toString('base64url');
-    const made = this.simulator?.devSettings((name) => secretOf(name).slice(0, 43), API_URL) ?? {};
+    const deriveSecret = (name: string) =>
+      Buffer.from(`${salt} ${name}`.padEnd(32, '.')).toString('base64url');
+    const made = this.simulator?.devSettings((name) => deriveSecret(name).slice(0, 43), API_URL) ?? {};
     const entries = this.plugin.settings.map((record) => {
       const text = made[record.name];
       return [record.name, text === undefined ? record.default : settingValue(record, text)] as const;

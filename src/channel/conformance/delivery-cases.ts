@@ -30,7 +30,7 @@ export function deliveryCases(): readonly [name: string, trial: Trial][] {
 async function enqueuesMessages(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   for (const place of bench.places) {
-    const [message] = await messagesOf(bench, [{ place }]);
+    const [message] = await deliverEach(bench, [{ place }]);
     assert.equal(message.text, bench.event({}).text);
     assert.equal(
       message.shared ?? false,
@@ -43,7 +43,7 @@ async function enqueuesMessages(options: Parameters<Trial>[0]): Promise<void> {
 async function enqueuesLongTexts(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   for (const text of ['x'.repeat(TEXT_MAX), '😀'.repeat(TEXT_MAX)]) {
-    const [message] = await messagesOf(bench, [{ text }]);
+    const [message] = await deliverEach(bench, [{ text }]);
     assert.ok(message.text === text, `a text of ${TEXT_MAX} characters must be enqueued unchanged`);
   }
 }
@@ -64,7 +64,7 @@ async function acknowledgesOthers(options: Parameters<Trial>[0]): Promise<void> 
 async function namesRepeatsAlike(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   for (const place of bench.places) {
-    const [first, again, other] = await messagesOf(bench, [
+    const [first, again, other] = await deliverEach(bench, [
       { place, number: 1 },
       { place, number: 1 },
       { place, number: 2 },
@@ -78,8 +78,8 @@ async function ignoresOrder(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   for (const place of bench.places) {
     const of = (number: number) => ({ place, number, thread: 'one', text: `number ${number}` });
-    const inOrder = (await messagesOf(bench, [of(1), of(2), of(3)])).map(identity);
-    const outOfOrder = (await messagesOf(bench, [of(3), of(1), of(2)])).map(identity);
+    const inOrder = (await deliverEach(bench, [of(1), of(2), of(3)])).map(identity);
+    const outOfOrder = (await deliverEach(bench, [of(3), of(1), of(2)])).map(identity);
     assert.deepEqual([outOfOrder[1], outOfOrder[2], outOfOrder[0]], inOrder);
     assert.equal(new Set(inOrder.map(({ thread_id }) => thread_id)).size, 1, 'they must have one thread_id');
     for (const [index, { sent_at }] of inOrder.entries()) {
@@ -97,7 +97,7 @@ function identity({ message_id, thread_id, sent_at, text }: IncomingMessage) {
 async function separatesThreads(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   const [user = '', other = ''] = bench.simulator?.who() ?? [];
-  const [one, two] = await messagesOf(bench, [
+  const [one, two] = await deliverEach(bench, [
     { user, number: 1 },
     { user: other, number: 2 },
   ]);
@@ -105,7 +105,7 @@ async function separatesThreads(options: Parameters<Trial>[0]): Promise<void> {
   assert.notEqual(two.thread_id, one.thread_id, 'another person must have a different thread_id');
   assert.notDeepEqual(two.reply_to, one.reply_to, 'another person must have a different reply_to');
   if (!bench.places.includes('group')) return;
-  const [room] = await messagesOf(bench, [{ user, place: 'group', number: 3 }]);
+  const [room] = await deliverEach(bench, [{ user, place: 'group', number: 3 }]);
   assert.equal(room.user_id, one.user_id, 'a person must have the same user_id in a group');
   assert.notEqual(room.thread_id, one.thread_id, 'a group must have a different thread_id');
 }
@@ -163,7 +163,7 @@ async function enqueuesAgain(options: Parameters<Trial>[0]): Promise<void> {
 }
 
 /** Delivers each event separately, and returns the messages in order. Each delivery must make one message. */
-async function messagesOf<Events extends Partial<SimulatedEvent>[]>(
+async function deliverEach<Events extends Partial<SimulatedEvent>[]>(
   bench: Bench,
   events: readonly [...Events],
 ): Promise<{ [Index in keyof Events]: IncomingMessage }> {

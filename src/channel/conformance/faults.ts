@@ -64,7 +64,7 @@ const LENGTH_MIN = 8;
 const PIECE_MIN = 16;
 
 /** The secrets among a channel's settings, and their long pieces. */
-export function secretsOf({ settings: records }: ChannelPlugin, settings: ChannelSettings): string[] {
+export function listSecrets({ settings: records }: ChannelPlugin, settings: ChannelSettings): string[] {
   return records.flatMap(({ name, secret }) => {
     const value = secret ? settings[name] : undefined;
     if (value === undefined) return [];

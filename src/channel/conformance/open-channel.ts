@@ -3,7 +3,7 @@ import type { Channel, ChannelRequest, ChannelResponse, ChannelSettings } from '
 import { readMultipart } from '../payload.ts';
 import { hasOwnConnection } from '../simulator.ts';
 import type { Bench, StandIn } from './bench.ts';
-import { faultsOfEdit, faultsOfMessage, faultsOfNotice, leaks, secretsOf } from './faults.ts';
+import { faultsOfEdit, faultsOfMessage, faultsOfNotice, leaks, listSecrets } from './faults.ts';
 import type { Evidence, SampleRequest } from './options.ts';
 import {
   type AnyScope,
@@ -45,7 +45,7 @@ export class OpenChannel {
   constructor(bench: Bench, settings: ChannelSettings, members: Partial<AnyScope>) {
     const { plugin, evidence } = bench;
     this.#evidence = evidence;
-    this.secrets = [...secretsOf(plugin, settings), ...secretsOf(plugin, bench.settings)];
+    this.secrets = [...listSecrets(plugin, settings), ...listSecrets(plugin, bench.settings)];
     const scope = recordingScope(plugin.name, settings, members);
     const { enqueue, notify, edit } = scope;
     // Calls are checked here, because a case may replace these members with failing ones.
@@ -64,12 +64,12 @@ export class OpenChannel {
     this.scope = scope;
     this.channel = createIn(plugin, scope);
     this.#hasOwnConnection = hasOwnConnection(plugin);
-    this.#faultsOf = (message) => faultsOfMessage(plugin, message, this.secrets);
+    this.#findFaults = (message) => faultsOfMessage(plugin, message, this.secrets);
   }
 
   readonly #evidence: Evidence;
   readonly #hasOwnConnection: boolean;
-  readonly #faultsOf: (message: RecordingScope['enqueued'][number]) => string[];
+  readonly #findFaults: (message: RecordingScope['enqueued'][number]) => string[];
 
   /**
    * Delivers a request as the platform does: after a 503, it delivers the request again.
@@ -114,7 +114,7 @@ export class OpenChannel {
   /** Checks everything that the channel enqueued, logged and reported as its health so far. */
   inspect(): void {
     const { enqueued, logged } = this.scope;
-    assert.deepEqual([...this.faults, ...enqueued.flatMap(this.#faultsOf)], []);
+    assert.deepEqual([...this.faults, ...enqueued.flatMap(this.#findFaults)], []);
     const leaking = logged.find((line) => leaks(line, this.secrets));
     assert.ok(!leaking, `a log line must not show a secret of the settings: ${leaking?.message}`);
     const health = this.health();

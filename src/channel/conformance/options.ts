@@ -51,7 +51,7 @@ export interface TrialOptions extends ConformanceOptions {
 export type Trial = (options: TrialOptions) => Promise<void>;
 
 /** The cases that a test runner gets. The error of a failed case shows the latest deliveries and calls. */
-export function casesOf(
+export function toCases(
   options: ConformanceOptions,
   trials: readonly (readonly [name: string, trial: Trial])[],
 ): ConformanceCase[] {

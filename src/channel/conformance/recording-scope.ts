@@ -59,7 +59,7 @@ export function recordingScope(
     void logged.push({ level, message, fields });
   const problem: ChannelScope['problem'] =
     members.problem ?? ((code, detail, errors) => new RecordedProblem(code, detail, errors));
-  const sessionOf = ({ thread_id }: IncomingMessage) => thread_id ?? `${name}_conformance`;
+  const toSessionId = ({ thread_id }: IncomingMessage) => thread_id ?? `${name}_conformance`;
   const replyParts = new ReplyParts();
   return {
     enqueued,
@@ -78,7 +78,7 @@ export function recordingScope(
     now: () => Date.now(),
     async *converse(message) {
       enqueued.push(message);
-      const session_id = sessionOf(message);
+      const session_id = toSessionId(message);
       yield { type: 'started', session_id };
       yield { type: 'text_chunk', text: 'Hello.' };
       yield { type: 'complete', session_id, response: 'Hello.', replayed: false };
@@ -88,7 +88,7 @@ export function recordingScope(
     streams: {
       async start(message) {
         enqueued.push(message);
-        return { stream_id: `${name}_stream`, session_id: sessionOf(message) };
+        return { stream_id: `${name}_stream`, session_id: toSessionId(message) };
       },
       open: async () => null,
       stop: async () => undefined,

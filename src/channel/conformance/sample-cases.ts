@@ -77,12 +77,12 @@ async function answersUnavailable(options: TrialOptions, requests: readonly Samp
 async function namesRepeatsAlike(options: TrialOptions, requests: readonly SampleRequest[]): Promise<void> {
   await withChannel(await Bench.set(options), {}, async (open) => {
     for (const request of requests) {
-      const idsOf = async () => {
+      const readIds = async () => {
         open.forget();
         await open.take(request);
         return open.scope.enqueued.map(({ message_id }) => message_id);
       };
-      assert.deepEqual(await idsOf(), await idsOf(), 'a repeated delivery must have the same message_id');
+      assert.deepEqual(await readIds(), await readIds(), 'a repeated delivery must have the same message_id');
     }
   });
 }

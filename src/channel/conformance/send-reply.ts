@@ -21,14 +21,14 @@ export interface Sending {
   ask(question: ReplyConfirmation): Promise<Error | null>;
 }
 
-/** Creates the channel, and lets the case send the reply of `replyOf`, also with another text or id. */
+/** Creates the channel, and lets the case send the reply of `createReply`, also with another text or id. */
 export async function sending(
   bench: Bench,
   work: (sending: Sending) => Promise<void>,
   place: 'direct' | 'group' = 'direct',
   platform: StandIn = bench.platform(),
 ): Promise<void> {
-  const reply = await replyOf(bench, place);
+  const reply = await createReply(bench, place);
   await withChannel(bench, { platform }, async (open) => {
     assert.ok(open.channel.send, 'a channel that delivers by push must have send()');
     const send = (text = reply.text, id = reply.id) => attempt(open, { ...reply, text, id });
@@ -39,7 +39,7 @@ export async function sending(
 }
 
 /** The answer to a message that the simulator delivered, or the reply in the options. */
-export async function replyOf(bench: Bench, place: 'direct' | 'group'): Promise<OutgoingReply> {
+export async function createReply(bench: Bench, place: 'direct' | 'group'): Promise<OutgoingReply> {
   const { simulator, options } = bench;
   if (!simulator) {
     if (!options.send) throw new Error('the options have no reply');
@@ -57,12 +57,12 @@ export async function replyOf(bench: Bench, place: 'direct' | 'group'): Promise<
 }
 
 export async function attempt(open: OpenChannel, reply: OutgoingReply): Promise<Error | null> {
-  const error = await outcomeOf(open.channel.send?.(reply));
+  const error = await captureError(open.channel.send?.(reply));
   assert.ok(!leaks(error, open.secrets), 'the error of send() must not show a secret of the settings');
   return error;
 }
 
-export async function outcomeOf(work: Promise<void> | undefined): Promise<Error | null> {
+export async function captureError(work: Promise<void> | undefined): Promise<Error | null> {
   try {
     await work;
     return null;

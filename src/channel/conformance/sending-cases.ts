@@ -7,14 +7,14 @@ import { withChannel } from './open-channel.ts';
 import type { ConformanceOptions, Trial, TrialOptions } from './options.ts';
 import {
   attempt,
+  captureError,
+  createReply,
   type Failure,
   hanging,
   isFailure,
   isSent,
-  outcomeOf,
   PASSING,
   quoting,
-  replyOf,
   sending,
   status,
   whenGivenUp,
@@ -204,13 +204,13 @@ async function closes(options: TrialOptions): Promise<void> {
       place,
       platform,
     );
-    const { reply_to } = await replyOf(bench, place);
+    const { reply_to } = await createReply(bench, place);
     platform.seen.splice(0);
     await withChannel(bench, { platform }, async ({ channel }) => {
       if (!channel.closeQuestion) return;
       assert.ok(sent_id, 'a channel with closeQuestion() must return the id of a message from sendPart');
       const closed = { sent_id, reply_to, confirmation, outcome: OUTCOME };
-      const close = () => outcomeOf(channel.closeQuestion?.(closed));
+      const close = () => captureError(channel.closeQuestion?.(closed));
       platform.trouble = () => status(500);
       isFailure(await close(), UNREACHABLE);
       platform.trouble = () => null;
@@ -273,7 +273,7 @@ async function givesUp(options: TrialOptions): Promise<void> {
 
 async function reportsCredentials(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
-  const reply = await replyOf(bench, 'direct');
+  const reply = await createReply(bench, 'direct');
   const settings = bench.simulator ? bench.foreignSettings : bench.settings;
   const platform = bench.platform();
   await withChannel(bench, { settings, platform }, async (open) => {
@@ -302,7 +302,7 @@ async function reportsCredentials(options: TrialOptions): Promise<void> {
 
 async function types(options: TrialOptions): Promise<void> {
   const bench = await Bench.set(options);
-  const reply = await replyOf(bench, 'direct');
+  const reply = await createReply(bench, 'direct');
   const troubles: Trouble[] = [() => null, () => status(500), () => status(400), hanging, quoting];
   for (const trouble of troubles) {
     const platform = bench.platform();
@@ -310,7 +310,9 @@ async function types(options: TrialOptions): Promise<void> {
       assert.ok(open.channel.typing, 'a channel with capabilities.typing must have typing()');
       isSent(await attempt(open, reply));
       platform.trouble = trouble;
-      const error = await withShortTimeouts(() => inTime(outcomeOf(open.channel.typing?.(reply.reply_to))));
+      const error = await withShortTimeouts(() =>
+        inTime(captureError(open.channel.typing?.(reply.reply_to))),
+      );
       assert.ok(!leaks(error, open.secrets), 'the error of typing() must not show a secret of the settings');
       platform.trouble = () => null;
       isSent(await attempt(open, { ...reply, id: 'another reply' }));

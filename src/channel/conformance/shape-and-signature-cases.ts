@@ -20,7 +20,7 @@ export function signatureCases(): readonly [name: string, trial: Trial][] {
 }
 
 /** One event of each kind in each place. */
-export function eventsOf({ places }: Bench): readonly Partial<SimulatedEvent>[] {
+export function listEvents({ places }: Bench): readonly Partial<SimulatedEvent>[] {
   return KINDS.flatMap((kind) =>
     places.map((place) => ({ kind, place, ...(kind === 'command' ? { text: '/help me' } : {}) })),
   );
@@ -29,7 +29,7 @@ export function eventsOf({ places }: Bench): readonly Partial<SimulatedEvent>[] 
 async function refusesOtherSecrets(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of eventsOf(bench))
+    for (const event of listEvents(bench))
       await refuses(open, bench.delivery({ ...event, bad_signature: true }));
   });
 }
@@ -37,7 +37,7 @@ async function refusesOtherSecrets(options: Parameters<Trial>[0]): Promise<void>
 async function refusesWithoutSignature(options: Parameters<Trial>[0]): Promise<void> {
   const bench = await Bench.set(options);
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of eventsOf(bench)) {
+    for (const event of listEvents(bench)) {
       const { headers = {}, ...request } = bench.delivery(event);
       const plain = Object.entries(headers).filter(([name]) => PLAIN_HEADERS.includes(name.toLowerCase()));
       await refuses(open, { ...request, headers: Object.fromEntries(plain) });

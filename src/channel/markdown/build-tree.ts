@@ -142,7 +142,7 @@ class TreeBuilder {
         return { type: 'blockquote', children: this.#children() };
       case 'fence':
       case 'code_block':
-        return { type: 'code', lang: languageOf(open), value: codeOf(open) };
+        return { type: 'code', lang: readLanguage(open), value: readCode(open) };
       case 'table_open':
         return { type: 'table', rows: this.#rows() };
       case 'hr':
@@ -207,11 +207,11 @@ class TreeBuilder {
   }
 }
 
-function languageOf({ info }: Token): string {
+function readLanguage({ info }: Token): string {
   return /^\S*/.exec(restoreSigns(info).trim())?.[0] ?? '';
 }
 
-function codeOf({ content }: Token): string {
+function readCode({ content }: Token): string {
   return restoreSigns(content).replace(/\n$/, '');
 }
 
@@ -310,17 +310,17 @@ class InlineBuilder {
   }
 
   #link(token: Token): Link {
-    const url = this.#urlOf(token, 'href');
+    const url = this.#readUrl(token, 'href');
     return { type: 'link', url, children: this.nodes(true) };
   }
 
   #image(token: Token): Image {
     const alt = restoreSigns(seenIn(token.children ?? []));
-    return { type: 'image', url: this.#urlOf(token, 'src'), alt };
+    return { type: 'image', url: this.#readUrl(token, 'src'), alt };
   }
 
   /** The address of a link or an image. Empty if it is the address of a reference for which no room is left. */
-  #urlOf(token: Token, attribute: 'href' | 'src'): string {
+  #readUrl(token: Token, attribute: 'href' | 'src'): string {
     const url = restoreSigns(String(token.attrGet(attribute) ?? ''));
     const isReference = token.meta?.label !== undefined;
     if (isReference) this.#shared.room -= url.length;

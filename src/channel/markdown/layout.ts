@@ -1,8 +1,8 @@
-import { widthOf } from '../characters.ts';
+import { measureWidth } from '../characters.ts';
 import type { Block, List, ListItem, Table } from './build-tree.ts';
 import type { Dialect, Mark } from './dialect.ts';
-import { escapeRuns, runsOf, textOf } from './runs.ts';
-import { CUT, codeOf, LINE, PARAGRAPH, type Token } from './tokens.ts';
+import { escapeRuns, joinText, toRuns } from './runs.ts';
+import { CUT, LINE, PARAGRAPH, splitCode, type Token } from './tokens.ts';
 
 /** Maximum number of lists that indent a block. Deeper lists are not indented further. */
 const MAX_INDENT = 6;
@@ -41,7 +41,7 @@ function layOut(
 ): Block | null {
   let last = before;
   for (const block of blocks) {
-    const made = blockOf(block, frames, layout);
+    const made = layOutBlock(block, frames, layout);
     if (made.length === 0) continue;
     if (last !== null) tokens.push(last.type === 'heading' ? AFTER_HEADING : PARAGRAPH);
     for (const token of made) tokens.push(token);
@@ -50,37 +50,37 @@ function layOut(
   return last;
 }
 
-function blocksOf(blocks: readonly Block[], frames: readonly Mark[], layout: Layout): Token[] {
+function layOutBlocks(blocks: readonly Block[], frames: readonly Mark[], layout: Layout): Token[] {
   const tokens: Token[] = [];
   layOut(blocks, null, frames, layout, tokens);
   return tokens;
 }
 
-function blockOf(node: Block, frames: readonly Mark[], layout: Layout): Token[] {
+function layOutBlock(node: Block, frames: readonly Mark[], layout: Layout): Token[] {
   const { dialect } = layout;
   switch (node.type) {
     case 'paragraph':
-      return escapeRuns(runsOf(node.children, frames, [], dialect), dialect);
+      return escapeRuns(toRuns(node.children, frames, [], dialect), dialect);
     case 'heading':
-      return escapeRuns(runsOf(node.children, frames, [dialect.strong], dialect), dialect);
+      return escapeRuns(toRuns(node.children, frames, [dialect.strong], dialect), dialect);
     case 'blockquote': {
       // No platform has nested quotations.
       const isInside = frames.some((mark) => QUOTES.has(mark));
-      return blocksOf(node.children, isInside ? frames : [quoteOf(dialect), ...frames], layout);
+      return layOutBlocks(node.children, isInside ? frames : [createQuote(dialect), ...frames], layout);
     }
     case 'list':
-      return listOf(node, frames, layout);
+      return layOutList(node, frames, layout);
     case 'code':
-      return codeBlock(node.value, languageOf(node.lang), frames, dialect);
+      return codeBlock(node.value, readLanguage(node.lang), frames, dialect);
     case 'table':
       return dialect.tables === 'aligned'
-        ? codeBlock(tableLines(rowsOf(node, dialect)), null, frames, dialect)
+        ? codeBlock(tableLines(renderRows(node, dialect)), null, frames, dialect)
         : rowByRow(node, frames, dialect);
     case 'thematicBreak':
       return [{ kind: 'word', text: '———', marks: frames }];
     case 'footnoteDefinition': {
       const label: Token = { kind: 'word', text: `[${node.label}] `, marks: frames };
-      return [label, ...blocksOf(node.children, frames, layout)];
+      return [label, ...layOutBlocks(node.children, frames, layout)];
     }
   }
 }
@@ -88,21 +88,21 @@ function blockOf(node: Block, frames: readonly Mark[], layout: Layout): Token[] 
 /** The mark of each quotation is a new object, so that two quotations in a row are not joined. */
 const QUOTES = new WeakSet<Mark>();
 
-function quoteOf(dialect: Dialect): Mark {
+function createQuote(dialect: Dialect): Mark {
   const mark = { ...dialect.quote };
   QUOTES.add(mark);
   return mark;
 }
 
-function listOf(list: List, frames: readonly Mark[], layout: Layout): Token[] {
+function layOutList(list: List, frames: readonly Mark[], layout: Layout): Token[] {
   return list.children.flatMap((item, index) => {
     const number = list.start === null ? null : `${list.start + index}.`;
-    const tokens = itemOf(item, number, frames, layout);
+    const tokens = layOutItem(item, number, frames, layout);
     return index === 0 ? tokens : [list.spread ? PARAGRAPH : LINE, ...tokens];
   });
 }
 
-function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], layout: Layout): Token[] {
+function layOutItem(item: ListItem, number: string | null, frames: readonly Mark[], layout: Layout): Token[] {
   const { dialect, depth } = layout;
   const box = item.checked === null ? null : item.checked ? '☑' : '☐';
   const bullet = number ?? box ?? dialect.bullets[Math.min(depth, dialect.bullets.length - 1)] ?? '-';
@@ -111,7 +111,7 @@ function itemOf(item: ListItem, number: string | null, frames: readonly Mark[], 
   const tokens: Token[] = [{ kind: 'word', text, marks: frames }];
   let isFirst = true;
   for (const child of item.children) {
-    const block = blockOf(child, inside, { ...layout, depth: depth + 1 });
+    const block = layOutBlock(child, inside, { ...layout, depth: depth + 1 });
     if (block.length === 0) continue;
     // A block that cannot follow a bullet on the same line begins on the next line.
     if (!isFirst) tokens.push(child.type === 'list' || !item.spread ? LINE : PARAGRAPH);
@@ -135,24 +135,24 @@ function codeBlock(
   const marks = [...frames.filter(({ prefix }) => prefix === undefined), dialect.codeBlock(language)];
   // Without an escape, a fence inside the code would end the block.
   const safe = '`' in dialect.lookalikes ? text.replace(/``(?=`)/g, '``\u200b') : text;
-  return codeOf(safe, marks);
+  return splitCode(safe, marks);
 }
 
-function languageOf(lang: string): string | null {
+function readLanguage(lang: string): string | null {
   return /^[A-Za-z0-9+#._-]{1,30}$/.test(lang) ? lang : null;
 }
 
 /** The cells of the table as text. A code block has no links, so addresses are written out. */
-function rowsOf(table: Table, dialect: Dialect): string[][] {
+function renderRows(table: Table, dialect: Dialect): string[][] {
   const inCode: Dialect = { ...dialect, link: () => null };
-  return table.rows.map((row) => row.map((cell) => textOf(runsOf(cell, [], [], inCode))));
+  return table.rows.map((row) => row.map((cell) => joinText(toRuns(cell, [], [], inCode))));
 }
 
 function rowByRow(table: Table, frames: readonly Mark[], dialect: Dialect): Token[] {
   return table.rows.flatMap((cells, row) => {
     const styles = row === 0 ? [dialect.strong] : [];
     const runs = cells.flatMap((cell, column) => {
-      const inside = runsOf(cell, frames, styles, dialect);
+      const inside = toRuns(cell, frames, styles, dialect);
       return column === 0 ? inside : [{ kind: 'text' as const, text: ' | ', marks: frames }, ...inside];
     });
     const tokens = escapeRuns(runs, dialect);
@@ -170,14 +170,17 @@ export function tableLines(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map((cell) => cell.replace(/\s+/g, ' ').trim()));
   const widths: number[] = [];
   for (const row of cells) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+    for (const [column, cell] of row.entries())
+      widths[column] = Math.max(widths[column] ?? 0, measureWidth(cell));
   }
   const total = widths.reduce((sum, width) => sum + width + 3, -3);
   const written = cells.flat().reduce((sum, cell) => sum + cell.length + 3, 0);
   // Padding must not make a reply much longer.
   const isAligned = total <= MAX_WIDTH && total * rows.length <= 3 * written + 1000;
   const [head = [], ...body] = cells.map((row) =>
-    row.map((cell, column) => (isAligned ? cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell)) : cell)),
+    row.map((cell, column) =>
+      isAligned ? cell + ' '.repeat((widths[column] ?? 0) - measureWidth(cell)) : cell,
+    ),
   );
   const rule = isAligned ? widths.map((width) => '-'.repeat(width)).join('-+-') : '---';
   return [head.join(' | '), rule, ...body.map((row) => row.join(' | '))]

@@ -40,7 +40,7 @@ const REFERENCE = /\[\^([^\s[\]]{1,999})\]/y;
 const INDENT = 4;
 
 /** The labels of a reply's footnotes. */
-function labelsOf(env: Env): Set<unknown> {
+function footnoteLabels(env: Env): Set<unknown> {
   env.footnotes ??= new Set();
   return env.footnotes as Set<unknown>;
 }
@@ -55,7 +55,7 @@ export function footnote(state: StateBlock, startLine: number, endLine: number, 
   if (found === undefined) return false;
   if (silent) return true;
 
-  labelsOf(state.env).add(state.md.utils.normalizeReference(label));
+  footnoteLabels(state.env).add(state.md.utils.normalizeReference(label));
   const open = state.push('footnote_open', '', 1);
   open.content = label;
   const { parentType, blkIndent } = state;
@@ -83,7 +83,7 @@ function footnoteReference(state: StateInline, silent: boolean): boolean {
   REFERENCE.lastIndex = state.pos;
   const [found, label = ''] = REFERENCE.exec(state.src) ?? [];
   if (found === undefined || state.pos + found.length > state.posMax) return false;
-  if (!labelsOf(state.env).has(state.md.utils.normalizeReference(label))) return false;
+  if (!footnoteLabels(state.env).has(state.md.utils.normalizeReference(label))) return false;
   if (!silent) state.push('footnote_reference', '', 0).content = label;
   state.pos += found.length;
   return true;
@@ -138,7 +138,7 @@ const DELIMITER = /^:?-+:?$/;
  * cells of a row that is longer than the head, and does not fill up shorter rows.
  */
 export function table(state: StateBlock, startLine: number, endLine: number, silent: boolean): boolean {
-  const head = headOf(state, startLine, endLine);
+  const head = parseHead(state, startLine, endLine);
   if (head === null) return false;
   if (silent) return true;
 
@@ -150,7 +150,7 @@ export function table(state: StateBlock, startLine: number, endLine: number, sil
   let line = startLine + 2;
   while (line < endLine && !state.isEmpty(line) && isInBlock(state, line)) {
     if (ends.some((rule) => rule(state, line, endLine, true))) break;
-    pushRow(state, cellsOf(textOf(state, line)));
+    pushRow(state, splitCells(readLine(state, line)));
     line++;
   }
   state.push('table_close', 'table', -1);
@@ -161,14 +161,14 @@ export function table(state: StateBlock, startLine: number, endLine: number, sil
 }
 
 /** The cells of a table's head. Null if no table begins in this line. */
-function headOf(state: StateBlock, line: number, endLine: number): string[] | null {
+function parseHead(state: StateBlock, line: number, endLine: number): string[] | null {
   if (line + 1 >= endLine || !isInBlock(state, line) || !isInBlock(state, line + 1)) return null;
-  const below = textOf(state, line + 1);
+  const below = readLine(state, line + 1);
   // A hyphen that is followed by a space begins a list item.
   if (!/^[|:-]/.test(below) || /^-\s/.test(below) || !/[|:]/.test(below)) return null;
-  const delimiters = cellsOf(below);
+  const delimiters = splitCells(below);
   if (delimiters.length === 0 || !delimiters.every((cell) => DELIMITER.test(cell))) return null;
-  const cells = cellsOf(textOf(state, line));
+  const cells = splitCells(readLine(state, line));
   return cells.length === delimiters.length ? cells : null;
 }
 
@@ -178,11 +178,11 @@ function isInBlock(state: StateBlock, line: number): boolean {
   return indent >= 0 && indent < 4;
 }
 
-function textOf(state: StateBlock, line: number): string {
+function readLine(state: StateBlock, line: number): string {
   return state.src.slice((state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0), state.eMarks[line]).trim();
 }
 
-function cellsOf(line: string): string[] {
+function splitCells(line: string): string[] {
   if (line === '|') return [''];
   return line
     .replace(/^\|/, '')

@@ -1,6 +1,6 @@
 import type { Inline } from './build-tree.ts';
 import type { Dialect, Mark } from './dialect.ts';
-import { type Token, wordsOf } from './tokens.ts';
+import { splitWords, type Token } from './tokens.ts';
 
 /** `@name`, but not inside an e-mail address. */
 const MENTION = /(?<![\p{L}\p{N}_])@(?=[\p{L}\p{N}_])/gu;
@@ -18,7 +18,7 @@ export function escapeRuns(runs: readonly Run[], dialect: Dialect): Token[] {
     safe = replacePairs(safe, sign, lookalike);
   return safe.flatMap(({ kind, text, marks }) =>
     // A reply must not notify anybody. In code and addresses, platforms do not look for names.
-    wordsOf(kind === 'text' ? text.replace(MENTION, `@${SILENCER}`) : text, marks),
+    splitWords(kind === 'text' ? text.replace(MENTION, `@${SILENCER}`) : text, marks),
   );
 }
 
@@ -95,7 +95,7 @@ export interface Run {
 export const MAX_URL = 1500;
 
 /** @param styles marks that apply to all of `nodes`, inside `frames`: for example bold in a heading */
-export function runsOf(
+export function toRuns(
   nodes: readonly Inline[],
   frames: readonly Mark[],
   styles: readonly Mark[],
@@ -108,7 +108,7 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
   const text = (value: string): Run[] => [{ kind: 'text', text: value, marks: [...frames, ...styles] }];
   const styled = (children: readonly Inline[], mark: Mark): Run[] => {
     const isKept = !styles.includes(mark) && !styles.some(({ plain }) => plain === true);
-    return runsOf(children, frames, isKept ? [...styles, mark] : styles, dialect);
+    return toRuns(children, frames, isKept ? [...styles, mark] : styles, dialect);
   };
   switch (node.type) {
     case 'text':
@@ -125,7 +125,7 @@ function runsOfOne(node: Inline, frames: readonly Mark[], styles: readonly Mark[
       return codeSpan(node.value, frames, styles, dialect);
     case 'link':
       return linked(
-        runsOf(node.children, frames, [], dialect),
+        toRuns(node.children, frames, [], dialect),
         node.url,
         frames,
         styles,
@@ -159,7 +159,7 @@ function linked(
   dialect: Dialect,
   children: readonly Inline[],
 ): Run[] {
-  const label = textOf(plain);
+  const label = joinText(plain);
   const url = safeUrl(target);
   const marks = [...frames, ...styles];
   const bare = url !== null && (label.trim() === '' || isSame(label, target));
@@ -171,12 +171,12 @@ function linked(
     return [{ kind, text: shown, marks: mark === null ? marks : [...marks, mark] }];
   }
   if (mark !== null) {
-    return runsOf(children, frames, [...styles, mark], dialect).map((run) => ({
+    return toRuns(children, frames, [...styles, mark], dialect).map((run) => ({
       ...run,
       text: run.text.replaceAll('\n', ' '),
     }));
   }
-  const inside = runsOf(children, frames, styles, dialect);
+  const inside = toRuns(children, frames, styles, dialect);
   const shown = url?.replace(/^(mailto|tel):/i, '') ?? target;
   if (shown === '') return inside;
   const open: Run = { kind: 'text', text: label.trim() === '' ? '(' : ' (', marks };
@@ -204,6 +204,6 @@ export function safeUrl(target: string): string | null {
 }
 
 /** The visible text of the runs. */
-export function textOf(runs: readonly Run[]): string {
+export function joinText(runs: readonly Run[]): string {
   return runs.map(({ text }) => text).join('');
 }

@@ -58,14 +58,14 @@ function withFewContainers(line: string): { containers: string; content: string 
     const [found, white = '', sign = ''] = CONTAINER.exec(content) ?? [];
     if (found === undefined) break;
     content = content.slice(found.length);
-    if (count === MAX_CONTAINERS || columnsOf(containers + white) > MAX_COLUMNS)
+    if (count === MAX_CONTAINERS || countColumns(containers + white) > MAX_COLUMNS)
       return { containers: containers + white + hidden(sign), content };
     containers += found;
   }
   return { containers, content };
 }
 
-function columnsOf(text: string): number {
+function countColumns(text: string): number {
   let columns = 0;
   for (const character of text) columns += character === '\t' ? 4 - (columns % 4) : 1;
   return columns;
@@ -104,12 +104,12 @@ class Tamer {
 
   #goesOnTooLong(containers: string, content: string): boolean {
     if (containers !== '') {
-      this.#column = containers.includes('>') ? Number.POSITIVE_INFINITY : columnsOf(containers) + 1;
+      this.#column = containers.includes('>') ? Number.POSITIVE_INFINITY : countColumns(containers) + 1;
       this.#lazy = 0;
     } else if (content.trim() === '') {
       this.#lazy = 0;
       if (this.#column === Number.POSITIVE_INFINITY) this.#column = 0;
-    } else if (columnsOf(/^[ \t]*/.exec(content)?.[0] ?? '') < this.#column && ++this.#lazy > MAX_LAZY) {
+    } else if (countColumns(/^[ \t]*/.exec(content)?.[0] ?? '') < this.#column && ++this.#lazy > MAX_LAZY) {
       this.#lazy = 0;
       this.#column = 0;
       return true;

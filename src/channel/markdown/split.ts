@@ -211,7 +211,7 @@ export class Writer {
 
     const ends = closed(closing);
     const blank = begins ? '' : breaks ? this.#lineBreaks(marks.slice(0, kept)) : this.#spaces;
-    const prefix = begins || breaks ? prefixOf(marks) : '';
+    const prefix = begins || breaks ? joinPrefixes(marks) : '';
     const apart = blank === '' && !begins && this.#touches(word.text, closing, opening) ? APART : '';
     const opens = opening.map(({ open }) => open ?? '').join('');
     const guard = (begins || breaks) && this.#isMarkup(word) ? GUARD : '';
@@ -238,7 +238,7 @@ export class Writer {
 
   /** The line breaks before a word. Empty lines also begin with the prefixes of the marks around them. */
   #lineBreaks(around: readonly Mark[]): string {
-    const empty = `${prefixOf(around).trimEnd()}\n`;
+    const empty = `${joinPrefixes(around).trimEnd()}\n`;
     return `\n${empty.repeat(Math.min(this.#lines, MAX_LINES) - 1)}`;
   }
 
@@ -270,6 +270,6 @@ function closed(marks: readonly Mark[]): string {
     .join('');
 }
 
-function prefixOf(marks: readonly Mark[]): string {
+function joinPrefixes(marks: readonly Mark[]): string {
   return marks.map(({ prefix }) => prefix ?? '').join('');
 }

@@ -36,7 +36,7 @@ export const LINE: Blank = { kind: 'line', text: '', cut: CUT.line };
 export const PARAGRAPH: Blank = { kind: 'paragraph', text: '', cut: CUT.paragraph };
 
 /** Splits prose into words and white space. Line breaks are kept. */
-export function wordsOf(text: string, marks: readonly Mark[]): Token[] {
+export function splitWords(text: string, marks: readonly Mark[]): Token[] {
   const tokens: Token[] = [];
   for (const part of text.split(/(\n|[^\S\n]+)/)) {
     if (part === '') continue;
@@ -62,7 +62,7 @@ function space(text: string, before: Token | undefined): Blank {
  * Splits code into words and white space. The indentation of a line is part of its first word, so that a cut does not
  * remove it.
  */
-export function codeOf(text: string, marks: readonly Mark[]): Token[] {
+export function splitCode(text: string, marks: readonly Mark[]): Token[] {
   return text.split('\n').flatMap((line, index) => {
     const tokens: Token[] = index === 0 ? [] : [LINE];
     for (const part of line.trimEnd().split(/(?<=\S)(\s+)(?=\S)/)) {

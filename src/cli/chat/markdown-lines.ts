@@ -28,7 +28,7 @@ type Line = readonly Span[];
 function stacked(blocks: readonly Block[], look: Look, isSpread = true, isTop = true): Line[] {
   const lines: Line[] = [];
   for (const block of blocks) {
-    const made = linesOf(block, look);
+    const made = toLines(block, look);
     if (made.length === 0) continue;
     const isNested = !isTop && block.type === 'list';
     if (lines.length > 0 && isSpread && !isNested) lines.push([]);
@@ -37,7 +37,7 @@ function stacked(blocks: readonly Block[], look: Look, isSpread = true, isTop = 
   return lines;
 }
 
-function linesOf(block: Block, look: Look): Line[] {
+function toLines(block: Block, look: Look): Line[] {
   switch (block.type) {
     case 'paragraph':
       return wrapSpans(inline(block.children, look), look.width);
@@ -152,10 +152,10 @@ function stackedRows([head = [], ...rows]: readonly (readonly Line[])[], look: L
 
 /** The spans of inline nodes, which look like `outer` and more. */
 function inline(nodes: readonly Inline[], look: Look, outer: Omit<Span, 'text'> = {}): Span[] {
-  return nodes.flatMap((node) => inlineOf(node, look, outer));
+  return nodes.flatMap((node) => toSpans(node, look, outer));
 }
 
-function inlineOf(node: Inline, look: Look, outer: Omit<Span, 'text'>): Span[] {
+function toSpans(node: Inline, look: Look, outer: Omit<Span, 'text'>): Span[] {
   const also = (format: Format) => ({ ...outer, formats: [...(outer.formats ?? []), format] });
   switch (node.type) {
     case 'text':

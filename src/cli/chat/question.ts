@@ -72,17 +72,17 @@ export function timeLeft({ expires_at }: Question, now: number): string | null {
 
 /**
  * The card of a question: each action with its arguments, for whom it would be done, and the keys that answer.
- * @param nameOf the name of the person with this e-mail address, if it is known
+ * @param findName the name of the person with this e-mail address, if it is known
  */
 export function cardLines(
   question: Question,
   look: Look,
-  nameOf: (email: string) => string | null,
+  findName: (email: string) => string | null,
   now: number,
 ): string[] {
   const { actions, as } = question;
   const width = look.width - BAR.text.length;
-  const name = as === null ? null : nameOf(as);
+  const name = as === null ? null : findName(as);
   const left = timeLeft(question, now);
   const lines: Line[] = [
     ...actions.flatMap(({ title, details }, index) => [

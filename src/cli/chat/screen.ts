@@ -52,7 +52,7 @@ export class Screen implements ChatView {
     this.#half = '';
     this.status('');
     this.#endLine();
-    if (this.#question) this.note(`You can also answer with ${keysOf(this.#question)}.`);
+    if (this.#question) this.note(`You can also answer with ${describeKeys(this.#question)}.`);
     this.#question = null;
   }
 
@@ -92,7 +92,7 @@ function escapeText(text: string): string {
   return printableLines(text.replaceAll('\r', ''));
 }
 
-function keysOf({ actions: [first, ...others] }: Question): string {
+function describeKeys({ actions: [first, ...others] }: Question): string {
   if (others.length > 0) return 'y or n for all of them, or with the numbers (1,2) of those to confirm';
   return first?.confirm_label === undefined ? 'y or n' : `y (${first.confirm_label}) or n`;
 }

@@ -4,7 +4,13 @@ import { jsonObject } from '../../channel/json-object.ts';
 import { eachBundled, loadOneBundled } from '../../daemon/admin/channels.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { CliError, EXIT, failed, unavailable } from '../cli-error.ts';
-import { failureOf, type Health, readBounded, type SendOptions, sendRequest } from '../running-daemon.ts';
+import {
+  describeFailure,
+  type Health,
+  readBounded,
+  type SendOptions,
+  sendRequest,
+} from '../running-daemon.ts';
 import { durationInWords } from '../typed-values.ts';
 
 /** The connection could not be made, or broke. Another attempt may succeed. */
@@ -78,7 +84,7 @@ export class StreamClient {
       body: JSON.stringify(body),
     });
     if (response.statusCode !== 200) throw await this.#refusal(response);
-    const { stream_id } = await bodyOf(response);
+    const { stream_id } = await readBody(response);
     if (typeof stream_id === 'string') return stream_id;
     throw this.#notAgentd(response);
   }
@@ -100,7 +106,7 @@ export class StreamClient {
     if (response.statusCode === 204) return null;
     if (response.statusCode !== 200) throw await this.#refusal(response);
     if (!response.headers['content-type']?.startsWith('text/event-stream')) throw this.#notAgentd(response);
-    return piecesOf(response, signal);
+    return readPieces(response, signal);
   }
 
   /** Stops the answer. @throws the errors of `open` */
@@ -124,7 +130,7 @@ export class StreamClient {
       return await sendRequest(url, { ...options, silence_ms: ANSWER_WITHIN_MS, signal });
     } catch (cause) {
       signal.throwIfAborted();
-      throw new ConnectionLost(failureOf(cause), { cause });
+      throw new ConnectionLost(describeFailure(cause), { cause });
     }
   }
 
@@ -140,7 +146,7 @@ export class StreamClient {
         'If the daemon is there, pass that address with --url.',
       );
     }
-    const problem: Problem = await bodyOf(response);
+    const problem: Problem = await readBody(response);
     const wait_seconds = Math.max(0, Math.min(Number(response.headers['retry-after']) || 0, 86_400));
     // A proxy whose daemon is briefly unavailable sends no problem document.
     if (status >= 502 && status <= 504 && problem.code === undefined) {
@@ -160,7 +166,7 @@ export class StreamClient {
 }
 
 /** Yields the bytes as they arrive. Ends the connection if the reader leaves, or if nothing arrives for too long. */
-async function* piecesOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* readPieces(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   response.setTimeout(SILENCE_MS, () =>
     response.destroy(new Error('the connection was silent for too long')),
   );
@@ -176,7 +182,7 @@ async function* piecesOf(response: IncomingMessage, signal: AbortSignal): AsyncG
 }
 
 /** The JSON object of a response. Empty if there is none, or if the response is cut off: the status is then enough. */
-async function bodyOf(response: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+async function readBody(response: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
   const body = await readBounded(response, BODY_MAX).catch(() => Buffer.alloc(0));
   return jsonObject(body.toString('utf8'));
 }

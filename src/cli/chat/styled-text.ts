@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { widthOf } from '../../channel/characters.ts';
+import { measureWidth } from '../../channel/characters.ts';
 import { withoutControls } from '../../daemon/admin/texts.ts';
 
 /** Text with the same look throughout. */
@@ -52,11 +52,11 @@ export const PAINTED = /\u{1b}\[\d+m|\u{1b}\]8;;[ -~]*\u{1b}\\/gu;
 
 /** Columns of a painted line. */
 export function paintedWidth(line: string): number {
-  return widthOf(line.replace(PAINTED, ''));
+  return measureWidth(line.replace(PAINTED, ''));
 }
 
 export function spansWidth(spans: readonly Span[]): number {
-  return spans.reduce((sum, { text }) => sum + widthOf(text), 0);
+  return spans.reduce((sum, { text }) => sum + measureWidth(text), 0);
 }
 
 /** A word may have several looks, such as a word of which one half is bold. */
@@ -75,12 +75,12 @@ export function wrapSpans(spans: readonly Span[], width: number): Span[][] {
     line = [];
     used = 0;
   };
-  for (const word of wordsOf(spans)) {
+  for (const word of splitWords(spans)) {
     if (word === '\n') {
       end();
       continue;
     }
-    for (const piece of spansWidth(word) > width ? piecesOf(word, width) : [word]) {
+    for (const piece of spansWidth(word) > width ? splitWord(word, width) : [word]) {
       const length = spansWidth(piece);
       if (used > 0 && used + 1 + length > width && piece === word) end();
       else if (used > 0 && piece !== word) end();
@@ -102,7 +102,7 @@ function blank(before: Span | undefined, after: Span | undefined): Span {
   return looksLike(before, after) ? { ...before, text: ' ' } : { text: ' ' };
 }
 
-function wordsOf(spans: readonly Span[]): (Word | '\n')[] {
+function splitWords(spans: readonly Span[]): (Word | '\n')[] {
   const words: (Word | '\n')[] = [];
   let word: Span[] = [];
   const end = () => {
@@ -124,14 +124,14 @@ function wordsOf(spans: readonly Span[]): (Word | '\n')[] {
 
 const SPACELESS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
-function piecesOf(word: Word, width: number): Word[] {
+function splitWord(word: Word, width: number): Word[] {
   if (!word.some(({ text }) => SPACELESS.test(text))) return [word];
   const pieces: Word[] = [];
   let piece: Span[] = [];
   let used = 0;
   for (const span of word) {
     for (const character of span.text) {
-      const columns = widthOf(character);
+      const columns = measureWidth(character);
       if (used + columns > width) {
         pieces.push(piece);
         piece = [];

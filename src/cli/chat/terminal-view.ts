@@ -30,16 +30,16 @@ export class TerminalView implements ChatView {
   #status = '';
   /** Columns of the terminal when the answer began. */
   #columns = 0;
-  readonly #nameOf: (email: string) => string | null;
+  readonly #findName: (email: string) => string | null;
 
-  /** @param nameOf the name of the person with this e-mail address, if it is known */
+  /** @param findName the name of the person with this e-mail address, if it is known */
   constructor(
     terminal: Sink,
-    nameOf: (email: string) => string | null,
+    findName: (email: string) => string | null,
     env: NodeJS.ProcessEnv = process.env,
   ) {
     this.#terminal = terminal;
-    this.#nameOf = nameOf;
+    this.#findName = findName;
     this.#env = env;
     this.#live = new LiveLines(terminal);
   }
@@ -82,7 +82,7 @@ export class TerminalView implements ChatView {
     this.#live.end();
     const question = this.#question;
     if (question) {
-      const lines = cardLines(question, this.#look, this.#nameOf, Date.now());
+      const lines = cardLines(question, this.#look, this.#findName, Date.now());
       this.#terminal.write(`\n${lines.join('\n')}\n`);
     }
     if (this.#parts.length > 0) this.#terminal.write('\n');

@@ -3,9 +3,9 @@ import { sessionTag } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import type { CommandRecord } from '../command.ts';
 import { WIDE_OPTION } from '../output.ts';
-import { ACTION_COLUMNS, actionView, namesIn, requestsOf } from '../record-views.ts';
+import { ACTION_COLUMNS, actionView, findRequests, namesIn } from '../record-views.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
-import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { shownIds, wholeSessionId } from '../whole-id.ts';
 import { printStored, withStore } from '../with-store.ts';
 
@@ -49,20 +49,20 @@ export const command: CommandRecord = {
             ...(id === null ? {} : { session: session ? sessionTag(session) : id }),
           });
           // This reads many traces, so it is not done for a table, which does not show the request.
-          const requests = out.json ? await requestsOf(found, store.traces) : null;
+          const requests = out.json ? await findRequests(found, store.traces) : null;
           const sessions = found.flatMap(({ session_id }) => session_id ?? []);
           const shown = await shownIds(store, out, 'session', sessions);
-          const nameOf = await namesIn(store, sessions);
+          const findName = await namesIn(store, sessions);
           return found.map((action) => ({
             ...actionView(action, now, seal),
             request_id: requests?.get(action.action_id) ?? null,
-            name: nameOf(action.person),
+            name: findName(action.person),
             short_session: shown.get(action.session_id ?? ''),
           }));
         },
         'links',
       );
-    const expect = () => expectUserOf(who, options);
+    const expect = () => expectKnownUser(who, options);
     await printStored(out, ACTION_COLUMNS, { none: 'No action found.', limit, expect, read });
   },
 };

@@ -1,9 +1,9 @@
 import type { AuditLine } from '../../daemon/admin/store.ts';
-import { hmacOf } from '../../daemon/admin/who.ts';
+import { hashPerson } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { type Column, WIDE_OPTION } from '../output.ts';
 import { parseSince, wholeNumber } from '../typed-values.ts';
-import { expectOneWho, expectUserOf, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
+import { expectKnownUser, expectOneWho, readWho, WHO_ARGUMENT, WHO_OPTIONS } from '../who.ts';
 import { printStored, withStore } from '../with-store.ts';
 
 /** Length of the beginning of an HMAC that tells people apart in a table. */
@@ -43,11 +43,11 @@ export const command: CommandRecord = {
     const read = () =>
       withStore(options, async ({ audit }) => {
         if (who === null) return audit.list({ ...since, limit: limit + 1 });
-        const person = hmacOf(who, await audit.key());
+        const person = hashPerson(who, await audit.key());
         const lines = await audit.list({ ...since, limit: READ_MAX });
         return lines.filter((line) => line.person === person).slice(0, limit + 1);
       });
-    const expect = () => expectUserOf(who, options);
+    const expect = () => expectKnownUser(who, options);
     await printStored(out, COLUMNS, { none: 'No line found.', limit, expect, read });
   },
 };

@@ -10,7 +10,7 @@ import { channelInWords } from '../channel-titles.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { type Column, jsonOf, type Output } from '../output.ts';
+import { type Column, type Output, toJson } from '../output.ts';
 import { explainError } from '../report-error.ts';
 import { daemonAddress, fetchHealth, type Health, URL_OPTION } from '../running-daemon.ts';
 import { SETTING_COLUMNS } from './config-show.ts';
@@ -30,10 +30,10 @@ export const command: CommandRecord = {
   json: true,
   async run({ options, out }) {
     const found = await inspectConfiguration(configLocation(options));
-    const health = await healthOf(options, out);
+    const health = await findHealth(options, out);
     const views = channelViews(found, health);
     out.data(
-      views.map((view) => jsonOf(CHANNEL_COLUMNS, view)),
+      views.map((view) => toJson(CHANNEL_COLUMNS, view)),
       () => [out.table(CHANNEL_COLUMNS, views), ...views.map((view) => details(view, out))].join('\n'),
     );
     const known = views.map(({ name }) => name);
@@ -47,7 +47,7 @@ export const command: CommandRecord = {
 };
 
 /** The health that the daemon reports. Null, with a note, if no daemon answers: the list is useful without it. */
-async function healthOf(options: OptionValues, out: Output): Promise<Health | null> {
+async function findHealth(options: OptionValues, out: Output): Promise<Health | null> {
   try {
     return await fetchHealth(await daemonAddress(options));
   } catch (error) {
@@ -115,7 +115,7 @@ const CHANNEL_COLUMNS: readonly Column<ChannelView>[] = [
   { title: 'WHY', json: 'why', narrow: 'wrap' },
   { json: 'missing' },
   { json: 'detail' },
-  { json: 'settings', value: ({ settings }) => settings.map((setting) => jsonOf(SETTING_COLUMNS, setting)) },
+  { json: 'settings', value: ({ settings }) => settings.map((setting) => toJson(SETTING_COLUMNS, setting)) },
   {
     json: 'problems',
     value: ({ problems }) => problems.map(({ setting, problem, right }) => ({ setting, problem, right })),
@@ -132,8 +132,8 @@ function channelViews(found: Inspection, health: Health | null): ChannelView[] {
   const source = platforms?.value === undefined ? null : platforms.source;
   const views = found.loaded.plugins.map(({ plugin, from }): ChannelView => {
     const settings = found.effective.filter(({ record }) => plugin.settings.includes(record));
-    const missing = missingOf(settings);
-    const problems = problemsOf(plugin, found);
+    const missing = listMissing(settings);
+    const problems = listProblems(plugin, found);
     const isChosen = found.channels.some((channel) => channel.plugin === plugin);
     const adapter = health?.adapters[plugin.name];
     return {
@@ -141,9 +141,9 @@ function channelViews(found: Inspection, health: Health | null): ChannelView[] {
       summary: plugin.summary,
       from,
       active: isChosen && problems.length === 0,
-      why: whyOf({ isChosen, source, missing, hasProblems: problems.length > 0 }),
+      why: explainChoice({ isChosen, source, missing, hasProblems: problems.length > 0 }),
       missing,
-      answers: answersOf(plugin),
+      answers: describeAnswers(plugin),
       state: health === null ? 'daemon not running' : (adapter?.status ?? 'off'),
       detail: adapter?.detail ?? null,
       settings,
@@ -153,23 +153,23 @@ function channelViews(found: Inspection, health: Health | null): ChannelView[] {
   return [...views, ...brokenViews(found)];
 }
 
-function answersOf({ delivery, eventStream }: ChannelPlugin): ChannelView['answers'] {
+function describeAnswers({ delivery, eventStream }: ChannelPlugin): ChannelView['answers'] {
   if (delivery === 'push') return 'later';
   return eventStream === undefined ? 'in the request' : 'on a stream';
 }
 
-function missingOf(settings: readonly EffectiveSetting[]): string[] {
+function listMissing(settings: readonly EffectiveSetting[]): string[] {
   return settings
     .filter(({ record, source }) => record.required === true && source === 'unset')
     .map(({ record }) => record.name);
 }
 
-function problemsOf({ name, settings }: ChannelPlugin, { problems }: Inspection): SettingProblem[] {
+function listProblems({ name, settings }: ChannelPlugin, { problems }: Inspection): SettingProblem[] {
   const own = [`channel ${name}`, ...settings.map((record) => record.name)];
   return problems.filter(({ setting }) => own.includes(setting));
 }
 
-function whyOf({
+function explainChoice({
   isChosen,
   source,
   missing,

@@ -31,8 +31,8 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [name = ''], options, out }) {
     const found = await inspectConfiguration(configLocation(options));
-    const plugin = pluginOf(found, name);
-    const address = addressOf(options.url, name);
+    const plugin = findPlugin(found, name);
+    const address = readAddress(options.url, name);
     const mask = (text: string) =>
       printable(
         maskSecrets(
@@ -55,7 +55,7 @@ export const command: CommandRecord = {
   },
 };
 
-function pluginOf({ plugins, loaded }: Inspection, name: string): ChannelPlugin {
+function findPlugin({ plugins, loaded }: Inspection, name: string): ChannelPlugin {
   const plugin = plugins.find((one) => one.name === name);
   if (plugin) return plugin;
   const broken = loaded.problems.length === 0 ? '' : ' Some channels do not load: run `agentd config check`.';
@@ -67,7 +67,7 @@ function pluginOf({ plugins, loaded }: Inspection, name: string): ChannelPlugin 
 }
 
 /** The public address without a slash at the end. If the address of the webhook is given, its path is removed. */
-function addressOf(given: unknown, name: string): string {
+function readAddress(given: unknown, name: string): string {
   if (typeof given !== 'string')
     throw usageError(
       '--url is missing',

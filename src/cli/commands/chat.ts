@@ -47,12 +47,12 @@ export const command: CommandRecord = {
       const client = new StreamClient(url, paths, { user_id, token });
       const conversation = new Conversation(client);
       const { stdout, stderr } = process;
-      const nameOf = (email: string) => (person?.email === email ? person.name : null);
+      const findName = (email: string) => (person?.email === email ? person.name : null);
       const isPlain = !stdout.isTTY || process.env.TERM === 'dumb';
       // Only this view needs the parser of Markdown.
       const view = isPlain
         ? new Screen(stdout, stderr)
-        : new (await import('../chat/terminal-view.ts')).TerminalView(stdout, nameOf);
+        : new (await import('../chat/terminal-view.ts')).TerminalView(stdout, findName);
       const terminal = [stderr, stdout].find(({ isTTY }) => isTTY);
       if (!input.isTTY || !terminal) return await answerLines(conversation, view, input);
       out.note(`agentd at ${url.origin}. /help lists commands. Ctrl-C stops an answer, Ctrl-D leaves.`);

@@ -3,13 +3,13 @@ import {
   type EffectiveSetting,
   inspectConfiguration,
   maskSecrets,
-  settingsOf,
+  toSettings,
 } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { EXIT } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { type CheckOutcome, type Finding, findingsOf } from '../doctor/finding.ts';
+import { type CheckOutcome, createFindings, type Finding } from '../doctor/finding.ts';
 import type { Output } from '../output.ts';
 import { wrapText } from '../wrap-text.ts';
 
@@ -41,8 +41,10 @@ export const command: CommandRecord = {
     const { checkAll, checkConfiguration } = await import('../doctor/check-all.ts');
     const { findings, problems } = await checkConfiguration(found);
     if (problems.length > 0)
-      findings.push(...OTHER_CHECKS.map((check) => findingsOf(check).skipped('the configuration is wrong')));
-    else findings.push(...(await checkAll(await settingsOf(found.effective), found)));
+      findings.push(
+        ...OTHER_CHECKS.map((check) => createFindings(check).skipped('the configuration is wrong')),
+      );
+    else findings.push(...(await checkAll(await toSettings(found.effective), found)));
     const shown = findings.map((finding) => withoutSecrets(finding, found.effective));
     out.data(shown, () => inWords(shown, out));
     if (problems.length > 0) return EXIT.config;

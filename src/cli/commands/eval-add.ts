@@ -39,7 +39,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [id = '', file], options, out }) {
     const { settings } = await readConfiguration(configLocation(options));
-    const kept = file === undefined ? '' : await contentOf(file);
+    const kept = file === undefined ? '' : await readContent(file);
     const { cases, problems } = await readCases(file ?? '', kept);
     if (problems.length > 0)
       throw usageError(
@@ -73,7 +73,7 @@ export const command: CommandRecord = {
 };
 
 /** The content of the file; empty if there is none. */
-async function contentOf(file: string): Promise<string> {
+async function readContent(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {

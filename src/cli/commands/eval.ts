@@ -14,7 +14,7 @@ import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
 import { caseFiles } from '../eval/files.ts';
 import { casesAsJUnit } from '../eval/junit.ts';
-import { CASE_COLUMNS, failuresInWords, type Judged, summaryOf } from '../eval/report.ts';
+import { CASE_COLUMNS, failuresInWords, type Judged, summarize } from '../eval/report.ts';
 import { namedAgent } from '../named-agent.ts';
 import { wholeNumber } from '../typed-values.ts';
 import { askAboutProvider } from './replay.ts';
@@ -80,7 +80,7 @@ export const command: CommandRecord = {
       );
     const judged = results.map((result) => ({ ...result, before: before?.get(result.name) ?? null }));
     if (typeof options.junit === 'string') await write(options.junit, casesAsJUnit(results));
-    const { passed, failed, line } = summaryOf(judged, before);
+    const { passed, failed, line } = summarize(judged, before);
     out.data({ passed, failed, cases: judged }, () => {
       const table = out.table(before === null ? CASE_COLUMNS.slice(0, -1) : CASE_COLUMNS, judged);
       return `${table}${[...failuresInWords(judged), line].join('\n')}`;

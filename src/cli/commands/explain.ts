@@ -33,9 +33,9 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args: [id], options, out }) {
-    const { subject, named } = await subjectOf(id, options);
+    const { subject, named } = await readSubject(id, options);
     const limit = wholeNumber('--limit', options.limit, { min: 1, max: 200 });
-    const seal = await sealOf(options);
+    const seal = await openSeal(options);
     const { shown, all, days } = await withStore(options, async (store, settings) => ({
       ...(await messageTraces(store, await wholeSubject(subject, store, options), limit)),
       days: settings.TRACE_RETENTION_DAYS,
@@ -71,7 +71,7 @@ async function wholeSubject(subject: Subject, store: Store, options: OptionValue
 }
 
 /** Not everybody who can read the store can read its keys. Without the keys, the summaries of actions stay sealed. */
-async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {
+async function openSeal(options: OptionValues): Promise<Pick<Seal, 'open'>> {
   try {
     return (await openAdministratorSeal(await coreSettings(options, 'links'))).seal;
   } catch (error) {
@@ -81,7 +81,7 @@ async function sealOf(options: OptionValues): Promise<Pick<Seal, 'open'>> {
 }
 
 /** @throws CliError (2) unless either an id or a user is given */
-async function subjectOf(
+async function readSubject(
   id: string | undefined,
   options: OptionValues,
 ): Promise<{ subject: Subject; named: { id: string } | { user: string } }> {

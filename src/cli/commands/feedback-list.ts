@@ -35,7 +35,7 @@ export const command: CommandRecord = {
     const filter = {
       ...(typeof options.since === 'string' ? { since: parseSince(options.since, Date.now()) } : {}),
       ...(typeof platform === 'string' ? { platform } : {}),
-      ...(options.rating === undefined ? {} : { rating: ratingOf(String(options.rating)) }),
+      ...(options.rating === undefined ? {} : { rating: parseRating(String(options.rating)) }),
     };
     await printStored(out, FEEDBACK_COLUMNS, {
       none: 'No rating found.',
@@ -46,14 +46,14 @@ export const command: CommandRecord = {
           const found = await store.feedback.list({ ...filter, limit: limit + 1 });
           const ids = found.map(({ turn_id }) => turn_id);
           const shown = await shownIds(store, out, 'feedback', ids);
-          const nameOf = await namesIn(
+          const findName = await namesIn(
             store,
             found.map(({ session_id }) => session_id),
           );
           return found.map((one) => ({
             ...feedbackView(one, null),
             short_id: shown.get(one.turn_id),
-            name: nameOf(one.person),
+            name: findName(one.person),
           }));
         }),
     });
@@ -61,7 +61,7 @@ export const command: CommandRecord = {
 };
 
 /** @throws CliError (2) */
-function ratingOf(given: string): 1 | -1 {
+function parseRating(given: string): 1 | -1 {
   if (given in RATINGS) return RATINGS[given as keyof typeof RATINGS];
   throw usageError(`--rating takes good or bad, not '${given}'`);
 }

@@ -5,7 +5,7 @@ import { noteAudit, type Who } from '../../daemon/admin/who.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
 import { FEEDBACK_DETAILS, feedbackView } from '../feedback-view.ts';
-import { indent, jsonOf } from '../output.ts';
+import { indent, toJson } from '../output.ts';
 import { wholeId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
@@ -23,7 +23,7 @@ export const command: CommandRecord = {
       options,
       async (store, settings) => {
         const found = await findFeedback(store, id, options);
-        await noteAudit(store, { command: 'feedback show', about: found.turn_id, who: whoseOf(found) });
+        await noteAudit(store, { command: 'feedback show', about: found.turn_id, who: toWho(found) });
         const { seal } = await openAdministratorSeal(settings);
         const turns = await store.sessions.turns(found.session_id);
         return {
@@ -37,7 +37,7 @@ export const command: CommandRecord = {
     const isUnreadable = view.has_comment && view.comment === null;
     const texts = { comment: isUnreadable ? '(cannot decrypt)' : view.comment, message: text, answer: reply };
     out.data(
-      { ...jsonOf(FEEDBACK_DETAILS, view), text, reply },
+      { ...toJson(FEEDBACK_DETAILS, view), text, reply },
       () => `${out.details(FEEDBACK_DETAILS, view)}${textsInWords(texts)}`,
     );
   },
@@ -57,7 +57,7 @@ async function findFeedback(store: Store, given: string, options: OptionValues):
   );
 }
 
-function whoseOf({ person, platform, user_id }: Feedback): Who {
+function toWho({ person, platform, user_id }: Feedback): Who {
   return person === null ? { platform, user_id } : { person };
 }
 

@@ -17,7 +17,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ options, out }) {
     const { items, none } = await readStored('The loop guard blocks nobody.', () =>
-      withStore(options, async (store) => blocksOf(await store.guard.list(), Date.now())),
+      withStore(options, async (store) => listBlocks(await store.guard.list(), Date.now())),
     );
     out.data(items.map(blockView), () => (items.length === 0 ? '' : out.table(BLOCK_COLUMNS, items)));
     if (items.length === 0) out.note(none);
@@ -32,7 +32,7 @@ export type Block =
   | ({ kind: 'circuit'; seconds_left: number } & Circuit)
   | ({ kind: 'session'; seconds_left: number; reason: 'turn_limit' } & Limited);
 
-export function blocksOf({ circuits, sessions }: GuardList, now: number): Block[] {
+export function listBlocks({ circuits, sessions }: GuardList, now: number): Block[] {
   const left = (until: number) => Math.max(0, Math.ceil((until - now) / 1000));
   return [
     ...circuits.map((circuit) => ({

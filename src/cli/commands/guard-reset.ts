@@ -7,7 +7,7 @@ import { channelInWords } from '../channel-titles.ts';
 import { channelNames } from '../channel-words.ts';
 import { failed, usageError } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
-import { expectUserOf, expectWho, usersNamed } from '../who.ts';
+import { expectKnownUser, expectWho, usersNamed } from '../who.ts';
 import { wholeSessionId } from '../whole-id.ts';
 import { withStore } from '../with-store.ts';
 
@@ -29,10 +29,10 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ args, options, out }) {
-    let reset = await resetOf(args, options);
+    let reset = await readReset(args, options);
     const isReset = await withStore(options, async (store) => {
       if (typeof options.session === 'string')
-        reset = await resetOf(args, {
+        reset = await readReset(args, {
           ...options,
           session: await wholeSessionId(store, options.session, options),
         });
@@ -41,7 +41,7 @@ export const command: CommandRecord = {
     });
     const { named, words, audited } = reset;
     if (!isReset) {
-      await expectUserOf(audited.who ?? null, options);
+      await expectKnownUser(audited.who ?? null, options);
       throw failed(
         `the loop guard has no record of ${words}`,
         'List blocked users and sessions with `agentd guard list`.',
@@ -61,7 +61,7 @@ interface Reset {
 }
 
 /** Reads the arguments, which must have exactly one of the three forms. */
-async function resetOf([platform, user]: readonly string[], options: OptionValues): Promise<Reset> {
+async function readReset([platform, user]: readonly string[], options: OptionValues): Promise<Reset> {
   const { session, all } = options;
   const forms = [platform !== undefined, session !== undefined, all === true].filter(Boolean).length;
   if (forms === 1 && all === true) {

@@ -1,7 +1,7 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import type { CommandRecord } from '../command.ts';
 import { findInboxMessage, MESSAGE_DETAILS, type ShownMessage } from '../inbox-view.ts';
-import { indent, jsonOf } from '../output.ts';
+import { indent, toJson } from '../output.ts';
 import { withStore } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -20,7 +20,7 @@ export const command: CommandRecord = {
       return { ...found, outage, isFirst: true, now: Date.now(), settings, short_id: undefined };
     });
     out.data(
-      jsonOf(MESSAGE_DETAILS, message),
+      toJson(MESSAGE_DETAILS, message),
       () => `${out.details(MESSAGE_DETAILS, message)}${texts(message)}`,
     );
   },

@@ -4,7 +4,7 @@ import { settingsReference } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { failed } from '../cli-error.ts';
 import type { CommandRecord, OptionValues } from '../command.ts';
-import { answersTo, channelsOf, type Interviewer, QUESTIONS } from '../init/answers.ts';
+import { answersTo, type Interviewer, listChannels, QUESTIONS } from '../init/answers.ts';
 import {
   chooseSecrets,
   type Form,
@@ -48,12 +48,12 @@ export const command: CommandRecord = {
   },
   json: true,
   async run({ options, out }) {
-    const form = formOf(options);
-    const directory = resolve(directoryOf(options, form));
+    const form = chooseForm(options);
+    const directory = resolve(chooseDirectory(options, form));
     const loaded = await loadBundled();
     const plugins = loaded.plugins.map(({ plugin }) => plugin);
     const answers = await answersTo(options, plugins, interviewerFor(options, out));
-    const channels = channelsOf(answers, plugins);
+    const channels = listChannels(answers, plugins);
     const reference = await settingsReference(plugins);
     const settings = reference.groups.flatMap(({ records }) => records);
     const secrets = chooseSecrets(answers, channels, settings);
@@ -80,12 +80,12 @@ function interviewerFor({ yes }: OptionValues, { note }: Output): Interviewer | 
   return { ask, note };
 }
 
-function formOf({ systemd, secretFiles }: OptionValues): Form {
+function chooseForm({ systemd, secretFiles }: OptionValues): Form {
   if (systemd === true) return 'systemd';
   return secretFiles === true ? 'secret-files' : 'env';
 }
 
-function directoryOf({ directory }: OptionValues, form: Form): string {
+function chooseDirectory({ directory }: OptionValues, form: Form): string {
   if (typeof directory === 'string') return directory;
   return form === 'systemd' ? '/etc/agentd' : '.';
 }

@@ -1,7 +1,7 @@
 import { unlinkUser } from '../../daemon/admin/records.ts';
 import { openAdministratorSeal } from '../../daemon/admin/sealing.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
 import { channelInWords } from '../channel-titles.ts';
 import { invalidId, LINK_ARGUMENTS, linkableChannel, USER_WILL_BE_TOLD } from '../channel-words.ts';
 import { failed } from '../cli-error.ts';
@@ -16,7 +16,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [word = '', user = ''], options, out }) {
     const channel = await linkableChannel(options, word);
-    const writings = spellingsOf(channel, user);
+    const writings = listSpellings(channel, user);
     const [user_id = user] = writings;
     const isRemoved = await withStore(
       options,

@@ -4,7 +4,7 @@ import { makeSeal, openAdministratorSeal, type Seal } from '../../daemon/admin/s
 import { type Store, StoreMissing } from '../../daemon/admin/store.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { tokenValidator } from '../../daemon/admin/tokens.ts';
-import { noteAudit, spellingsOf } from '../../daemon/admin/who.ts';
+import { listSpellings, noteAudit } from '../../daemon/admin/who.ts';
 import {
   invalidId,
   LINK_ARGUMENTS,
@@ -74,7 +74,7 @@ export const command: CommandRecord = {
       throw invalid(again.reason);
     };
     const linked = await withSealedStore(options, validate, linkIn, out.note);
-    out.data(viewOf(linked, channel, user_id), () => inWords(linked, channel, user_id));
+    out.data(toView(linked, channel, user_id), () => inWords(linked, channel, user_id));
   },
 };
 
@@ -118,7 +118,7 @@ async function withSealedStore<T>(
 
 /** The id as links store it, so that the output matches `link list`. */
 function storedId(channel: LinkableChannel, user: string): string {
-  const [stored] = spellingsOf(channel, user);
+  const [stored] = listSpellings(channel, user);
   if (stored === undefined) throw invalidId(channel, user);
   return stored;
 }
@@ -146,7 +146,7 @@ function holderInWords({ claims: { email, sub }, expires_at }: LinkHolder, user_
   return printable(`${user_id} is linked to ${email} (sub ${sub}) until ${isoTime(expires_at)}`);
 }
 
-function viewOf({ verdict, expires_at, replaced }: Linked, { name }: LinkableChannel, user_id: string) {
+function toView({ verdict, expires_at, replaced }: Linked, { name }: LinkableChannel, user_id: string) {
   const { email, sub, iss, tenant_id } = verdict.claims;
   return {
     linked: true,

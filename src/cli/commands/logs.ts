@@ -47,7 +47,7 @@ export const command: CommandRecord = {
     'print one JSON object per line, as in the file; a line of the file that is not a JSON object becomes the `msg` of an object',
   async run({ options, out }) {
     const count = wholeNumber('--lines', options.lines ?? LINES, { min: 0, max: 100_000 });
-    const filter = filterOf(options, Date.now());
+    const filter = readFilter(options, Date.now());
     const path = await logFile(options);
     const print = (line: string) =>
       out.write(
@@ -114,9 +114,9 @@ async function logFile(options: OptionValues): Promise<string> {
   );
 }
 
-function filterOf({ level, since, session, request, channel }: OptionValues, now: number): LogFilter {
+function readFilter({ level, since, session, request, channel }: OptionValues, now: number): LogFilter {
   return {
-    ...(typeof level === 'string' ? { level: levelOf(level) } : {}),
+    ...(typeof level === 'string' ? { level: parseLevel(level) } : {}),
     ...(typeof since === 'string' ? { since: parseSince(since, now) } : {}),
     ...(typeof session === 'string' ? { session } : {}),
     ...(typeof request === 'string' ? { request } : {}),
@@ -125,7 +125,7 @@ function filterOf({ level, since, session, request, channel }: OptionValues, now
 }
 
 /** Reads a level, in upper or lower case, or under another name that LOG_LEVEL accepts. */
-function levelOf(text: string): LogLevel {
+function parseLevel(text: string): LogLevel {
   const lower = text.toLowerCase();
   const name = { warning: 'warn', critical: 'fatal' }[lower] ?? lower;
   const level = LOG_LEVELS.find((known) => known === name);

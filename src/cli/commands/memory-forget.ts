@@ -1,10 +1,10 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
 import { printable } from '../../daemon/admin/texts.ts';
-import { memoryOwnerOf, noteAudit, type Who } from '../../daemon/admin/who.ts';
+import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { type CliError, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { confirm } from '../terminal.ts';
-import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { idIn } from '../whole-id.ts';
 import { withMemories, withStore } from '../with-store.ts';
 
@@ -27,11 +27,11 @@ export const command: CommandRecord = {
     } = await expectWho(args, options);
     if (more.length > 0) throw usageError('memory forget takes one id at most', 'Call it once for each id.');
     const forgotten = await withMemories(options, async (memories) => {
-      const owned = await memories.list(memoryOwnerOf(who));
+      const owned = await memories.list(toMemoryOwner(who));
       const ids = owned.map(({ memory_id }) => memory_id);
       const meant = id === undefined ? ids : [idIn(ids, id)].filter((one) => one !== null);
       if (meant.length === 0) {
-        await expectUserOf(who, options);
+        await expectKnownUser(who, options);
         throw nothingFound(who, id);
       }
       if (id === undefined && options.yes !== true) await askFor(meant.length, who);
@@ -42,7 +42,7 @@ export const command: CommandRecord = {
           who,
         }),
       );
-      return memories.forget(memoryOwnerOf(who), id === undefined ? 'all' : meant);
+      return memories.forget(toMemoryOwner(who), id === undefined ? 'all' : meant);
     });
     const inWords =
       id === undefined ? `${forgotten} ${memoryWord(forgotten)}` : `the memory ${printable(id)}`;

@@ -1,9 +1,9 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { memoryOwnerOf } from '../../daemon/admin/who.ts';
+import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { MEMORY_COLUMNS } from '../record-views.ts';
-import { expectOneWho, expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { expectKnownUser, expectOneWho, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { withShortIds } from '../whole-id.ts';
 import { printStored, withMemories } from '../with-store.ts';
 
@@ -23,7 +23,7 @@ export const command: CommandRecord = {
     expectOneWho(rest);
     const none = `Nothing is remembered about ${whoInWords(who)}.`;
     const read = () =>
-      withMemories(options, (memories) => memories.list(memoryOwnerOf(who)).then(withShortIds));
-    await printStored(out, MEMORY_COLUMNS, { none, expect: () => expectUserOf(who, options), read });
+      withMemories(options, (memories) => memories.list(toMemoryOwner(who)).then(withShortIds));
+    await printStored(out, MEMORY_COLUMNS, { none, expect: () => expectKnownUser(who, options), read });
   },
 };

@@ -1,11 +1,11 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { memoryOwnerOf } from '../../daemon/admin/who.ts';
+import { toMemoryOwner } from '../../daemon/admin/who.ts';
 import { usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { WIDE_OPTION } from '../output.ts';
 import { type ListedMemory, MEMORY_COLUMNS } from '../record-views.ts';
 import { wholeNumber } from '../typed-values.ts';
-import { expectUserOf, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
+import { expectKnownUser, expectWho, WHO_ARGUMENT, WHO_OPTIONS, whoInWords } from '../who.ts';
 import { printStored, withMemories } from '../with-store.ts';
 
 export const command: CommandRecord = {
@@ -31,11 +31,11 @@ export const command: CommandRecord = {
       throw usageError('memory search takes words to look for', 'Try `agentd memory search --help`.');
     const none = `No memory of ${whoInWords(who)} has any of these words.`;
     const search = { text, words: 'some', limit: limit + 1 } as const;
-    const read = () => withMemories(options, (memories) => memories.search(memoryOwnerOf(who), search));
+    const read = () => withMemories(options, (memories) => memories.search(toMemoryOwner(who), search));
     await printStored<ListedMemory>(out, MEMORY_COLUMNS, {
       none,
       limit,
-      expect: () => expectUserOf(who, options),
+      expect: () => expectKnownUser(who, options),
       read,
     });
   },

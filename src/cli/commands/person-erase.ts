@@ -2,12 +2,12 @@ import { EXAMPLE } from '../../../plugins/names.ts';
 import {
   countRecords,
   FilesNotRewritten,
-  memoriesOf,
+  listMemories,
   type PersonDesk,
   type PersonRecords,
 } from '../../daemon/admin/records.ts';
 import type { Store } from '../../daemon/admin/store.ts';
-import { memoryOwnerOf, noteAudit, type Who } from '../../daemon/admin/who.ts';
+import { noteAudit, toMemoryOwner, type Who } from '../../daemon/admin/who.ts';
 import { EXIT, failed, usageError } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { expectKnownUser, withPerson } from '../person-records.ts';
@@ -88,9 +88,9 @@ async function eraseAll(who: Who, desk: PersonDesk): Promise<Record<string, numb
   for (let round = 0; round < ROUNDS; round++) {
     // Memories are deleted first: if the store contains them, `eraseRecords` then also removes their bytes from its
     // files.
-    add({ memories: (await memories?.forget(memoryOwnerOf(who), 'all')) ?? 0 });
-    add(countsOf(await eraseRecords(desk)));
-    const left = countRecords(await persons.show(selector)) + (await memoriesOf(who, desk)).length;
+    add({ memories: (await memories?.forget(toMemoryOwner(who), 'all')) ?? 0 });
+    add(countFound(await eraseRecords(desk)));
+    const left = countRecords(await persons.show(selector)) + (await listMemories(who, desk)).length;
     if (left === 0) return erased;
   }
   throw failed(
@@ -111,7 +111,7 @@ async function eraseRecords({ persons, selector }: PersonDesk): Promise<PersonRe
   }
 }
 
-function countsOf({ sessions, links, actions, inbox, others }: PersonRecords): Record<string, number> {
+function countFound({ sessions, links, actions, inbox, others }: PersonRecords): Record<string, number> {
   return {
     sessions: sessions.length,
     turns: sessions.reduce((sum, { turns }) => sum + turns.length, 0),

@@ -1,5 +1,5 @@
 import { EXAMPLE } from '../../../plugins/names.ts';
-import { memoriesOf } from '../../daemon/admin/records.ts';
+import { listMemories } from '../../daemon/admin/records.ts';
 import { escapeControls } from '../../daemon/admin/texts.ts';
 import { noteAudit } from '../../daemon/admin/who.ts';
 import type { CommandRecord } from '../command.ts';
@@ -23,7 +23,7 @@ export const command: CommandRecord = {
     const found = await withPerson(who, options, async (desk) => {
       await expectKnownUser(who, options, desk);
       await noteAudit(desk.store, { command: 'person show', who });
-      return recordsView(await desk.persons.show(desk.selector), await memoriesOf(who, desk), desk);
+      return recordsView(await desk.persons.show(desk.selector), await listMemories(who, desk), desk);
     });
     out.data(found, () => escapeControls(JSON.stringify(found, null, 2)));
   },

@@ -46,7 +46,9 @@ export const command: CommandRecord = {
     ];
     out.data({ daemons: views }, () => answers.map(inWords).join('\n'));
     for (const { host, pid } of silent)
-      out.note(`${nameOf(host, pid)} has not answered within ${wait_ms / 1000} seconds; see its log.`);
+      out.note(
+        `${describeDaemon(host, pid)} has not answered within ${wait_ms / 1000} seconds; see its log.`,
+      );
     return exitCode(
       answers.map(({ report }) => report),
       silent.length > 0,
@@ -62,7 +64,7 @@ function exitCode(reports: readonly ReloadReport[], isSilent: boolean): number {
   return onlyRestart ? EXIT.no : EXIT.ok;
 }
 
-function nameOf(host: string, pid: number): string {
+function describeDaemon(host: string, pid: number): string {
   return pid === 0 ? `the daemon on ${host}` : `the daemon ${printable(host)} ${pid}`;
 }
 
@@ -86,7 +88,7 @@ function inWords({ host, pid, report }: ReloadAnswer): string {
     ...problems.map(problemInWords),
     ...warnings.map((warning) => `warning: ${warning}`),
   ];
-  const head = `${nameOf(host, pid)} ${heads[report.outcome]}`;
+  const head = `${describeDaemon(host, pid)} ${heads[report.outcome]}`;
   return [head, ...lines.map((line) => `  ${line}`)].map((line) => `${printable(line)}\n`).join('');
 }
 

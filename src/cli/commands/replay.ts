@@ -46,7 +46,7 @@ export const command: CommandRecord = {
   json: true,
   async run({ args: [id = ''], options, out }) {
     const times = wholeNumber('--times', options.times, { min: 1, max: 100 });
-    const changes = await changesOf(options);
+    const changes = await readChanges(options);
     const configuration = await readConfiguration(configLocation(options));
     expectModel(configuration.settings, changes);
     const { recording, recorded } = await withStore(
@@ -83,7 +83,7 @@ function agentOfRun(configuration: Configuration, { given }: RecordedRun, wanted
   return namedAgent(configuration, given.agent ?? '', 'the recorded run used the agent');
 }
 
-async function changesOf({ model, instructions }: OptionValues): Promise<ReplayChanges> {
+async function readChanges({ model, instructions }: OptionValues): Promise<ReplayChanges> {
   const file = typeof instructions === 'string' ? resolve(instructions) : undefined;
   if (file !== undefined && !(await stat(file).catch(() => null))?.isFile())
     throw usageError(

@@ -2,7 +2,7 @@ import type { StoredTurn } from '../../daemon/admin/records.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import { adviceFor } from '../advice.ts';
 import type { CommandRecord } from '../command.ts';
-import { indent, jsonOf } from '../output.ts';
+import { indent, toJson } from '../output.ts';
 import { SESSION_DETAILS, sessionNotFound, withState } from '../record-views.ts';
 import { isoTime } from '../typed-values.ts';
 import { wholeSessionId } from '../whole-id.ts';
@@ -25,7 +25,7 @@ export const command: CommandRecord = {
       return { ...withState(found, Date.now(), settings), stored };
     });
     out.data(
-      jsonOf(SESSION_DETAILS, session),
+      toJson(SESSION_DETAILS, session),
       () => `${out.details(SESSION_DETAILS, session)}\n${session.stored.map(turnInWords).join('\n')}`,
     );
   },

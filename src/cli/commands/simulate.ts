@@ -74,10 +74,10 @@ export const command: CommandRecord = {
     const scenario = await loadScenario(channel, options, (line) => out.note(line));
     const [sender = 'somebody'] = scenario.simulator.who();
     const hasGroups = scenario.plugin.capabilities.groups !== false;
-    const batches = planBatches(await textOf(given, out), options, { sender, hasGroups });
-    const { wait_ms, ...behavior } = limitsOf(options);
+    const batches = planBatches(await readText(given, out), options, { sender, hasGroups });
+    const { wait_ms, ...behavior } = readLimits(options);
     const daemon = await daemonAddress(options, scenario.location);
-    const press = pressOf(options);
+    const press = readPress(options);
     const needsApi = behavior.fail > 0 || behavior.slow_ms > 0 || press !== null;
     const apiUrl = simulatedApiUrl(scenario, needsApi, (line) => out.note(line));
     const records = await openDaemonRecords(scenario.location);
@@ -122,7 +122,7 @@ export const command: CommandRecord = {
   },
 };
 
-function pressOf({ press }: OptionValues): (typeof PRESSES)[number] | null {
+function readPress({ press }: OptionValues): (typeof PRESSES)[number] | null {
   if (press === undefined) return null;
   const known = PRESSES.find((one) => one === press);
   if (known) return known;
@@ -130,7 +130,7 @@ function pressOf({ press }: OptionValues): (typeof PRESSES)[number] | null {
 }
 
 /** @returns how the simulated platform behaves, and how long to wait for answers */
-function limitsOf(options: OptionValues): Behavior & { wait_ms: number } {
+function readLimits(options: OptionValues): Behavior & { wait_ms: number } {
   const number = (option: string, value: unknown, min: number, max: number) =>
     wholeNumber(option, value, { min, max });
   return {
@@ -143,7 +143,7 @@ function limitsOf(options: OptionValues): Behavior & { wait_ms: number } {
   };
 }
 
-async function textOf(given: string | undefined, out: Output): Promise<string | null> {
+async function readText(given: string | undefined, out: Output): Promise<string | null> {
   if (given === '-') return (await text(process.stdin)).trim();
   if (given !== undefined && maskTokens(given) !== given) out.note(TOKEN_SHOWS);
   return given ?? null;

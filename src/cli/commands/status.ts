@@ -10,8 +10,8 @@ import {
   daemonAddress,
   expectLive,
   fetchHealth,
+  fetchReadiness,
   type Health,
-  readinessOf,
   URL_OPTION,
 } from '../running-daemon.ts';
 import { withStore } from '../with-store.ts';
@@ -53,12 +53,12 @@ export const command: CommandRecord = {
     const url = await daemonAddress(options);
     const [answer, readiness] = await Promise.all([
       fetchHealth(url),
-      adminAddress(options).then((admin) => readinessOf(admin)),
+      adminAddress(options).then((admin) => fetchReadiness(admin)),
     ]);
     const adapters = Object.entries(answer.adapters);
     const { status, reason } = readiness;
     const isDegraded = adapters.some(([, { status }]) => status !== 'ok');
-    const replicas = await replicasOf(options);
+    const replicas = await listReplicas(options);
     const health = {
       ...(isDegraded ? { ...answer, status: 'degraded' } : answer),
       ...(reason === null ? {} : { status, reason }),
@@ -68,7 +68,7 @@ export const command: CommandRecord = {
       const table = adapters.length > 0 ? out.table(ADAPTER_COLUMNS, adapters) : 'No channel is active.\n';
       const others = replicas ? `\n${out.table(REPLICA_COLUMNS, replicas.map(shownReplica))}` : '';
       const why = reason === null ? '' : `: ${printable(reason)}`;
-      return `agentd at ${url.origin} is ${printable(health.status)}${why}\n${agentOf(answer)}\n${table}${others}`;
+      return `agentd at ${url.origin} is ${printable(health.status)}${why}\n${describeAgent(answer)}\n${table}${others}`;
     });
     return isDegraded || reason !== null ? EXIT.no : EXIT.ok;
   },
@@ -87,7 +87,7 @@ async function checkLive(options: OptionValues, out: Output): Promise<number> {
 }
 
 /** What the daemon answers with. Empty if the daemon does not say it. */
-function agentOf({ agent_digest, agents }: Health): string {
+function describeAgent({ agent_digest, agents }: Health): string {
   if (typeof agent_digest !== 'string') return '';
   const each = Object.entries(agents ?? {}).map(([name, digest]) => `${name} ${digest}`);
   const several = each.length === 0 ? '' : ` (${each.join(', ')})`;
@@ -98,7 +98,7 @@ function agentOf({ agent_digest, agents }: Health): string {
  * The daemons that share the store of these settings; null if only one daemon at a time can use the store, or if the
  * store cannot be reached.
  */
-async function replicasOf(options: OptionValues): Promise<RunningDaemon[] | null> {
+async function listReplicas(options: OptionValues): Promise<RunningDaemon[] | null> {
   const settings = await coreSettings(options, 'store').catch(() => null);
   if (settings === null || !sharesStore(settings)) return null;
   return withStore(options, runningDaemons).catch(() => null);

@@ -43,7 +43,7 @@ export const command: CommandRecord = {
     if (!/^[^\s@]+@[^\s@]+$/.test(required.email))
       out.note(`warning: --email ${printable(required.email)} is not an e-mail address`);
     const settings = await coreSettings(options, 'tokens');
-    const sign = await signerOf(settings);
+    const sign = await createSigner(settings);
     const signed = claims(required, options, settings);
     const token = await sign(signed);
     if (token.length > TOKEN_MAX) {
@@ -59,7 +59,7 @@ export const command: CommandRecord = {
   },
 };
 
-async function signerOf(settings: Settings) {
+async function createSigner(settings: Settings) {
   if (settings.JWT_ALGORITHM !== 'HS256') {
     throw misconfigured(
       `token issue signs with HS256 only, and JWT_ALGORITHM is ${settings.JWT_ALGORITHM}`,

@@ -47,7 +47,7 @@ export const command: CommandRecord = {
   async run({ args: [name = '', json = '{}'], options, out }) {
     const given = parse(json);
     const configuration = await readConfiguration(configLocation(options));
-    const person = await personOf(options, configuration.settings, out.note);
+    const person = await readPerson(options, configuration.settings, out.note);
     const log = operatorLog(out.note);
     const report = await withRegistry(
       configuration,
@@ -90,7 +90,7 @@ function parse(json: string): unknown {
   }
 }
 
-async function personOf(
+async function readPerson(
   options: OptionValues,
   settings: Settings,
   note: (text: string) => void,

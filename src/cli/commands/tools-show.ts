@@ -10,7 +10,7 @@ import {
 import { failed } from '../cli-error.ts';
 import type { CommandRecord } from '../command.ts';
 import { configLocation } from '../config-location.ts';
-import { type Column, jsonOf } from '../output.ts';
+import { type Column, toJson } from '../output.ts';
 
 export const command: CommandRecord = {
   description: [
@@ -32,7 +32,7 @@ export const command: CommandRecord = {
       describeTool(findTool(name, registry)),
     );
     const { description, parameters } = tool;
-    out.data({ ...jsonOf(DETAILS, tool), description, parameters }, () =>
+    out.data({ ...toJson(DETAILS, tool), description, parameters }, () =>
       [
         out.details(DETAILS, tool).trimEnd(),
         `description:\n${indented(printableLines(description))}`,

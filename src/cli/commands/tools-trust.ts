@@ -38,8 +38,8 @@ export const command: CommandRecord = {
       name,
       source,
       changed: changed !== null,
-      before: viewOf(trusted),
-      trusted: viewOf(changed ?? trusted),
+      before: toView(trusted),
+      trusted: toView(changed ?? trusted),
     };
     out.data(view, () => inWords(tool));
   },
@@ -73,7 +73,7 @@ async function currentRecord(
   return stored.find(name);
 }
 
-function viewOf({ digest, title, description, schema }: ToolDefinition) {
+function toView({ digest, title, description, schema }: ToolDefinition) {
   return { digest, title, description, schema: JSON.parse(schema) as unknown };
 }
 

@@ -10,12 +10,18 @@ import {
   adminAddress,
   daemonAddress,
   fetchHealth,
+  fetchLoad,
   type Health,
-  loadOf,
   URL_OPTION,
 } from '../running-daemon.ts';
 import { showLive } from '../top/live-screen.ts';
-import { type Snapshot, snapshotOf, type TopChannel, type TopFailure, TRACES_MAX } from '../top/snapshot.ts';
+import {
+  type Snapshot,
+  type TopChannel,
+  type TopFailure,
+  TRACES_MAX,
+  takeSnapshot,
+} from '../top/snapshot.ts';
 import { durationInWords, isoTime, wholeNumber } from '../typed-values.ts';
 import { withStore } from '../with-store.ts';
 
@@ -39,13 +45,13 @@ export const command: CommandRecord = {
     const { stdin, stdout } = process;
     if (out.json || options.once === true || !stdout.isTTY || !stdin.isTTY) {
       const snapshot = await look(options);
-      out.data(viewOf(snapshot), () => linesOf(snapshot, out).join('\n'));
+      out.data(toView(snapshot), () => renderLines(snapshot, out).join('\n'));
       return;
     }
     const draw = async () => {
       const screen = createOutput({ json: false, stdout, stderr: process.stderr });
       try {
-        return linesOf(await look(options), screen);
+        return renderLines(await look(options), screen);
       } catch (error) {
         // The next drawing may succeed again.
         if (error instanceof StoreUnavailable) return [printable(error.message)];
@@ -59,14 +65,14 @@ export const command: CommandRecord = {
 async function look(options: OptionValues): Promise<Snapshot> {
   const [stored, health, load] = await Promise.all([
     withStore(options, readStore),
-    healthOf(options),
+    findHealth(options),
     loadOfDaemon(options),
   ]);
-  return snapshotOf({ ...stored, health, load, now: Date.now() });
+  return takeSnapshot({ ...stored, health, load, now: Date.now() });
 }
 
 /** Null if the daemon does not answer, or if the settings do not say where it is. */
-async function healthOf(options: OptionValues): Promise<Health | null> {
+async function findHealth(options: OptionValues): Promise<Health | null> {
   try {
     return await fetchHealth(await daemonAddress(options));
   } catch (error) {
@@ -91,7 +97,7 @@ async function loadOfDaemon(options: OptionValues) {
   const admin = await adminAddress(options);
   if (admin === null) return null;
   const { ADMIN_TOKEN }: Pick<Settings, 'ADMIN_TOKEN'> = await coreSettings(options, 'address');
-  return loadOf(admin, ADMIN_TOKEN);
+  return fetchLoad(admin, ADMIN_TOKEN);
 }
 
 /** The table has at most 80 characters in a line. */
@@ -127,7 +133,7 @@ const FAILURE_COLUMNS: readonly Column<TopFailure>[] = [
   { title: 'REQUEST', json: 'request_id', narrow: 'cut' },
 ];
 
-function viewOf({ at, failures, ...snapshot }: Snapshot) {
+function toView({ at, failures, ...snapshot }: Snapshot) {
   return {
     at: isoTime(at),
     ...snapshot,
@@ -136,7 +142,7 @@ function viewOf({ at, failures, ...snapshot }: Snapshot) {
 }
 
 /** The lines of the screen. Values may come from anybody, so they have no control characters. */
-function linesOf(snapshot: Snapshot, out: Pick<Output, 'table' | 'width'>): string[] {
+function renderLines(snapshot: Snapshot, out: Pick<Output, 'table' | 'width'>): string[] {
   const { at, daemon, channels, blocked, runs, failures } = snapshot;
   const state = daemon === null ? 'the daemon does not answer' : `the daemon is ${printable(daemon)}`;
   const about = [

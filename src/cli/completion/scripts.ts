@@ -179,7 +179,7 @@ export function fishCompletion({ commands, valued }: Vocabulary): string {
     ...args.flatMap((kind, index) => (kind === 'free' ? [] : [offer(at, index + 1, valuesFor(kind))])),
     ...options
       .filter(({ flags }) => at === '' || !common.has(flags.join()))
-      .map((option) => `complete -c agentd ${at === '' ? '' : `-n ${when(at)} `}${optionOf(option)}`),
+      .map((option) => `complete -c agentd ${at === '' ? '' : `-n ${when(at)} `}${formatOption(option)}`),
   ]);
   return `# Completion of agentd for fish, made by \`agentd completion fish\`.
 
@@ -224,7 +224,7 @@ function when(at: string, place?: number): string {
   return `"__agentd_at '${at}'${place === undefined ? '' : ` ${place}`}"`;
 }
 
-function optionOf({ flags, sentence, value }: OptionWords): string {
+function formatOption({ flags, sentence, value }: OptionWords): string {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
   const taken = value === null ? [] : [value === 'file' ? '-r' : '-x', valuesFor(value)];
   return [...names, ...taken, `-d ${quoted(sentence)}`].filter(Boolean).join(' ');

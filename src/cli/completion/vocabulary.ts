@@ -91,14 +91,14 @@ async function commandWords(
       [...help.visibleOptions(parser), ...help.visibleGlobalOptions(parser)].map(async (option) => ({
         flags: [option.short, option.long].filter((flag) => typeof flag === 'string'),
         sentence: option.description,
-        value: option.required ? await kindOf(values.get(option.flags)) : null,
+        value: option.required ? await resolveKind(values.get(option.flags)) : null,
       })),
     ),
-    args: await Promise.all(args.map((argument) => kindOf(argument.values))),
+    args: await Promise.all(args.map((argument) => resolveKind(argument.values))),
   };
 }
 
-async function kindOf(values: Values | undefined): Promise<ValueKind> {
+async function resolveKind(values: Values | undefined): Promise<ValueKind> {
   if (values === undefined) return 'free';
   return typeof values === 'function' ? await values() : values;
 }

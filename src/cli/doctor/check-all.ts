@@ -16,7 +16,7 @@ import {
   type Settings,
 } from '../../daemon/admin/settings.ts';
 import { Secret } from '../../daemon/admin/texts.ts';
-import { checkClock, type Finding, findingsOf, ProbeClient } from './finding.ts';
+import { checkClock, createFindings, type Finding, ProbeClient } from './finding.ts';
 import { checkBusinessApi, checkModel, checkTools } from './services.ts';
 import { checkMemory, checkRenewal, checkSealing, checkStore } from './store.ts';
 
@@ -69,7 +69,7 @@ export async function checkChannel(
   return [credentials, { check: `registration ${name}`, ...registration }];
 }
 
-const configuration = findingsOf('configuration');
+const configuration = createFindings('configuration');
 
 /** Runs the checks that the daemon runs before it starts. Each problem and each warning is a finding. */
 export async function checkConfiguration(
@@ -101,7 +101,7 @@ export async function checkConfiguration(
   };
 }
 
-const secrets = findingsOf('secrets');
+const secrets = createFindings('secrets');
 
 /** Checks whether the secret that signs tokens is strong enough. */
 function checkSecrets({ JWT_ALGORITHM, JWT_SECRET_KEY }: Settings): Finding {
@@ -114,7 +114,7 @@ function checkSecrets({ JWT_ALGORITHM, JWT_SECRET_KEY }: Settings): Finding {
   );
 }
 
-const directory = findingsOf('state directory');
+const directory = createFindings('state directory');
 const MIB = 1024 * 1024;
 /** Minimum free space, bytes. With less, the store soon cannot be written. */
 const SPACE_MIN = 64 * MIB;

@@ -16,7 +16,7 @@ export interface Finding {
 type Create = (detail: string, advice?: string) => Finding;
 
 /** Creates the findings of one check. */
-export function findingsOf(check: string): Record<CheckOutcome, Create> {
+export function createFindings(check: string): Record<CheckOutcome, Create> {
   const create =
     (outcome: CheckOutcome): Create =>
     (detail, advice) => ({ check, outcome, detail, ...(advice === undefined ? {} : { advice }) });
@@ -61,7 +61,7 @@ export class ProbeClient {
 }
 
 /** The text of an answer; null if it is too long. */
-export async function textOf({ body }: Response): Promise<string | null> {
+export async function readText({ body }: Response): Promise<string | null> {
   try {
     return (await readBounded(body ?? Readable.from([]), ANSWER_MAX)).toString('utf8');
   } catch (error) {
@@ -80,7 +80,7 @@ export function describeFailure(error: unknown): string {
     : 'it cannot be reached';
 }
 
-const clock = findingsOf('clock');
+const clock = createFindings('clock');
 /** Maximum difference, ms. With a larger difference, tokens and signatures are refused because of their timestamps. */
 const OFF_MAX = 60_000;
 

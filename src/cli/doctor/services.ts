@@ -10,7 +10,7 @@ import {
 import type { Configuration, Settings } from '../../daemon/admin/settings.ts';
 import { type SourceEntry, type SourceState, toolWarnings, withRegistry } from '../../daemon/admin/tools.ts';
 import { adviceFor } from '../advice.ts';
-import { describeFailure, type Finding, findingsOf, type ProbeClient, textOf } from './finding.ts';
+import { createFindings, describeFailure, type Finding, type ProbeClient, readText } from './finding.ts';
 
 const WHOSE = 'the business API';
 
@@ -18,21 +18,21 @@ const WHOSE = 'the business API';
 export async function checkBusinessApi(settings: Settings, client: ProbeClient): Promise<Finding[]> {
   const { API_BASE_URL } = settings;
   if (API_BASE_URL === undefined)
-    return [findingsOf('business API').skipped('API_BASE_URL is not set, so tools call no API')];
+    return [createFindings('business API').skipped('API_BASE_URL is not set, so tools call no API')];
   const findings = await Promise.all([reachable(API_BASE_URL, client), defaultToken(settings, API_BASE_URL)]);
   return isSampleApi(settings) && !client.answered.has(WHOSE) ? findings.map(stopped) : findings;
 }
 
 /** The sample API stops when `serve --dev` stops. That is not a failure of the operator's own API. */
 function stopped({ check }: Finding): Finding {
-  return findingsOf(check).skipped(
+  return createFindings(check).skipped(
     'this is the sample API of `serve --dev`, which runs only as long as that command',
   );
 }
 
 /** Any answer below 500 is fine. A proxy in front of the API answers 5xx if the API is down. */
 async function reachable(address: string, client: ProbeClient): Promise<Finding> {
-  const { ok, failed } = findingsOf('business API');
+  const { ok, failed } = createFindings('business API');
   const { origin } = new URL(address);
   const advice = 'Check API_BASE_URL, and that this machine can reach it: try curl from here.';
   try {
@@ -44,7 +44,7 @@ async function reachable(address: string, client: ProbeClient): Promise<Finding>
 }
 
 async function defaultToken(settings: Settings, baseUrl: string): Promise<Finding> {
-  const { ok, failed, skipped } = findingsOf('default credentials');
+  const { ok, failed, skipped } = createFindings('default credentials');
   const { API_EMAIL: email, API_PASSWORD: password } = settings;
   if (email === undefined || password === undefined)
     return skipped(
@@ -76,7 +76,7 @@ export async function checkTools(
         return entry ? ofAddress(entry, found, settings, client) : found;
       }),
     );
-    const { warning } = findingsOf('tools');
+    const { warning } = createFindings('tools');
     return [...findings, ...toolWarnings(tools).map((text) => warning(text))];
   });
 }
@@ -86,7 +86,7 @@ function ofState(
   { detail, advice, withheld }: SourceState,
   offers: readonly string[],
 ): Finding {
-  const { ok, warning } = findingsOf(`tools of ${name}`);
+  const { ok, warning } = createFindings(`tools of ${name}`);
   const offered = offers.length === 0 ? 'no tools' : offers.join(', ');
   if (detail !== null) return warning(detail, advice ?? 'Check that the server of this source runs.');
   if (withheld.length === 0) return ok(offered);
@@ -108,7 +108,7 @@ async function ofAddress(
   if (entry.kind !== 'openapi' || entry.base_url === settings.API_BASE_URL) return found;
   const { base_url, name, headers } = entry;
   const { origin } = new URL(base_url);
-  const { failed, skipped } = findingsOf(`tools of ${name}`);
+  const { failed, skipped } = createFindings(`tools of ${name}`);
   const advice = `Check \`base_url\` of the entry ${name} under \`tools\`, and that this machine can reach it: try curl from here.`;
   try {
     const request = { method: 'HEAD', redirect: 'manual', headers } as const;
@@ -122,7 +122,7 @@ async function ofAddress(
   }
 }
 
-const modelCheck = findingsOf('model');
+const modelCheck = createFindings('model');
 
 /** Checks whether the model servers answer, accept the key, and have the models. Reads their lists of models. */
 export async function checkModel(settings: Settings, client: ProbeClient): Promise<Finding[]> {
@@ -130,7 +130,9 @@ export async function checkModel(settings: Settings, client: ProbeClient): Promi
   const runtime = runtimeName(settings);
   if (runtime !== 'llm')
     return [
-      modelCheck.skipped(`there is no model server to ask: the runtime is ${runtime}; ${valuesOf(settings)}`),
+      modelCheck.skipped(
+        `there is no model server to ask: the runtime is ${runtime}; ${formatValues(settings)}`,
+      ),
     ];
   const first =
     AGENT_BASE_URL === undefined
@@ -155,7 +157,7 @@ async function checkServer(server: ModelServer, client: ProbeClient): Promise<Fi
         ...(server.key ? { Authorization: `Bearer ${server.key.reveal()}` } : {}),
       },
     });
-    const text = await textOf(response);
+    const text = await readText(response);
     const { status } = response;
     if (status === 401 || status === 403) {
       const words = providerWords(text, { keys: server.key ? [server.key] : [] });
@@ -208,7 +210,7 @@ function modelsIn(text: string | null): string[] | null {
 }
 
 /** Lets the operator see whether the daemon was started with other values, and so has a different agent. */
-function valuesOf({ AGENT_RUNTIME, AGENT_MODEL }: Settings): string {
+function formatValues({ AGENT_RUNTIME, AGENT_MODEL }: Settings): string {
   return Object.entries({ AGENT_RUNTIME, AGENT_MODEL })
     .map(([name, value]) => (value === undefined ? `${name} is not set` : `${name}=${value}`))
     .join(', ');

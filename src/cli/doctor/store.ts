@@ -15,10 +15,10 @@ import {
   withMemories,
 } from '../../daemon/admin/store.ts';
 import { explainError, RESTORE } from '../report-error.ts';
-import { type Finding, findingsOf } from './finding.ts';
+import { createFindings, type Finding } from './finding.ts';
 
-const storeCheck = findingsOf('store');
-const keys = findingsOf('store keys');
+const storeCheck = createFindings('store');
+const keys = createFindings('store keys');
 const CONFIGURE_SERVER =
   'Change redis.conf, or use `CONFIG SET` and `CONFIG REWRITE`, then run `agentd doctor` again.';
 const FREE_SPACE = 'Free space on the volume of STATE_DIR. Expiring sessions free some space, too.';
@@ -79,7 +79,7 @@ function openFailure(error: unknown): Finding {
   return storeCheck.failed(message, advice);
 }
 
-const renewal = findingsOf('token renewal');
+const renewal = createFindings('token renewal');
 
 /** Checks whether the issuer accepted this service as a client when a token was last renewed. */
 export async function checkRenewal(settings: Settings): Promise<Finding[]> {
@@ -100,7 +100,7 @@ export async function checkRenewal(settings: Settings): Promise<Finding[]> {
   }
 }
 
-const memory = findingsOf('memory');
+const memory = createFindings('memory');
 
 /**
  * Checks whether long-term memory can be reached and has the schema of this version. The embedded store has its own
@@ -125,7 +125,7 @@ export async function checkMemory(settings: Settings): Promise<Finding> {
   });
 }
 
-const sealing = findingsOf('sealing');
+const sealing = createFindings('sealing');
 const SET_KEY =
   'Set TOKEN_ENCRYPTION_KEY to the output of `openssl rand -base64 32`, the same on every replica.';
 const MAKE = 'the first start creates a key in STATE_DIR/encryption-key';

@@ -8,7 +8,7 @@ import { usageError } from '../cli-error.ts';
 export async function caseFiles(paths: readonly string[]): Promise<string[]> {
   const files: string[] = [];
   for (const path of paths) {
-    const found = await statOf(path);
+    const found = await statFile(path);
     if (!found.isDirectory()) {
       files.push(path);
       continue;
@@ -24,7 +24,7 @@ export async function caseFiles(paths: readonly string[]): Promise<string[]> {
   return [...new Set(files)];
 }
 
-async function statOf(path: string): Promise<Stats> {
+async function statFile(path: string): Promise<Stats> {
   try {
     return await stat(path);
   } catch (cause) {

@@ -6,17 +6,17 @@ export function casesAsJUnit(results: readonly CaseResult[]): string {
   const suites = files.map((file) => {
     const own = results.filter((result) => result.file === file);
     const failures = own.filter(({ passed }) => !passed).length;
-    const head = `name="${escaped(file)}" tests="${own.length}" failures="${failures}" errors="0" time="${secondsOf(own)}"`;
+    const head = `name="${escaped(file)}" tests="${own.length}" failures="${failures}" errors="0" time="${sumSeconds(own)}"`;
     return `  <testsuite ${head}>\n${own.map(caseAsXml).join('\n')}\n  </testsuite>`;
   });
   const failures = results.filter(({ passed }) => !passed).length;
-  const head = `tests="${results.length}" failures="${failures}" errors="0" time="${secondsOf(results)}"`;
+  const head = `tests="${results.length}" failures="${failures}" errors="0" time="${sumSeconds(results)}"`;
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="agentd eval" ${head}>\n${suites.join('\n')}\n</testsuites>\n`;
 }
 
 function caseAsXml(result: CaseResult): string {
   const { name, file, passed, passed_runs, repeat, failures } = result;
-  const head = `    <testcase name="${escaped(name)}" classname="${escaped(file)}" time="${secondsOf([result])}"`;
+  const head = `    <testcase name="${escaped(name)}" classname="${escaped(file)}" time="${sumSeconds([result])}"`;
   if (passed) return `${head}/>`;
   const lines = failures.map(
     ({ run, turn, what, detail }) => `run ${run}${turn === null ? '' : `, turn ${turn}`}, ${what}: ${detail}`,
@@ -25,7 +25,7 @@ function caseAsXml(result: CaseResult): string {
   return `${head}>\n      <failure message="${escaped(message)}">${escaped(lines.join('\n'))}</failure>\n    </testcase>`;
 }
 
-function secondsOf(results: readonly CaseResult[]): string {
+function sumSeconds(results: readonly CaseResult[]): string {
   return (results.reduce((sum, { took_ms }) => sum + took_ms, 0) / 1000).toFixed(3);
 }
 

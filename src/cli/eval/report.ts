@@ -51,7 +51,7 @@ export function failuresInWords(results: readonly CaseResult[]): string[] {
     });
 }
 
-export function summaryOf(results: readonly Compared[], before: ReadonlyMap<string, boolean> | null) {
+export function summarize(results: readonly Compared[], before: ReadonlyMap<string, boolean> | null) {
   const passed = results.filter((result) => result.passed).length;
   const failed = results.length - passed;
   const worse = results.filter((result) => result.before === true && !result.passed).length;

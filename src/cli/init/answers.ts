@@ -84,7 +84,7 @@ export async function answersTo(
           asked = true;
         }
       }
-      const problem = await problemOf(answers, plugins);
+      const problem = await findProblem(answers, plugins);
       if (problem === null) break;
       if (!asked || interviewer === null) {
         const needsServer = answers.server === '' && (await lacksServer(answers, plugins));
@@ -103,38 +103,38 @@ async function ask({ question, default: otherwise }: Question, interviewer: Inte
 
 /** Whether the model needs the address of its server. */
 async function lacksServer(answers: Answers, plugins: readonly ChannelPlugin[]): Promise<boolean> {
-  return answers.model !== '' && (await problemOf({ ...answers, server: '' }, plugins)) !== null;
+  return answers.model !== '' && (await findProblem({ ...answers, server: '' }, plugins)) !== null;
 }
 
 /** The first problem of the answers so far. */
-async function problemOf(
+async function findProblem(
   answers: Answers,
   plugins: readonly ChannelPlugin[],
 ): Promise<{ what: string; right: string } | null> {
-  const channels = channelsOf(answers, plugins);
+  const channels = listChannels(answers, plugins);
   const unknown = channels.find((name) => !plugins.some((plugin) => plugin.name === name));
   if (unknown !== undefined) {
     const known = plugins.map(({ name }) => name).join(', ');
     return { what: `there is no channel '${printable(unknown)}'`, right: `The channels are ${known}.` };
   }
   const active = plugins.filter(({ name }) => channels.includes(name));
-  const [problem] = await checkValues(settingsOf(answers), active);
+  const [problem] = await checkValues(toSettings(answers), active);
   if (problem === undefined) return null;
   const head = `${problem.setting}=${printable(problem.value ?? '')}`;
   return { what: `${head} ${problem.problem}`, right: `Right: ${problem.right}.` };
 }
 
 /** The names of the channels that were chosen. Default: the channels of a website. */
-export function channelsOf({ channels }: Answers, plugins: readonly ChannelPlugin[]): string[] {
-  if (channels !== '') return listOf(channels);
+export function listChannels({ channels }: Answers, plugins: readonly ChannelPlugin[]): string[] {
+  if (channels !== '') return splitList(channels);
   return plugins.filter(({ delivery }) => delivery !== 'push').map(({ name }) => name);
 }
 
 /** The settings that result from the answers, without those that keep their defaults. */
-export function settingsOf({ name, origins, api, model, server }: Answers): Map<string, unknown> {
+export function toSettings({ name, origins, api, model, server }: Answers): Map<string, unknown> {
   const values = new Map<string, unknown>();
   if (name !== 'agentd') values.set('APP_NAME', name);
-  if (origins !== '') values.set('WEBCHAT_ALLOWED_ORIGINS', listOf(origins));
+  if (origins !== '') values.set('WEBCHAT_ALLOWED_ORIGINS', splitList(origins));
   if (api !== '') values.set('API_BASE_URL', api);
   if (model !== '') values.set('AGENT_MODEL', model);
   if (server !== '') values.set('AGENT_BASE_URL', server);
@@ -142,7 +142,7 @@ export function settingsOf({ name, origins, api, model, server }: Answers): Map<
 }
 
 /** The entries of an answer that is a list. */
-function listOf(text: string): string[] {
+function splitList(text: string): string[] {
   return text
     .split(',')
     .map((one) => one.trim())

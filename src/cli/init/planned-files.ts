@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
 import { packageFolder } from '../../daemon/admin/program.ts';
-import { fileSettingOf, type SettingsReference } from '../../daemon/admin/settings.ts';
+import { fileSetting, type SettingsReference } from '../../daemon/admin/settings.ts';
 import { printable } from '../../daemon/admin/texts.ts';
 import type { NewFile } from '../scaffold.ts';
-import { type Answers, settingsOf } from './answers.ts';
+import { type Answers, toSettings } from './answers.ts';
 
 /**
  * Where secrets are written: all in one env file, or each secret in its own file (for systemd, containers and
@@ -34,7 +34,7 @@ export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
   const { directory, form, reference, secrets } = plan;
   const config = {
     path: join(directory, 'agentd.yaml'),
-    text: reference.example(valuesOf(plan)),
+    text: reference.example(planValues(plan)),
     mode: 0o644,
   };
   if (form === 'env')
@@ -48,12 +48,12 @@ export async function plannedFiles(plan: Plan): Promise<NewFile[]> {
   return [config, ...files, ...(form === 'systemd' ? await unitFiles(directory, secrets) : [])];
 }
 
-function valuesOf({ answers, channels, reference, secrets, form }: Plan): Map<string, unknown> {
+function planValues({ answers, channels, reference, secrets, form }: Plan): Map<string, unknown> {
   const values = new Map<string, unknown>([
     ['MESSAGING_PLATFORMS', channels],
     ['JWT_ALGORITHM', 'HS256'],
     ['ADMIN_LISTEN', '127.0.0.1:9464'],
-    ...settingsOf(answers),
+    ...toSettings(answers),
   ]);
   const known: readonly SettingRecord[] = reference.groups.flatMap(({ records }) => records);
   const switches = channels.map((channel) => `${channel.toUpperCase()}_ENABLED`);
@@ -61,7 +61,7 @@ function valuesOf({ answers, channels, reference, secrets, form }: Plan): Map<st
   if (form === 'systemd') values.set('STATE_DIR', SYSTEMD_STATE);
   if (form !== 'env')
     for (const secret of [...secrets.generated.keys(), ...secrets.needed])
-      values.set(fileSettingOf(secret), `${SECRETS}/${secret}`);
+      values.set(fileSetting(secret), `${SECRETS}/${secret}`);
   return values;
 }
 
@@ -99,7 +99,7 @@ function withCredentials(unit: string, directory: string, names: readonly string
   const last = lines.findLastIndex((line) => /^Environment=\w+_FILE=%d\//.test(line));
   const added = missing.flatMap((name) => [
     `LoadCredential=${name}:${join(directory, SECRETS, name)}`,
-    `Environment=${fileSettingOf(name)}=%d/${name}`,
+    `Environment=${fileSetting(name)}=%d/${name}`,
   ]);
   return lines.toSpliced(last + 1, 0, ...added).join('\n');
 }
@@ -125,7 +125,7 @@ function toFillIn({ directory, form, answers: { api }, secrets: { needed, option
   const [first = ''] = optional;
   const named = isEnv
     ? ''
-    : `, and add the path of the file to agentd.yaml (${fileSettingOf(first)}: ${SECRETS}/${first})`;
+    : `, and add the path of the file to agentd.yaml (${fileSetting(first)}: ${SECRETS}/${first})`;
   const wanted = api !== '' && isEnv ? ['API_EMAIL', ...optional] : optional;
   const email = api === '' || isEnv ? '' : ' Set API_EMAIL in agentd.yaml.';
   return [

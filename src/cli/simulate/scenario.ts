@@ -60,10 +60,10 @@ export async function loadScenario(
   const plugin = found.plugins.find(({ name }) => name === channel);
   const simulator = plugin && (await loadSimulator(plugin));
   if (!plugin || !simulator) throw unknownChannel(channel, found);
-  return { plugin, simulator, settings: await settingsOf(plugin, found), location };
+  return { plugin, simulator, settings: await buildSettings(plugin, found), location };
 }
 
-async function settingsOf(
+async function buildSettings(
   { settings, name: channel }: ChannelPlugin,
   found: Inspection,
 ): Promise<ChannelSettings> {
@@ -116,7 +116,7 @@ export function planBatches(
   options: OptionValues,
   { sender, hasGroups }: { sender: string; hasGroups: boolean },
 ): Batch[] {
-  const kind = kindOf(options);
+  const kind = readKind(options);
   if (text === null && (kind === 'message' || kind === 'command'))
     throw usageError('no text was given', 'Try `agentd simulate --help`.');
   const repeat = wholeNumber('--repeat', options.repeat, { min: 1, max: REPEAT_MAX });
@@ -156,7 +156,7 @@ export function asksForAnswer({ kind, bad_signature }: SimulatedEvent): boolean 
   return (kind === 'message' || kind === 'command' || kind === 'press') && !bad_signature;
 }
 
-function kindOf({ kind, command }: OptionValues): (typeof KINDS)[number] {
+function readKind({ kind, command }: OptionValues): (typeof KINDS)[number] {
   if (command === true && kind !== undefined && kind !== 'command')
     throw usageError(`--command and --kind ${String(kind)} contradict each other`);
   if (command === true) return 'command';
@@ -177,7 +177,7 @@ export type MessageEnd =
 /** The daemon's own records of messages. */
 export interface DaemonRecords {
   /** Null if the daemon has no record of this request. */
-  endOf(request_id: string): Promise<MessageEnd | null>;
+  findEnd(request_id: string): Promise<MessageEnd | null>;
   /**
    * Whether a text of the channel itself, such as the answer to a command, was stored since this time and is not sent
    * yet.
@@ -199,7 +199,7 @@ export async function openDaemonRecords(location: SettingsLocation): Promise<Dae
     const store = await openStore(settings);
     const { inbox, traces } = store;
     return {
-      async endOf(request_id) {
+      async findEnd(request_id) {
         const found = await traces.find(request_id);
         const blocked = found.find(({ outcome }) => outcome === 'loop_guard_blocked');
         if (blocked) {

@@ -8,7 +8,7 @@ import {
 import { jsonObject } from '../../channel/json-object.ts';
 import { hasOwnConnection, updateRequest } from '../../channel/simulator.ts';
 import { failed, unavailable } from '../cli-error.ts';
-import { failureOf, readBounded, sendRequest } from '../running-daemon.ts';
+import { describeFailure, readBounded, sendRequest } from '../running-daemon.ts';
 import { asksForAnswer, type Batch, type DaemonRecords, type MessageEnd, type Scenario } from './scenario.ts';
 
 /** How often the daemon's records are read, ms. */
@@ -136,7 +136,7 @@ export class Simulation {
 
   summary(): Summary {
     const ends = this.#pending.map(({ end }) => end);
-    return summaryOf(ends, this.#parts.hasApi || this.#knows);
+    return summarize(ends, this.#parts.hasApi || this.#knows);
   }
 
   /** Whether the daemon answered every delivery as expected. */
@@ -178,7 +178,7 @@ export class Simulation {
     let found = false;
     for (const pending of this.#pending) {
       if (records === null || pending.request_id === null || hasEnded(pending)) continue;
-      pending.end = await records.endOf(pending.request_id);
+      pending.end = await records.findEnd(pending.request_id);
       found ||= pending.end !== null;
     }
     // The records of another daemon contain none of the messages.
@@ -243,7 +243,7 @@ export async function deliver(daemon: URL, delivery: SimulatedRequest): Promise<
     };
   } catch (cause) {
     throw unavailable(
-      `cannot reach the daemon at ${daemon.host}: ${failureOf(cause)}`,
+      `cannot reach the daemon at ${daemon.host}: ${describeFailure(cause)}`,
       'Start the daemon with `agentd serve --dev`, or pass its address with --url.',
       { cause },
     );
@@ -291,7 +291,7 @@ export function isAnswered({ answered, blocked, failed, unanswered }: Summary): 
 }
 
 /** @param isVisible whether the answers arrive here, or the daemon's records can be read */
-export function summaryOf(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
+export function summarize(ends: readonly (MessageEnd | null)[], isVisible: boolean): Summary {
   const count = (kind: MessageEnd['end']) => ends.filter((end) => end?.end === kind).length;
   const reasons = ends.flatMap((end) => (end && 'reason' in end && end.reason !== null ? [end.reason] : []));
   const unknown = ends.filter((end) => end === null).length;

@@ -75,7 +75,7 @@ export function answerAsPlatform(
     if (behavior.slow_ms > 0) await delay(behavior.slow_ms);
     // The daemon has given up, so it does not get this answer, and nothing is shown.
     if (response.destroyed) return;
-    const sent = isFailing ? refusalOf(simulator, behavior) : answer;
+    const sent = isFailing ? buildRefusal(simulator, behavior) : answer;
     response.writeHead(sent.status, {
       'Content-Type': 'application/json',
       // This server ends soon: the daemon must not keep the connection.
@@ -90,7 +90,7 @@ export function answerAsPlatform(
   }
 }
 
-function refusalOf(
+function buildRefusal(
   simulator: PlatformSimulator,
   { failStatus: status, retry_after_seconds }: Behavior,
 ): SimulatedApiAnswer {

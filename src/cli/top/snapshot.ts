@@ -70,7 +70,7 @@ export interface Snapshot {
   failures: TopFailure[];
 }
 
-export function snapshotOf(sources: TopSources): Snapshot {
+export function takeSnapshot(sources: TopSources): Snapshot {
   const { now, inbox, streams, outages, guard, health, load } = sources;
   const recent = sources.traces.filter((trace) => isMessage(trace) && trace.finished_at > now - WINDOW_MS);
   const names = new Set([
@@ -80,7 +80,7 @@ export function snapshotOf(sources: TopSources): Snapshot {
   return {
     at: now,
     daemon: health?.status ?? null,
-    channels: [...names].sort().map((name) => channelOf(name, sources, recent)),
+    channels: [...names].sort().map((name) => summarizeChannel(name, sources, recent)),
     blocked: { users: guard.circuits.length, sessions: guard.sessions.length },
     runs: load && { running: load.runs, waiting: load.waiting },
     failures: recent
@@ -93,14 +93,14 @@ export function snapshotOf(sources: TopSources): Snapshot {
   };
 }
 
-function channelOf(
+function summarizeChannel(
   channel: string,
   { now, inbox, streams, outages, health, load }: TopSources,
   recent: readonly TraceRecord[],
 ): TopChannel {
   const ofInbox = inbox.filter(({ platform }) => platform === channel);
   const count = (state: string) =>
-    [...ofInbox.map((one) => ({ ...one, n: one.messages })), ...streamsOf(channel, streams)]
+    [...ofInbox.map((one) => ({ ...one, n: one.messages })), ...countStreams(channel, streams)]
       .filter((one) => one.state === state)
       .reduce((sum, { n }) => sum + n, 0);
   const open = ofInbox.filter(({ state }) => state === 'waiting' || state === 'replied');
@@ -130,7 +130,7 @@ function channelOf(
   };
 }
 
-function streamsOf(channel: string, streams: readonly StreamCount[]): { state: string; n: number }[] {
+function countStreams(channel: string, streams: readonly StreamCount[]): { state: string; n: number }[] {
   return streams
     .filter(({ platform }) => platform === channel)
     .map(({ state, streams: n }) => ({ state, n }));

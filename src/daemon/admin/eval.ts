@@ -66,7 +66,7 @@ export async function evaluate(
       const entries =
         agent === null ? configuration.agents.filter((one) => one.canary_percent === null) : [agent];
       const agents = await loadAgents(entries, settings, log);
-      const judge = cases.some(({ rubric }) => rubric.length > 0) ? await judgeOf(configuration) : null;
+      const judge = cases.some(({ rubric }) => rubric.length > 0) ? await loadJudge(configuration) : null;
       try {
         const parts = {
           ...{ settings, texts, agents, registry, plugins },
@@ -85,7 +85,7 @@ export async function evaluate(
   );
 }
 
-async function judgeOf({ settings }: Pick<Configuration, 'settings'>) {
+async function loadJudge({ settings }: Pick<Configuration, 'settings'>) {
   const { createJudge } = await import('../eval/judge.ts');
   return createJudge(replaySettings(settings, { model: settings.AGENT_EVAL_MODEL }));
 }

@@ -10,9 +10,9 @@ import type { Store } from '../store/store.ts';
 import { randomSuffix, systemClock } from '../time/clock.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { WatchedRequest } from '../tools/call-client.ts';
-import { plainQuestion, questionOf } from '../tools/confirmation/question.ts';
+import { buildQuestion, plainQuestion } from '../tools/confirmation/question.ts';
 import { closeActionText } from '../tools/journal/action-record.ts';
-import { type CallJournal, summaryOf } from '../tools/journal/turn-journal.ts';
+import { type CallJournal, summarizeCall } from '../tools/journal/turn-journal.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { checkArguments } from '../tools/schema/check-arguments.ts';
 import type { Tool, ToolArguments } from '../tools/tool.ts';
@@ -88,7 +88,7 @@ export async function callAsOperator({
 
 /** The question that the person would be asked. Null if the arguments are too long for one. */
 export function questionAbout(tool: Tool, args: ToolArguments): string | null {
-  const question = questionOf(tool, args);
+  const question = buildQuestion(tool, args);
   return question && plainQuestion(question);
 }
 
@@ -134,7 +134,7 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
         ...{ session_tag: null, session_id: null, platform: null, user_id: null, alias_id: null },
         turn_key: `operator:${action_id}`,
         args: close('args', maskTokens(JSON.stringify(call.args))),
-        summary: close('summary', summaryOf(call)),
+        summary: close('summary', summarizeCall(call)),
       });
       return outcome === 'started' ? 'started' : 'lost';
     },
@@ -150,7 +150,7 @@ export function operatorJournal(store: Store, seal: Seal, person: PersonKey | nu
  * signed in. It is not stored.
  */
 function operatorContext(person: ValidToken | null): RequestContext {
-  const session = person === null ? nobodysSession() : sessionOf(person);
+  const session = person === null ? nobodysSession() : createSession(person);
   return {
     session_id: ID,
     user_id: ID,
@@ -183,7 +183,7 @@ function nobodysSession(): Session {
   };
 }
 
-function sessionOf({ user, person, expires_at }: ValidToken): Session {
+function createSession({ user, person, expires_at }: ValidToken): Session {
   return {
     ...nobodysSession(),
     owner: person,

@@ -13,7 +13,7 @@ import {
   type SessionState,
   sessionState,
 } from '../session/jwt-context.ts';
-import { openTurnText, type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { openTurnText, type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Action } from '../store/actions.ts';
 import type { Renewal } from '../store/link-renewals.ts';
@@ -28,23 +28,23 @@ import {
 } from '../store/persons.ts';
 import type { Store } from '../store/store.ts';
 import { systemClock } from '../time/clock.ts';
-import { openActionText, outcomeOf, whyNotSent } from '../tools/journal/action-record.ts';
+import { openActionText, resolveOutcome, whyNotSent } from '../tools/journal/action-record.ts';
 import { openAdministratorSeal } from './sealing.ts';
-import { withMemoriesOf } from './store.ts';
-import { memoryOwnerOf, type Who } from './who.ts';
+import { withMemoriesIn } from './store.ts';
+import { toMemoryOwner, type Who } from './who.ts';
 
 /** The meaning of what the daemon has stored and logged: sessions, turns, actions, codes of errors, log lines. */
 export type { ExpirySettings, PassedState, Session, SessionState, StoredTurn };
 /** `sessionTag`: the name of a session that its sign-in does not change. */
 /** The comment of a rating, as far as the key opens it. */
-export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, shortId, tagOf as sessionTag };
+export { ERRORS, type ErrorCode, formatLogLine, openComment, sessionState, sessionTag, shortId };
 
 /** An action with its texts, as far as the key opens them, and its outcome at this time. */
 export function openAction(action: Action, now: number, seal: Pick<Seal, 'open'>) {
   const args = openActionText(seal, action, 'args');
   const not_sent = whyNotSent(action, now);
   return {
-    outcome: not_sent ?? outcomeOf(action, now),
+    outcome: not_sent ?? resolveOutcome(action, now),
     wasSent: not_sent === null,
     summary: openActionText(seal, action, 'summary'),
     arguments: args === null ? null : (JSON.parse(args) as unknown),
@@ -169,17 +169,17 @@ export async function withPersonDesk<T>(
   work: (desk: PersonDesk) => Promise<T>,
 ): Promise<T> {
   const { seal } = await openAdministratorSeal(settings);
-  return withMemoriesOf(settings, store, async (memories) =>
-    work({ store, settings, seal, persons, selector: await selectorOf(who, store, seal), memories }),
+  return withMemoriesIn(settings, store, async (memories) =>
+    work({ store, settings, seal, persons, selector: await resolveSelector(who, store, seal), memories }),
   );
 }
 
 /** What is remembered about the person. */
-export async function memoriesOf(who: Who, { memories }: PersonDesk): Promise<Memory[]> {
-  return (await memories?.list(memoryOwnerOf(who))) ?? [];
+export async function listMemories(who: Who, { memories }: PersonDesk): Promise<Memory[]> {
+  return (await memories?.list(toMemoryOwner(who))) ?? [];
 }
 
-async function selectorOf(who: Who, { links }: Store, seal: Seal): Promise<PersonSelector> {
+async function resolveSelector(who: Who, { links }: Store, seal: Seal): Promise<PersonSelector> {
   if ('platform' in who) return who;
   const all = await links.list({ limit: LINKS_MAX });
   const isTheirs = (key: string, stored: string) => {

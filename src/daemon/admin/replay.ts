@@ -47,8 +47,8 @@ export function replaySettings(settings: Settings, { model, instructions }: Repl
     AGENT_FALLBACK_MODEL: undefined,
   };
   if (model === undefined) return changed;
-  const before = settings.AGENT_BASE_URL === undefined ? prefixOf(settings.AGENT_MODEL) : null;
-  const own = prefixOf(model);
+  const before = settings.AGENT_BASE_URL === undefined ? parsePrefix(settings.AGENT_MODEL) : null;
+  const own = parsePrefix(model);
   // A name with a colon may also be a model of the server at AGENT_BASE_URL.
   const isElsewhere = settings.AGENT_BASE_URL === undefined || isOnlyProvider(own ?? '');
   const leaves = own !== null && own !== before && isElsewhere;
@@ -60,11 +60,11 @@ export function replaySettings(settings: Settings, { model, instructions }: Repl
   };
 }
 
-function providerOf(model: string | undefined, base_url: string | undefined): string | null {
-  return base_url !== undefined && model !== undefined ? COMPATIBLE : prefixOf(model);
+function findProvider(model: string | undefined, base_url: string | undefined): string | null {
+  return base_url !== undefined && model !== undefined ? COMPATIBLE : parsePrefix(model);
 }
 
-function prefixOf(model = ''): string | null {
+function parsePrefix(model = ''): string | null {
   return /^([a-z][a-z0-9-]*):./.exec(model)?.[1] ?? null;
 }
 
@@ -79,7 +79,7 @@ export function newProvider(
   { model_calls }: Pick<RecordedRun, 'model_calls'>,
 ): string | null {
   if (runtimeName(settings) !== 'llm') return null;
-  const provider = providerOf(settings.AGENT_MODEL, settings.AGENT_BASE_URL);
+  const provider = findProvider(settings.AGENT_MODEL, settings.AGENT_BASE_URL);
   const isKnown =
     settings.AGENT_BASE_URL === configured.AGENT_BASE_URL &&
     model_calls.some((call) => call.provider === provider);
@@ -89,17 +89,19 @@ export function newProvider(
 /** The provider to which a model would send texts that the configured agent does not send there. Null if there is none. */
 export function providerChange(configured: Settings, model: string | undefined): string | null {
   const changed = replaySettings(configured, { model });
-  const provider = providerOf(changed.AGENT_MODEL, changed.AGENT_BASE_URL);
+  const provider = findProvider(changed.AGENT_MODEL, changed.AGENT_BASE_URL);
   const own =
-    runtimeName(configured) === 'llm' ? providerOf(configured.AGENT_MODEL, configured.AGENT_BASE_URL) : null;
+    runtimeName(configured) === 'llm'
+      ? findProvider(configured.AGENT_MODEL, configured.AGENT_BASE_URL)
+      : null;
   const isSame = provider === own && changed.AGENT_BASE_URL === configured.AGENT_BASE_URL;
   return isSame ? null : provider;
 }
 
 /** The settings with which an agent of the configuration answers. */
 export async function settingsOfAgent(entry: AgentEntry, settings: Settings): Promise<Settings> {
-  const { settingsOf } = await import('../agents/load-agents.ts');
-  return settingsOf(entry, settings);
+  const { mergeSettings } = await import('../agents/load-agents.ts');
+  return mergeSettings(entry, settings);
 }
 
 /** Runs the agent again on a recording, as often as asked, one run after the other. */
@@ -124,7 +126,7 @@ export async function replayTimes(
     log: Log;
   },
 ) {
-  const [{ agentOf }, { loadAgent }, replay] = await Promise.all([
+  const [{ createAgent }, { loadAgent }, replay] = await Promise.all([
     import('../agents/agents.ts'),
     import('../agent/load.ts'),
     import('../replay/replay.ts'),
@@ -134,7 +136,7 @@ export async function replayTimes(
   // A replay has no fallback, but that is no change of the agent.
   const { AGENT_FALLBACK_MODEL } = configuration.settings;
   const parts = { entry, runtime, instructions, settings: { ...settings, AGENT_FALLBACK_MODEL } };
-  const { tools, digest } = agentOf(parts, registry);
+  const { tools, digest } = createAgent(parts, registry);
   const agent_digest = digest();
   const secrets = knownSecrets(configuration.effective.map(({ value }) => value));
   const runs = [];

@@ -9,11 +9,11 @@ import {
 } from '../identity/key-file.ts';
 import {
   type AdministratorSeal,
-  keyIdOf,
+  listMarks,
   lostKey,
-  marksOf,
   openAdministratorSeal,
   openSeal,
+  parseKeyId,
   SEALED,
   type Seal,
 } from '../identity/seal.ts';
@@ -39,7 +39,7 @@ export function newKey(): string {
 
 /** The short hash by which people name a key. @param key in base64 */
 export function hashOfKey(key: string): string {
-  return keyIdOf(marksOf(new Secret(key))[0] as string);
+  return parseKeyId(listMarks(new Secret(key))[0] as string);
 }
 
 /** The keys in the file of STATE_DIR, the one that seals first; null if there is no file. */
@@ -77,21 +77,21 @@ export async function sealingKeys(
   const file = await readKeyFile(STATE_DIR);
   const isOff = isSealingOff(set);
   const known = [
-    ...marksOf(isOff ? undefined : set).map((mark) => ({ mark, source: KEY_SETTING })),
-    ...marksOf(file?.keys).map((mark) => ({ mark, source: file?.path ?? null })),
+    ...listMarks(isOff ? undefined : set).map((mark) => ({ mark, source: KEY_SETTING })),
+    ...listMarks(file?.keys).map((mark) => ({ mark, source: file?.path ?? null })),
   ];
   const sealsNone = isOff || (set === undefined && sharesStore(settings));
   const counts = new Map(await store?.countSeals());
   const keys: SealingKey[] = [];
   for (const { mark, source } of known) {
-    if (keys.some(({ key }) => key === keyIdOf(mark))) continue;
+    if (keys.some(({ key }) => key === parseKeyId(mark))) continue;
     const role = keys.length === 0 && !sealsNone ? 'seals' : 'opens';
-    keys.push({ key: keyIdOf(mark), role, source, texts: counts.get(mark) ?? 0 });
+    keys.push({ key: parseKeyId(mark), role, source, texts: counts.get(mark) ?? 0 });
     counts.delete(mark);
   }
   for (const [mark, texts] of [...counts].sort()) {
     if (mark === '') keys.push({ key: null, role: 'unsealed', source: null, texts });
-    else keys.push({ key: keyIdOf(mark), role: 'unknown', source: null, texts });
+    else keys.push({ key: parseKeyId(mark), role: 'unknown', source: null, texts });
   }
   return keys;
 }
@@ -133,7 +133,7 @@ export async function examineSealing(settings: Settings, store: Store | null): P
   if (set === undefined && file === null)
     return { hasKey: false, isShared, lost: store && (await lostKey(settings, store)) };
   const isOff = isSealingOff(set);
-  const marks = new Set([...marksOf(isOff ? undefined : set), ...marksOf(file?.keys)]);
+  const marks = new Set([...listMarks(isOff ? undefined : set), ...listMarks(file?.keys)]);
   return {
     hasKey: true,
     isOff,

@@ -43,7 +43,7 @@ export const readConfiguration = lazy(configuration, 'configure');
 /** Like `readConfiguration`, but returns the problems beside the valid part, for commands that examine settings. */
 export const inspectConfiguration = lazy(configuration, 'inspectConfiguration');
 /** The settings of an inspection that has no problems. */
-export const settingsOf = lazy(configuration, 'settingsOf');
+export const toSettings = lazy(configuration, 'toSettings');
 export const environmentAt = lazy(configuration, 'environmentAt');
 /** Whether these are the settings of a daemon, so that those of `serve --dev` are not used instead. */
 export const isDaemonAt = lazy(configuration, 'isDaemonAt');
@@ -55,11 +55,11 @@ export const checkStart = lazy(() => import('../check-parts.ts'), 'checkParts');
 
 /** For each source of tools, which tokens it may see. */
 export async function tokenReaches(found: Inspection): Promise<TokenReach[]> {
-  const [{ apiBaseUrlOf }, { tokenReach }] = await Promise.all([
+  const [{ findApiBaseUrl }, { tokenReach }] = await Promise.all([
     import('../check-parts.ts'),
     import('../tools/describe-source.ts'),
   ]);
-  return found.tools.map((entry) => tokenReach(entry, apiBaseUrlOf(found)));
+  return found.tools.map((entry) => tokenReach(entry, findApiBaseUrl(found)));
 }
 
 export type { TokenReach };
@@ -98,4 +98,4 @@ export const evalSchema = async () => (await import('../eval/case-schema.ts')).E
 /** How the values of settings are written and shown. Secrets are never shown. */
 
 export { parseListenAddress } from '../settings/addresses.ts';
-export { fileSettingOf, maskSecrets, SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';
+export { fileSetting, maskSecrets, SECRET_SHOWN, withoutSecrets } from '../settings/value.ts';

@@ -12,7 +12,7 @@ import { lazy } from './lazy.ts';
  * The store of the daemon, as an administrator opens it: beside a running daemon, and never created unless a command
  * asks for it. The database is loaded when a store is opened.
  */
-export { type Action, questionIdOf } from '../store/actions.ts';
+export { type Action, toQuestionId } from '../store/actions.ts';
 export type { AuditLine } from '../store/audit.ts';
 export type { Feedback } from '../store/feedback.ts';
 export type { GuardList, GuardStore } from '../store/guard.ts';
@@ -59,7 +59,7 @@ export async function withStore<T>(
  * MEMORY_BACKEND is `none`.
  * @param store the open store, which may contain the memory
  */
-export async function withMemoriesOf<T>(
+export async function withMemoriesIn<T>(
   settings: Settings,
   store: Pick<Store, 'memories'>,
   work: (memories: MemoryStore | null) => Promise<T>,
@@ -73,14 +73,14 @@ export async function withMemoriesOf<T>(
   }
 }
 
-/** Like `withMemoriesOf`, and opens the store only if the memory is in it. */
+/** Like `withMemoriesIn`, and opens the store only if the memory is in it. */
 export async function withMemories<T>(
   settings: Settings,
   work: (memories: MemoryStore | null) => Promise<T>,
 ): Promise<T> {
   return memoryBackend(settings) === 'sqlite'
-    ? withStore(settings, (store) => withMemoriesOf(settings, store, work))
-    : withMemoriesOf(settings, { memories: null }, work);
+    ? withStore(settings, (store) => withMemoriesIn(settings, store, work))
+    : withMemoriesIn(settings, { memories: null }, work);
 }
 
 /**

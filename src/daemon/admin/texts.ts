@@ -5,4 +5,10 @@
 
 export { nearest } from '../settings/nearest.ts';
 export { maskTokens, Secret, StreamMask } from '../settings/secret.ts';
-export { escapeControls, printable, printableLines, withoutControls, wordOf } from '../texts/printable.ts';
+export {
+  escapeControls,
+  printable,
+  printableLines,
+  quoteValue,
+  withoutControls,
+} from '../texts/printable.ts';

@@ -2,13 +2,13 @@ import { createHmac } from 'node:crypto';
 import { userInfo } from 'node:os';
 import { type PersonKey, personKey } from '../identity/identity.ts';
 import { type MemoryOwner, ownerOfPerson, ownerOnPlatform } from '../identity/memory-owner.ts';
-import { writingsOf } from '../linking/link-ids.ts';
+import { listSpellings } from '../linking/link-ids.ts';
 import type { Store } from '../store/store.ts';
 
 /** Whom a command is about. */
 export type { PersonKey };
 /** The spellings that a channel may use for the id of a user, the stored one first. Empty if it is no id there. */
-export { personKey, writingsOf as spellingsOf };
+export { listSpellings, personKey };
 
 /** A person, identified by the claims of a token, or a user of a platform. */
 export type Who = { person: PersonKey } | { platform: string; user_id: string };
@@ -20,7 +20,7 @@ export function claimsOfPerson(key: PersonKey): { issuer: string; tenant: string
 }
 
 /** The owner under which the daemon keeps the memories of the person or user. */
-export function memoryOwnerOf(who: Who): MemoryOwner {
+export function toMemoryOwner(who: Who): MemoryOwner {
   return 'person' in who ? ownerOfPerson(who.person) : ownerOnPlatform(who.platform, who.user_id);
 }
 
@@ -39,7 +39,7 @@ export async function noteAudit(
   { audit }: Pick<Store, 'audit'>,
   { command, about, who }: Administration,
 ): Promise<void> {
-  const person = who === undefined ? null : hmacOf(who, await audit.key());
+  const person = who === undefined ? null : hashPerson(who, await audit.key());
   await audit.note({ user: systemUser(), command, about: about ?? null, person });
 }
 
@@ -47,7 +47,7 @@ export async function noteAudit(
  * The name of a person in the audit log: always the same for one person, and useless to anyone who does not know both
  * the key and the person.
  */
-export function hmacOf(who: Who, key: Uint8Array): string {
+export function hashPerson(who: Who, key: Uint8Array): string {
   const name = 'person' in who ? who.person : `${who.platform}:${who.user_id}`;
   return createHmac('sha256', key).update(name).digest('base64url').slice(0, 22);
 }

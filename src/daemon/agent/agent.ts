@@ -70,7 +70,7 @@ export type UserLookUp =
   | { sign_in_needed: true; message: string; user?: Fields };
 
 /** A problem with a setting that the agent finds when it is loaded. */
-export function problemOf(setting: string, problem: string, right: string): SettingProblem {
+export function createProblem(setting: string, problem: string, right: string): SettingProblem {
   return { setting, value: null, source: null, problem, right };
 }
 
@@ -79,5 +79,5 @@ export function problemOf(setting: string, problem: string, right: string): Sett
  * start.
  */
 export function misconfigured(setting: string, problem: string, right: string, cause?: unknown): Error {
-  return new ConfigurationError([problemOf(setting, problem, right)], { cause });
+  return new ConfigurationError([createProblem(setting, problem, right)], { cause });
 }

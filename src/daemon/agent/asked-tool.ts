@@ -34,7 +34,7 @@ const LOOKED_UP = 'get_user';
 export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
   return tools.flatMap((tool) => {
     const isSafe = tool.effect === 'read' || tool.confirm === 'always';
-    const argument = argumentOf(tool.parameters);
+    const argument = findArgument(tool.parameters);
     if (!isSafe || argument === 'several' || tool.name === LOOKED_UP) return [];
     if (tool.effect === 'write' && argument === null) return [];
     return [{ tool, title: tool.title ?? splitName(tool.name), argument }];
@@ -47,18 +47,18 @@ export function titledTools(tools: readonly AgentTool[]): TitledTool[] {
  * title.
  */
 export function askedTool(text: string, tools: readonly AgentTool[]): AskedTool | null {
-  const said = wordsOf(text);
+  const said = splitWords(text);
   const found = titledTools(tools)
-    .map((titled) => ({ ...titled, words: wordsOf(titled.title).map(({ word }) => word) }))
+    .map((titled) => ({ ...titled, words: splitWords(titled.title).map(({ word }) => word) }))
     .filter(({ words }) => words.length > 0 && words.every((word) => said.some((one) => one.word === word)))
     .sort((a, b) => b.words.length - a.words.length)[0];
   if (!found) return null;
   const { words, ...titled } = found;
   if (titled.argument === null) return { ...titled, args: {} };
-  const value = restsOf(text, said, words)
+  const value = listCandidates(text, said, words)
     .map((rest) => valueIn(rest, titled.argument?.schema ?? {}))
     .find((one) => one !== undefined);
-  return { ...titled, args: value === undefined ? null : argsOf(titled.argument.path, value) };
+  return { ...titled, args: value === undefined ? null : nestArgument(titled.argument.path, value) };
 }
 
 interface Word {
@@ -68,7 +68,7 @@ interface Word {
   end: number;
 }
 
-function wordsOf(text: string): Word[] {
+function splitWords(text: string): Word[] {
   return [...text.matchAll(/[\p{L}\p{N}]+/gu)].map(({ 0: word, index }) => ({
     word: word.toLowerCase(),
     start: index,
@@ -85,7 +85,7 @@ function splitName(name: string): string {
 }
 
 /** The two possible arguments in a message: the words after the title, and all words except the title. */
-function restsOf(text: string, said: readonly Word[], title: readonly string[]): string[] {
+function listCandidates(text: string, said: readonly Word[], title: readonly string[]): string[] {
   const ofTitle = title.flatMap((word) => said.find((one) => one.word === word) ?? []);
   const last = Math.max(...ofTitle.map(({ end }) => end));
   let besides = '';
@@ -110,7 +110,7 @@ function valueIn(rest: string, { type, enum: choices }: Schema): unknown {
   );
   if (text === '') return undefined;
   if (Array.isArray(choices)) {
-    const words = wordsOf(text).map(({ word }) => word);
+    const words = splitWords(text).map(({ word }) => word);
     return choices.find((choice) => words.includes(String(choice).toLowerCase()));
   }
   const types = Array.isArray(type) ? type : [type];
@@ -129,7 +129,7 @@ function withoutQuotes(text: string): string {
 }
 
 /** The one required argument, which may be inside a required object. Null if no argument is required. */
-function argumentOf(parameters: Schema, path: readonly string[] = []): Argument | null | 'several' {
+function findArgument(parameters: Schema, path: readonly string[] = []): Argument | null | 'several' {
   const required = Array.isArray(parameters.required) ? (parameters.required as string[]) : [];
   if (required.length > 1) return 'several';
   const [name] = required;
@@ -137,10 +137,10 @@ function argumentOf(parameters: Schema, path: readonly string[] = []): Argument 
   const properties = (parameters.properties ?? {}) as Readonly<Record<string, Schema>>;
   const schema = properties[name] ?? {};
   return schema.type === 'object'
-    ? argumentOf(schema, [...path, name])
+    ? findArgument(schema, [...path, name])
     : { name, path: [...path, name], schema };
 }
 
-function argsOf(path: readonly string[], value: unknown): Record<string, unknown> {
+function nestArgument(path: readonly string[], value: unknown): Record<string, unknown> {
   return path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Record<string, unknown>;
 }

@@ -50,7 +50,7 @@ export function conversation(turn: AgentTurn, tokens: number): ModelMessage[] {
   const room = tokens - estimateTokens(turn.summary ?? '');
   const ids = new CallIds();
   return [
-    ...fittingExchanges(past, room).flatMap((exchange) => messagesOf(turn, exchange, ids)),
+    ...fittingExchanges(past, room).flatMap((exchange) => toMessages(turn, exchange, ids)),
     { role: 'user', content: said(turn, turn.speaker, turn.text) },
   ];
 }
@@ -65,18 +65,22 @@ class CallIds {
   }
 }
 
-function messagesOf(
+function toMessages(
   turn: AgentTurn,
   { speaker, user, reply, calls }: PastExchange,
   ids: CallIds,
 ): ModelMessage[] {
   const asked: ModelMessage = { role: 'user', content: said(turn, speaker, user) };
   if (reply === '') return [asked];
-  return [asked, ...callsOf(turn, calls ?? [], ids), { role: 'assistant', content: maskTokens(reply) }];
+  return [
+    asked,
+    ...toCallMessages(turn, calls ?? [], ids),
+    { role: 'assistant', content: maskTokens(reply) },
+  ];
 }
 
 /** The calls of an earlier run and their results, as the messages in which the model had made and got them. */
-function callsOf(turn: AgentTurn, calls: readonly PastCall[], ids: CallIds): ModelMessage[] {
+function toCallMessages(turn: AgentTurn, calls: readonly PastCall[], ids: CallIds): ModelMessage[] {
   const known = calls.filter(({ tool }) => turn.tools.some(({ name }) => name === tool));
   if (known.length === 0) return [];
   const numbered = known.map((call) => ({ ...call, toolCallId: ids.next(), toolName: call.tool }));
@@ -91,13 +95,13 @@ function callsOf(turn: AgentTurn, calls: readonly PastCall[], ids: CallIds): Mod
       role: 'tool',
       content: numbered.map(({ toolCallId, toolName, answer, cut }) => ({
         ...{ type: 'tool-result' as const, toolCallId, toolName },
-        output: { type: 'text' as const, value: resultOf(answer, cut) },
+        output: { type: 'text' as const, value: renderResult(answer, cut) },
       })),
     },
   ];
 }
 
-function resultOf(answer: ToolAnswer, cut = false): string {
+function renderResult(answer: ToolAnswer, cut = false): string {
   const result = JSON.stringify(answer.ok ? answer.result : { error: answer.message });
   return maskTokens(
     cut ? `${result}\n(An earlier result, cut here. Call the tool again for all of it.)` : result,

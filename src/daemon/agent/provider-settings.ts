@@ -3,7 +3,7 @@ import { isLoopback } from '../settings/addresses.ts';
 import { ConfigurationError, type SettingProblem } from '../settings/problem.ts';
 import { Secret } from '../settings/secret.ts';
 import type { Settings } from '../settings/settings.ts';
-import { problemOf } from './agent.ts';
+import { createProblem } from './agent.ts';
 
 /** What the server of a model gets beyond its key: AGENT_PROVIDER_OPTIONS and AGENT_PROVIDER_HEADERS. */
 export interface ProviderSettings {
@@ -47,7 +47,7 @@ export function readProviderSettings(
   const { [CALL]: call, ...options } = readOptions(settings[OPTIONS], problems);
   const headers = readHeaders(settings[HEADERS], problems);
   if (call !== undefined && !(isObject(call) && Object.values(call).every(isObject)))
-    problems.push(problemOf(OPTIONS, `has a ${CALL} that is not an object of objects`, RIGHT_OPTIONS));
+    problems.push(createProblem(OPTIONS, `has a ${CALL} that is not an object of objects`, RIGHT_OPTIONS));
   if (problems.length > 0) throw new ConfigurationError(problems);
   return { options, call: call as ProviderSettings['call'], headers };
 }
@@ -55,10 +55,11 @@ export function readProviderSettings(
 function readOptions(text: string | undefined, problems: SettingProblem[]): Record<string, unknown> {
   const options = readObject(OPTIONS, text, RIGHT_OPTIONS, problems);
   for (const [name, value] of Object.entries(options)) {
-    if (name === 'headers') problems.push(problemOf(OPTIONS, 'contains headers', `put them into ${HEADERS}`));
+    if (name === 'headers')
+      problems.push(createProblem(OPTIONS, 'contains headers', `put them into ${HEADERS}`));
     else if (SECRETS.test(name))
       problems.push(
-        problemOf(
+        createProblem(
           OPTIONS,
           `contains \`${name}\`, a secret`,
           `AGENT_API_KEY, ${HEADERS}, or the variable that the package of the provider reads`,
@@ -66,7 +67,7 @@ function readOptions(text: string | undefined, problems: SettingProblem[]): Reco
       );
     else if (name === 'baseURL' && !isSafeAddress(value))
       problems.push(
-        problemOf(OPTIONS, 'has an unsafe `baseURL`', 'an https address, or http on this machine'),
+        createProblem(OPTIONS, 'has an unsafe `baseURL`', 'an https address, or http on this machine'),
       );
   }
   return options;
@@ -82,9 +83,11 @@ function readHeaders(secret: Secret | undefined, problems: SettingProblem[]): Re
   const headers = Object.entries(readObject(HEADERS, secret?.reveal(), RIGHT_HEADERS, problems));
   for (const [name, value] of headers) {
     if (!TOKEN.test(name) || OF_CONNECTION.includes(name.toLowerCase()))
-      problems.push(problemOf(HEADERS, 'has a name that a header cannot have', RIGHT_HEADERS));
+      problems.push(createProblem(HEADERS, 'has a name that a header cannot have', RIGHT_HEADERS));
     else if (typeof value !== 'string' || !/^[\t\x20-\x7e]*$/.test(value))
-      problems.push(problemOf(HEADERS, `has a value of ${name} that a header cannot have`, RIGHT_HEADERS));
+      problems.push(
+        createProblem(HEADERS, `has a value of ${name} that a header cannot have`, RIGHT_HEADERS),
+      );
   }
   return Object.fromEntries(headers.map(([name, value]) => [name, new Secret(String(value))]));
 }
@@ -99,9 +102,9 @@ function readObject(
   try {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
-    problems.push(problemOf(setting, 'is not a JSON object', right));
+    problems.push(createProblem(setting, 'is not a JSON object', right));
   } catch {
-    problems.push(problemOf(setting, 'is not JSON', right));
+    problems.push(createProblem(setting, 'is not JSON', right));
   }
   return {};
 }

@@ -36,7 +36,7 @@ export class RunRecorder {
     const { finish_reason, tool_calls, output = '' } = content ?? {};
     this.#modelCalls.push({
       ...{ model, provider, output, input_tokens, output_tokens },
-      prompt: Array.isArray(content?.input) ? this.#placesOf(content.input) : null,
+      prompt: Array.isArray(content?.input) ? this.#recordMessages(content.input) : null,
       ...(tool_calls === undefined || tool_calls.length === 0 ? {} : { tool_calls }),
       ...(finish_reason === undefined ? {} : { finish_reason }),
       ...(failure === undefined ? {} : { failure }),
@@ -66,7 +66,7 @@ export class RunRecorder {
   }
 
   /** Notes each message once, because every prompt of a run repeats the one before. */
-  #placesOf(messages: readonly unknown[]): number[] | null {
+  #recordMessages(messages: readonly unknown[]): number[] | null {
     const places: number[] = [];
     for (const message of messages) {
       const json = JSON.stringify(message);

@@ -32,7 +32,7 @@ export class Agents {
 
   /** @param key the key of the hash that assigns senders to shares; the same on all replicas, and always the same */
   constructor(parts: readonly AgentParts[], registry: ToolRegistry, key: () => Promise<Uint8Array>) {
-    const agents = parts.map((one) => agentOf(one, registry));
+    const agents = parts.map((one) => createAgent(one, registry));
     const [last] = agents.slice(-1);
     if (last === undefined) throw new Error('there is no agent');
     this.all = [...agents.slice(0, -1), last];
@@ -58,7 +58,7 @@ export class Agents {
 }
 
 /** @param registry all tools of the daemon */
-export function agentOf(
+export function createAgent(
   { entry, runtime, instructions, settings }: AgentParts,
   registry: ToolRegistry,
 ): Agent {

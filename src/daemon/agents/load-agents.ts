@@ -25,7 +25,7 @@ export async function loadAgents(
   let shared = isModule ? loaded : undefined;
   for (const entry of entries) {
     try {
-      const own = settingsOf(entry, settings);
+      const own = mergeSettings(entry, settings);
       const agent = await loadAgent(own, log, shared);
       if (isModule) shared = agent.runtime;
       agents.push({ entry, settings: own, ...agent });
@@ -45,7 +45,7 @@ function isOwnModule(settings: LoadSettings): boolean {
 }
 
 /** The settings of the daemon, with those of the entry in their place. @throws ConfigurationError */
-export function settingsOf<Given extends LoadSettings>(
+export function mergeSettings<Given extends LoadSettings>(
   { instructions, model, place }: AgentEntry,
   settings: Given,
 ): Given {
@@ -61,7 +61,7 @@ export function settingsOf<Given extends LoadSettings>(
   }
   if (model === BUILTIN) return { ...own, AGENT_RUNTIME: BUILTIN };
   // The key and the headers of one provider must not be sent to another one, which takes its key from its variable.
-  const isSameServer = AGENT_BASE_URL !== undefined || providerOf(model) === providerOf(AGENT_MODEL);
+  const isSameServer = AGENT_BASE_URL !== undefined || parseProvider(model) === parseProvider(AGENT_MODEL);
   if (isSameServer) return { ...own, AGENT_MODEL: model };
   const others = {
     AGENT_API_KEY: undefined,
@@ -71,7 +71,7 @@ export function settingsOf<Given extends LoadSettings>(
   return { ...own, ...others, AGENT_MODEL: model };
 }
 
-function providerOf(model: string | undefined): string | undefined {
+function parseProvider(model: string | undefined): string | undefined {
   return model?.includes(':') ? model.slice(0, model.indexOf(':')) : undefined;
 }
 

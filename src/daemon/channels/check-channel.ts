@@ -33,7 +33,7 @@ const OWN_ROUTES = ['GET /', 'POST /feedback'];
 
 /** Checks that the result of `create` has the shape of a channel (src/channel/channel.ts). Runs none of its code. */
 export function channelProblems(plugin: ChannelPlugin, channel: unknown): SettingProblem[] {
-  return channelRefusals(plugin, channel).map((refusal) => problemOf(plugin, refusal));
+  return channelRefusals(plugin, channel).map((refusal) => toProblem(plugin, refusal));
 }
 
 /**
@@ -52,7 +52,7 @@ export function routeProblems(
       if (owner === undefined) takenBy.set(key, `the channel ${plugin.name}`);
       else {
         const problem = `the route ${method} ${path} is taken by ${owner}`;
-        problems.push(problemOf(plugin, { problem, right: 'another path' }));
+        problems.push(toProblem(plugin, { problem, right: 'another path' }));
       }
     }
   }
@@ -60,7 +60,7 @@ export function routeProblems(
 }
 
 /** The refusal of an object from a plugin, as a problem of the plugin's channel. */
-export function problemOf({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
+export function toProblem({ name }: ChannelPlugin, refusal: Refusal): SettingProblem {
   return { setting: `channel ${name}`, value: null, source: null, ...refusal };
 }
 
@@ -154,7 +154,7 @@ export function createChannels(
       if (misshapen.length === 0) active.push({ plugin, channel });
     } catch (error) {
       const right = 'a function that only creates the channel; code that can fail belongs in `start`';
-      problems.push(problemOf(plugin, { problem: `\`create\` threw: ${describeThrown(error)}`, right }));
+      problems.push(toProblem(plugin, { problem: `\`create\` threw: ${describeThrown(error)}`, right }));
     }
   }
   problems.push(...routeProblems(active));

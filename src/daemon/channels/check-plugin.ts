@@ -1,6 +1,6 @@
 import type { ChannelPlugin, SettingRecord } from '../../channel/index.ts';
 import { isObject } from '../../channel/json-object.ts';
-import { fileSettingOf, readValue } from '../settings/value.ts';
+import { fileSetting, readValue } from '../settings/value.ts';
 import {
   inWords,
   isAbsentOr,
@@ -125,7 +125,7 @@ function checkSetup(setup: unknown): Refusal[] {
 function checkTexts(channel: string, texts: unknown): Refusal[] {
   if (texts === undefined) return [];
   if (!Array.isArray(texts)) return [unfit('`texts`', 'a list of texts, or absent', texts)];
-  const prefix = prefixOf(channel).toLowerCase();
+  const prefix = settingPrefix(channel).toLowerCase();
   return texts.flatMap((text, index) => {
     if (!isObject(text)) return [unfit(`\`texts[${index}]\``, 'a text', text)];
     const { name, sentence, default: english } = text;
@@ -150,7 +150,7 @@ function checkEventStream(paths: unknown): Refusal[] {
 function checkSettings(channel: string, records: readonly unknown[]): Refusal[] {
   const names = new Set<unknown>();
   const fileNames = records.flatMap((record) =>
-    isObject(record) && record.secret === true ? [fileSettingOf(String(record.name))] : [],
+    isObject(record) && record.secret === true ? [fileSetting(String(record.name))] : [],
   );
   return records.flatMap((record, index) => {
     if (!isObject(record)) return [unfit(`\`settings[${index}]\``, 'a setting record', record)];
@@ -165,7 +165,7 @@ function checkSettings(channel: string, records: readonly unknown[]): Refusal[] 
 
 function checkSetting(channel: string, record: Readonly<Record<string, unknown>>): Refusal | null {
   const { name, kind, sentence } = record;
-  const prefix = prefixOf(channel);
+  const prefix = settingPrefix(channel);
   if (typeof name !== 'string' || !SETTING_NAME.test(name) || !name.startsWith(prefix)) {
     return unfit('the name of a setting', `upper snake case that begins with ${prefix}`, name);
   }
@@ -235,6 +235,6 @@ function isOneOf(words: readonly string[], value: unknown): boolean {
   return words.some((word) => word === value);
 }
 /** The prefix of the settings of a channel: its name in upper snake case, and an underscore. */
-export function prefixOf(channel: string): string {
+export function settingPrefix(channel: string): string {
   return `${channel.toUpperCase().replaceAll('-', '_')}_`;
 }

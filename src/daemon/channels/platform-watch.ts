@@ -38,7 +38,7 @@ export class PlatformWatch {
     // A channel may be an instance of a class, so its functions are called with the channel as `this`.
     const watched = {
       routes: channel.routes,
-      health: () => this.#healthOf(name, channel.health?.()),
+      health: () => this.#combineHealth(name, channel.health?.()),
       start: async () => channel.start?.(),
       stop: async () => channel.stop?.(),
     };
@@ -111,7 +111,7 @@ export class PlatformWatch {
     });
   }
 
-  #healthOf(name: string, own: ChannelHealth = { status: 'ok' }): ChannelHealth {
+  #combineHealth(name: string, own: ChannelHealth = { status: 'ok' }): ChannelHealth {
     const detail = this.#failures.get(name);
     return own.status === 'ok' && detail !== undefined ? { status: 'degraded', detail } : own;
   }

@@ -80,10 +80,10 @@ function commonScope(
     readToken,
     say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),
     translations: (texts) => services.texts.translations(texts.map(({ name }) => name)),
-    links: linksOf(plugin, doors),
+    links: createLinks(plugin, doors),
     tokens: {
       validate: async (token, request) =>
-        answerOf(await validateOnce(services.tokens, request).validate(token)),
+        toTokenAnswer(await validateOnce(services.tokens, request).validate(token)),
     },
     problem,
   };
@@ -99,7 +99,7 @@ export function createResponseScope(plugin: ChannelPlugin, ...given: Given): Res
   const [, { services }] = given;
   return {
     ...commonScope(plugin, ...given),
-    converse: (message, request) => converse(plugin, services, message, originOf(request, services)),
+    converse: (message, request) => converse(plugin, services, message, toOrigin(request, services)),
     readMessage: (request, sources) =>
       readMessage(plugin.name, request, sources, problem, (bytes) =>
         services.log.info(
@@ -116,7 +116,7 @@ export function createStreamScope(plugin: StreamPlugin, ...given: Given): Stream
     ...createResponseScope(plugin, ...given),
     streams: {
       start: (message, request, options) =>
-        startStream(plugin, services, message, originOf(request, services), options),
+        startStream(plugin, services, message, toOrigin(request, services), options),
       open: (stream_id, request, options) => openStream(plugin, services, stream_id, request, options),
       stop: (stream_id, request, { tokens }) => stopStream(services, stream_id, request, tokens),
     },
@@ -150,13 +150,13 @@ export function createPushScope(plugin: PushPlugin, ...given: Given): PushScope 
 }
 
 /** The daemon's data about a request that a channel passes back. */
-function originOf(request: ChannelRequest, { observer }: Services): Origin {
+function toOrigin(request: ChannelRequest, { observer }: Services): Origin {
   const { validated = null, ticket = null } = ReceivedRequest.of(request) ?? {};
-  const parent_span = observer.parentOf(request.headers.traceparent) ?? undefined;
+  const parent_span = observer.readParent(request.headers.traceparent) ?? undefined;
   return { request_id: request.id, address: request.address, validated, ticket, parent_span };
 }
 
-function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScope['links'] {
+function createLinks(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScope['links'] {
   const notices = { services, worker: inbox };
   return {
     link: (user_id, token, { replace = true, message_id, request } = {}) =>
@@ -171,7 +171,7 @@ function linksOf(plugin: ChannelPlugin, { services, inbox }: Doors): ChannelScop
           await noticeEnded(notices, { platform: plugin.name, user_id }, replaced.claims, 'link_replaced');
         // A question of the user may have waited for this.
         if (outcome.linked) inbox.wake();
-        return { answer: linkAnswerOf(outcome), person };
+        return { answer: toLinkAnswer(outcome), person };
       }),
     async takeCode(message, request) {
       requireMessage(plugin, message);
@@ -199,13 +199,13 @@ function forRequest(services: Services, request: ChannelRequest | undefined): Se
   return { ...services, tokens: validateOnce(services.tokens, request) };
 }
 
-function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
+function toLinkAnswer(outcome: LinkOutcome): LinkAnswer {
   if (outcome.linked) {
     const { locale } = outcome.verdict.claims;
     const { expires_at } = outcome;
     return {
       linked: true,
-      ...whoOf(outcome.verdict),
+      ...toWho(outcome.verdict),
       expires_at,
       ...(locale === undefined ? {} : { locale }),
     };
@@ -215,14 +215,14 @@ function linkAnswerOf(outcome: LinkOutcome): LinkAnswer {
 }
 
 /** The result of a validation, for a channel: the owner, the expiry and the phone number, but no other claims. */
-function answerOf(verdict: TokenVerdict): TokenAnswer {
+function toTokenAnswer(verdict: TokenVerdict): TokenAnswer {
   if (!verdict.valid) return { valid: false, reason: verdict.reason };
   const { phone } = verdict.claims;
   const { expires_at } = verdict;
-  return { valid: true, ...whoOf(verdict), expires_at, ...(phone === undefined ? {} : { phone }) };
+  return { valid: true, ...toWho(verdict), expires_at, ...(phone === undefined ? {} : { phone }) };
 }
 
-function whoOf({ user }: ValidToken): Pick<ValidToken['user'], 'user_id' | 'email'> {
+function toWho({ user }: ValidToken): Pick<ValidToken['user'], 'user_id' | 'email'> {
   return { user_id: user.user_id, email: user.email };
 }
 

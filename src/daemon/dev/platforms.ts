@@ -48,9 +48,9 @@ export async function platformSettings(options: PlatformsOptions): Promise<{
     simulated.push(plugin.name);
     const port = keptPort(kept[simulator.apiUrlSetting]) ?? (await freePort(taken));
     taken.add(port);
-    const secretOf = (name: string) =>
+    const deriveSecret = (name: string) =>
       createHmac('sha256', seed).update(`${plugin.name}/${name}`).digest('base64url');
-    Object.assign(settings, simulator.devSettings(secretOf, `http://127.0.0.1:${port}`));
+    Object.assign(settings, simulator.devSettings(deriveSecret, `http://127.0.0.1:${port}`));
   }
   return { settings, simulated };
 }

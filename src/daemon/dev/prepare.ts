@@ -13,7 +13,7 @@ import {
   type ShopParts,
 } from '../../../plugins/sample/people.ts';
 import type { ChannelPlugin, ChannelRequest, Route } from '../../channel/index.ts';
-import { prefixOf } from '../channels/check-plugin.ts';
+import { settingPrefix } from '../channels/check-plugin.ts';
 import { AgentdError } from '../errors.ts';
 import { makePrivateDirectory } from '../files/make-directory.ts';
 import { personKey } from '../identity/identity.ts';
@@ -28,7 +28,7 @@ import {
 } from '../settings/configure/configure.ts';
 import { SETTINGS, type Settings } from '../settings/settings.ts';
 import type { StructuredValue } from '../settings/sources.ts';
-import { fileSettingOf } from '../settings/value.ts';
+import { fileSetting } from '../settings/value.ts';
 import { lockFile } from '../store/open.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import { platformSettings } from './platforms.ts';
@@ -76,7 +76,7 @@ export async function prepareDev(place: ConfigureOptions) {
     LOG_FILE: join(directory, 'agentd.log'),
     JWT_ALGORITHM: 'HS256',
     JWT_SECRET_KEY: await keptSecret(join(directory, 'jwt-secret')),
-    MESSAGING_PLATFORMS: channelsOf(explicit).join(','),
+    MESSAGING_PLATFORMS: chooseChannels(explicit).join(','),
     ...(TOKEN_KEYS.some((name) => isSet(explicit, name)) ? {} : RELAXED_GUARD),
     ...platforms.settings,
   };
@@ -89,7 +89,7 @@ export async function prepareDev(place: ConfigureOptions) {
     const { startSampleApi } = await import('../../../plugins/sample/api.ts');
     api = await startSampleApi({
       ...API_ACCOUNT,
-      async emailOf(token) {
+      async findEmail(token) {
         const verdict = await services?.tokens.validate(token);
         return verdict?.valid ? verdict.user.email : null;
       },
@@ -127,7 +127,8 @@ export async function prepareDev(place: ConfigureOptions) {
           },
           restore: () => api?.restore(),
           requestsAfter: (number) => api?.requestsAfter(number) ?? null,
-          actionsOf: async (person_id) => (services === null ? [] : actionsOf(person_id, settings, services)),
+          listActions: async (person_id) =>
+            services === null ? [] : listActions(person_id, settings, services),
         },
       ),
     issueToken,
@@ -142,7 +143,7 @@ export async function prepareDev(place: ConfigureOptions) {
         PORT: port,
       };
       const lines = Object.entries(kept).flatMap(([name, value]) =>
-        value === null ? [] : lineOf(name, value),
+        value === null ? [] : formatLine(name, value),
       );
       await writeFile(path, lines.join(''), { mode: 0o600 });
     },
@@ -163,13 +164,13 @@ function setExplicitly({ effective }: Inspection, names: readonly string[]): Rec
     const isKept = names.includes(record.name) || SETTINGS.some(({ name }) => name === record.name);
     if (!isKept || value === undefined || source === 'default' || source === 'unset') continue;
     kept[record.name] = record.secret ? null : String(value);
-    if (file !== undefined) kept[fileSettingOf(record.name)] = file;
+    if (file !== undefined) kept[fileSetting(record.name)] = file;
   }
   return kept;
 }
 
 /** The file format has no escapes, so the value is put in quotes of a kind that it does not contain. */
-function lineOf(name: string, value: string): string[] {
+function formatLine(name: string, value: string): string[] {
   const quote = ["'", '"', '`'].find((candidate) => !value.includes(candidate));
   return quote === undefined ? [] : [`${name}=${quote}${value}${quote}\n`];
 }
@@ -187,14 +188,14 @@ async function keptEnv(directory: string): Promise<NodeJS.Dict<string>> {
 /** The plugins of the channels that will be active. MESSAGING_PLATFORMS decides if it is set. */
 function wantedPlugins(explicit: Inspection): readonly ChannelPlugin[] {
   if (isSet(explicit, 'MESSAGING_PLATFORMS')) return explicit.channels.map(({ plugin }) => plugin);
-  const names = channelsOf(explicit);
+  const names = chooseChannels(explicit);
   return explicit.plugins.filter(({ name }) => names.includes(name));
 }
 
 /** Every available channel, except those that an `…_ENABLED=false` switches off. */
-function channelsOf({ available, effective }: Inspection): string[] {
+function chooseChannels({ available, effective }: Inspection): string[] {
   return available.filter((name) => {
-    const enabled = effective.find(({ record }) => record.name === `${prefixOf(name)}ENABLED`);
+    const enabled = effective.find(({ record }) => record.name === `${settingPrefix(name)}ENABLED`);
     return enabled?.value !== false || enabled.source === 'default';
   });
 }
@@ -204,12 +205,12 @@ function isSet({ effective }: Inspection, name: string): boolean {
 }
 
 /** Actions for a sample person, newest first. */
-async function actionsOf(
+async function listActions(
   person_id: string,
   settings: Settings,
   { store, seal }: DevServices,
 ): Promise<DoneAction[]> {
-  const person = personKey({ sub: person_id, ...issuerOf(settings) });
+  const person = personKey({ sub: person_id, ...pickIssuer(settings) });
   const found = await store.actions.list({ who: { person }, limit: ACTIONS_SHOWN });
   return found.map((action) => ({
     at: action.started_at ?? action.created_at,
@@ -218,7 +219,7 @@ async function actionsOf(
   }));
 }
 
-function issuerOf({ JWT_ISSUER }: Settings): { iss?: string } {
+function pickIssuer({ JWT_ISSUER }: Settings): { iss?: string } {
   return isAny(JWT_ISSUER) ? {} : { iss: JWT_ISSUER };
 }
 
@@ -233,7 +234,7 @@ async function issueToken(person: SamplePerson, settings: Settings): Promise<str
     roles: ['customer'],
     iat: now,
     exp: now + 24 * 60 * 60,
-    ...issuerOf(settings),
+    ...pickIssuer(settings),
     ...(isAny(settings.JWT_AUDIENCE) ? {} : { aud: settings.JWT_AUDIENCE }),
   };
   const { signToken } = await import('../identity/jose.ts');

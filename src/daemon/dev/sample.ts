@@ -20,7 +20,7 @@ export function sampleTools(folder: string, document: string): StructuredValue {
     value: [{ openapi: document, ...SAMPLE_TOOLS }],
     source: 'serve --dev',
     folder,
-    lineOf: () => null,
+    findLine: () => null,
   };
 }
 

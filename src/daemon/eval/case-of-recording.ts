@@ -1,7 +1,7 @@
 import { dump } from 'js-yaml';
 import { isObject } from '../../channel/json-object.ts';
 import type { RecordedRun, RecordedToolCall } from '../agent/recording.ts';
-import { argumentsOf } from '../replay/replay-tools.ts';
+import { parseArguments } from '../replay/replay-tools.ts';
 import type { Recording } from '../store/recordings.ts';
 import { waitsForPerson } from './eval-tools.ts';
 import { Placeholders, type Replaced } from './placeholders.ts';
@@ -41,13 +41,13 @@ export function caseOfRecording(
   // Only what comes from a conversation is replaced, not the names of the members of a case.
   const replaced = <T>(value: T) => placeholders.replaced(value);
   const personal = {
-    as: given.person === null ? 'nobody' : mapped(claimsOf(run), replaced),
+    as: given.person === null ? 'nobody' : mapped(restoreClaims(run), replaced),
     recorded: calls.map((call) => mapped(argumentsAndAnswer(call), replaced)),
     before: before.map((exchange) => mapped(exchange, replaced)),
     remembered: given.memories.map(({ text }) => replaced(text)),
     say: replaced(given.text),
   };
-  const name = nameOf(personal.say, taken);
+  const name = chooseName(personal.say, taken);
   const written = {
     name,
     as: personal.as,
@@ -63,8 +63,8 @@ export function caseOfRecording(
     name,
     yaml: dump([written], { lineWidth: 110, noRefs: true }),
     replaced: placeholders.used,
-    left: placeholders.left(valuesOf(personal)),
-    notes: notesOf(run),
+    left: placeholders.left(collectValues(personal)),
+    notes: listNotes(run),
   };
 }
 
@@ -73,7 +73,7 @@ function mapped<T extends object>(object: T, change: <V>(value: V) => V): T {
 }
 
 /** What must not have a value of the recording: all but the names of the members of a case. */
-function valuesOf({ as, recorded, before, remembered, say }: Record<string, unknown>): unknown[] {
+function collectValues({ as, recorded, before, remembered, say }: Record<string, unknown>): unknown[] {
   const members = (list: unknown) => (list as object[]).flatMap((one) => Object.values(one));
   const claims = typeof as === 'string' ? [] : Object.values(as as object);
   return [claims, members(recorded), members(before), remembered, say];
@@ -100,14 +100,14 @@ function collect(recording: Recording, { given, tool_calls }: RecordedRun): Plac
   const past = given.history.flatMap(({ calls = [] }) => calls);
   for (const { args, answer } of [...tool_calls, ...past]) {
     placeholders.result(answer.ok ? answer.result : answer.message);
-    placeholders.numbersOf(args);
+    placeholders.reserveNumbers(args);
   }
   for (const { answer } of given.confirmed_actions) placeholders.result(answer);
-  placeholders.numbersOf([given.text, given.history, given.memories]);
+  placeholders.reserveNumbers([given.text, given.history, given.memories]);
   return placeholders;
 }
 
-function claimsOf({ given: { person, principal } }: RecordedRun): Record<string, unknown> {
+function restoreClaims({ given: { person, principal } }: RecordedRun): Record<string, unknown> {
   const { sub, tenant_id, roles = [] } = principal ?? {};
   return {
     sub: sub ?? '',
@@ -118,14 +118,14 @@ function claimsOf({ given: { person, principal } }: RecordedRun): Record<string,
 }
 
 function argumentsAndAnswer({ args, answer }: RecordedToolCall) {
-  const given = argumentsOf(args);
+  const given = parseArguments(args);
   return {
     ...(isObject(given) ? { args: given } : {}),
     ...(answer.ok ? { result: answer.result ?? null } : { error: answer.message }),
   };
 }
 
-function nameOf(say: string, taken: ReadonlySet<string>): string {
+function chooseName(say: string, taken: ReadonlySet<string>): string {
   const short = say.replace(/\s+/g, ' ').trim();
   const name = `recorded: ${short.length > NAME_MAX ? `${short.slice(0, NAME_MAX).toWellFormed()}…` : short}`;
   if (!taken.has(name)) return name;
@@ -133,7 +133,7 @@ function nameOf(say: string, taken: ReadonlySet<string>): string {
     if (!taken.has(`${name} ${'+'.repeat(count)}`)) return `${name} ${'+'.repeat(count)}`;
 }
 
-function notesOf({ given }: RecordedRun): string[] {
+function listNotes({ given }: RecordedRun): string[] {
   return [
     ...(given.summary === null ? [] : ['the summary of the beginning of the conversation']),
     ...(given.history.some(({ before_sign_in }) => before_sign_in) ? ['what was said before sign-in'] : []),

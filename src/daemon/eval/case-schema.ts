@@ -9,14 +9,17 @@ const pattern = {
   description: 'A regular expression, `/sign in/i` or without slashes; of a list, all must match.',
   anyOf: [text, { type: 'array', items: text, minItems: 1 }],
 } as const;
-const argumentsOf = { type: 'object', description: 'Arguments that the call must have; it may have others.' };
+const argumentsSchema = {
+  type: 'object',
+  description: 'Arguments that the call must have; it may have others.',
+};
 
 const stub = {
   type: 'object',
   additionalProperties: false,
   description: 'The answer of a tool to calls with these arguments, in place of the business system.',
   properties: {
-    args: argumentsOf,
+    args: argumentsSchema,
     status: { type: 'integer', minimum: 100, maximum: 599, default: 200 },
     json: { description: 'The body of the answer, as JSON.' },
     text: { type: 'string', description: 'The body of the answer, as a text.' },
@@ -52,7 +55,7 @@ const expectation = {
             type: 'object',
             additionalProperties: false,
             required: ['tool'],
-            properties: { tool: text, args: argumentsOf },
+            properties: { tool: text, args: argumentsSchema },
           },
         ],
       },

@@ -18,7 +18,7 @@ const QUOTED_MAX = 300;
 export function checkRun(one: EvalCase, { turns }: CaseRun): EvalFailure[] {
   return turns.flatMap((result, index) => {
     const expected = one.turns[index];
-    const found = [...(expected ? failuresOf(expected, result) : []), ...canariesIn(one, result)];
+    const found = [...(expected ? findFailures(expected, result) : []), ...canariesIn(one, result)];
     // A case may expect what the agent says without the answer, so this alone is no failure.
     if (found.length > 0) found.push(...withoutAnswer(result));
     return found.map((failure) => ({ turn: index + 1, ...failure }));
@@ -27,7 +27,7 @@ export function checkRun(one: EvalCase, { turns }: CaseRun): EvalFailure[] {
 
 type Found = Omit<EvalFailure, 'turn'>;
 
-function failuresOf({ expect }: EvalTurn, { reply, asks, failure, calls }: TurnResult): Found[] {
+function findFailures({ expect }: EvalTurn, { reply, asks, failure, calls }: TurnResult): Found[] {
   if (failure !== null) return [{ what: 'failed', detail: `the turn failed: ${failure}` }];
   const found: Found[] = [];
   for (const pattern of expect.matches)

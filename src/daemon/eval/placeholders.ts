@@ -45,13 +45,13 @@ export class Placeholders {
       if (!NAME.test(text)) continue;
       for (const word of text.match(/[\p{L}\p{N}]{2,}/gu) ?? []) this.#add('word', word);
     }
-    this.numbersOf(value);
+    this.reserveNumbers(value);
   }
 
   id(value: string | null | undefined): void {
     if (value === null || value === undefined) return;
     this.#add('id', value);
-    this.numbersOf(value);
+    this.reserveNumbers(value);
   }
 
   /** Adds the strings of a result, and the words in them that look like names or codes. */
@@ -61,11 +61,11 @@ export class Placeholders {
       for (const word of text.match(WORD) ?? [])
         if (word.length >= RESULT_MIN && DISTINCTIVE.test(word)) this.#add('word', word);
     }
-    this.numbersOf(value);
+    this.reserveNumbers(value);
   }
 
   /** Notes the numbers of a text or of a value, so that no placeholder is one of them. Call it before `replace`. */
-  numbersOf(value: unknown): void {
+  reserveNumbers(value: unknown): void {
     for (const text of [...stringsIn(value), ...numbersIn(value)])
       for (const number of text.match(/\p{Nd}+/gu) ?? []) this.#numbers.add(number);
   }
@@ -104,7 +104,7 @@ export class Placeholders {
 
   #text(text: string): string {
     // The same letter can be one character, or a letter and its accent.
-    return text.normalize().replace(this.#compiled(), (found) => this.#placeholderOf(found));
+    return text.normalize().replace(this.#compiled(), (found) => this.#toPlaceholder(found));
   }
 
   #number(value: number): number {
@@ -114,7 +114,7 @@ export class Placeholders {
     return Number.isFinite(other) ? other : 0;
   }
 
-  #placeholderOf(found: string): string {
+  #toPlaceholder(found: string): string {
     const key = found.toLowerCase();
     let known = this.#known.get(key);
     if (!known) {
@@ -156,7 +156,7 @@ export class Placeholders {
     if (kind === 'number') return this.#newNumber(value.length);
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
-    const letters = lettersOf(count);
+    const letters = toLetters(count);
     if (kind === 'email' || /^\S+@\S+$/.test(value)) return `${kind}-${letters.toLowerCase()}@example.com`;
     return `${kind.toUpperCase()}_${letters}`;
   }
@@ -179,9 +179,9 @@ export class Placeholders {
 }
 
 /** 0 is A, 25 is Z, 26 is AA. */
-function lettersOf(count: number): string {
+function toLetters(count: number): string {
   const letter = String.fromCharCode(65 + (count % 26));
-  return count < 26 ? letter : lettersOf(Math.floor(count / 26) - 1) + letter;
+  return count < 26 ? letter : toLetters(Math.floor(count / 26) - 1) + letter;
 }
 
 function longestFirst(a: string, b: string): number {

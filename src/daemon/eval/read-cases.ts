@@ -1,6 +1,6 @@
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { isObject } from '../../channel/json-object.ts';
-import { type DocumentPath, linesOf } from '../syntax/yaml-lines.ts';
+import { createLineFinder, type DocumentPath } from '../syntax/yaml-lines.ts';
 import { compileSchema } from '../tools/schema/compile-schema.ts';
 import { describeErrors } from '../tools/schema/describe-errors.ts';
 import { DEFAULT_CHANNEL, EVAL_SCHEMA } from './case-schema.ts';
@@ -66,9 +66,9 @@ const FILE_MAX = 16_777_216;
 /** Reads the cases of a file, with all problems that can be found without running them. */
 export function readCases(file: string, content: string): { cases: EvalCase[]; problems: CaseProblem[] } {
   const problems: CaseProblem[] = [];
-  const lineOf = linesOf(content);
+  const findLine = createLineFinder(content);
   const place = (path: DocumentPath) => {
-    const line = lineOf(path);
+    const line = findLine(path);
     return line === null ? file : `${file}, line ${line}`;
   };
   const document = parse(content);
@@ -85,7 +85,7 @@ export function readCases(file: string, content: string): { cases: EvalCase[]; p
     }
     const report = (path: DocumentPath, problem: string) =>
       void problems.push({ place: place([index, ...path]), problem });
-    cases.push({ ...caseOf(written as Written, report), file, line: lineOf([index]) });
+    cases.push({ ...readCase(written as Written, report), file, line: findLine([index]) });
   }
   return { cases, problems };
 }
@@ -112,7 +112,7 @@ function problemsOfSchema(value: unknown): string[] {
 type Report = (path: DocumentPath, problem: string) => void;
 
 /** @param written a case that fits the schema */
-function caseOf(written: Written, report: Report): Omit<EvalCase, 'file' | 'line'> {
+function readCase(written: Written, report: Report): Omit<EvalCase, 'file' | 'line'> {
   const { name, as = 'nobody', channel = DEFAULT_CHANNEL, user = null, at, repeat = 1 } = written;
   const tools = written.tools ?? 'recorded';
   const person = isObject(as) ? (as as EvalCase['as']) : null;
@@ -138,7 +138,7 @@ function caseOf(written: Written, report: Report): Omit<EvalCase, 'file' | 'line
     user: user === null ? null : String(user),
     at: time,
     tools: tools === 'live' ? 'live' : 'recorded',
-    stubs: new Map(Object.entries(written_stubs).map(([tool, given]) => [tool, stubsOf(given)])),
+    stubs: new Map(Object.entries(written_stubs).map(([tool, given]) => [tool, readStubs(given)])),
     recorded: ((written.recorded ?? []) as Written[]).map(({ tool, args = {}, result = null, error }) => ({
       ...{ tool: String(tool), args },
       answer: error === undefined ? { ok: true, result } : { ok: false, message: String(error) },
@@ -146,7 +146,7 @@ function caseOf(written: Written, report: Report): Omit<EvalCase, 'file' | 'line
     before,
     remembered: (written.remembered ?? []) as string[],
     turns: turns.map((turn, index) =>
-      turnOf(turn, (path, problem) => report(['turns', index, ...path], problem)),
+      readTurn(turn, (path, problem) => report(['turns', index, ...path], problem)),
     ),
     canaries,
     repeat: Number(repeat),
@@ -154,7 +154,7 @@ function caseOf(written: Written, report: Report): Omit<EvalCase, 'file' | 'line
   };
 }
 
-function stubsOf(given: unknown): Stub[] {
+function readStubs(given: unknown): Stub[] {
   const list = (Array.isArray(given) ? given : [given]) as Written[];
   return list.map(({ args = {}, status = 200, json, text }) => ({
     args: args as Stub['args'],
@@ -163,7 +163,7 @@ function stubsOf(given: unknown): Stub[] {
   }));
 }
 
-function turnOf({ say, expect = {} }: Written, report: Report): EvalTurn {
+function readTurn({ say, expect = {} }: Written, report: Report): EvalTurn {
   const { reply = {}, calls, asks = null } = expect as Written;
   const { matches = [], lacks = [] } = reply as Written;
   const patterns = (Array.isArray(matches) ? matches : [matches]) as string[];
@@ -172,7 +172,7 @@ function turnOf({ say, expect = {} }: Written, report: Report): EvalTurn {
     expect: {
       matches: patterns.flatMap((pattern) => {
         try {
-          return [patternOf(pattern)];
+          return [parsePattern(pattern)];
         } catch (error) {
           report(['expect', 'reply', 'matches'], `is not a regular expression: ${(error as Error).message}`);
           return [];
@@ -192,7 +192,7 @@ function turnOf({ say, expect = {} }: Written, report: Report): EvalTurn {
   };
 }
 
-function patternOf(written: string): RegExp {
+function parsePattern(written: string): RegExp {
   const [, body, flags] = /^\/(.*)\/([a-z]*)$/s.exec(written) ?? [];
   return new RegExp(body ?? written, (flags ?? '').replaceAll(/[gy]/g, ''));
 }

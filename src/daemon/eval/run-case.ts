@@ -17,7 +17,7 @@ import { runTurn } from '../message/run-turn.ts';
 import { runFromInbox } from '../message/steps.ts';
 import { UseCount } from '../message/waits/use-count.ts';
 import type { Log } from '../process/log.ts';
-import { argumentsOf } from '../replay/replay-tools.ts';
+import { parseArguments } from '../replay/replay-tools.ts';
 import type { Session } from '../session/session.ts';
 import { memoryBackend } from '../settings/backends.ts';
 import { Secret } from '../settings/secret.ts';
@@ -138,7 +138,7 @@ async function evalServices(
   });
   return {
     services,
-    person: one.as && (await personOf(one.as, settings, secret, clock)),
+    person: one.as && (await createPerson(one.as, settings, secret, clock)),
     async stop() {
       await Promise.allSettled(services.running);
       stopping.abort(new Error('the case has ended'));
@@ -154,7 +154,7 @@ interface Person {
   token: string;
 }
 
-async function personOf(
+async function createPerson(
   as: NonNullable<EvalCase['as']>,
   { JWT_ISSUER: iss, JWT_AUDIENCE: aud }: Settings,
   secret: Secret,
@@ -199,7 +199,7 @@ class Speaker {
   ): Promise<Speaker> {
     const plugin = plugins.find(({ name }) => name === one.channel);
     if (!plugin) throw new Error(`there is no channel ${one.channel}`);
-    const user_id = one.user ?? userOf(plugin);
+    const user_id = one.user ?? chooseUser(plugin);
     const speaker = new Speaker(services, plugin, user_id, person);
     if (plugin.delivery === 'push') {
       speaker.#session_id = `${plugin.name}:${user_id}`;
@@ -222,7 +222,7 @@ class Speaker {
       calls: [
         ...confirmed.map(({ tool, answer }) => ({ tool, args: {}, ok: answer.ok, waits: false })),
         ...(recorded?.tool_calls ?? []).map(({ tool, args, answer }) => ({
-          ...{ tool, args: argumentsOf(args), ok: answer.ok, waits: waitsForPerson({ answer }) },
+          ...{ tool, args: parseArguments(args), ok: answer.ok, waits: waitsForPerson({ answer }) },
         })),
       ],
       tokens: (recorded?.model_calls ?? []).reduce(
@@ -249,7 +249,7 @@ class Speaker {
           answer = { ...answer, reply: event.response, asks: event.confirmation !== undefined };
       }
     } catch (error) {
-      answer.failure = codeOf(error);
+      answer.failure = toErrorCode(error);
     }
     const turns =
       this.#session_id === null ? [] : await this.#services.store.sessions.turns(this.#session_id);
@@ -284,7 +284,7 @@ class Speaker {
       },
       this.#services,
     );
-    if (!end.answered) return { reply: '', asks: false, failure: codeOf(end.error), turn_id };
+    if (!end.answered) return { reply: '', asks: false, failure: toErrorCode(end.error), turn_id };
     const { response, question } = end.reply;
     return { reply: response, asks: question !== null, failure: null, turn_id };
   }
@@ -349,11 +349,11 @@ class Speaker {
 const USERS = ['eval', '+15550100199', '15550100199', 'U0EVAL0001'];
 
 /** An id of a user that the channel accepts. */
-function userOf({ linking }: ChannelPlugin): string {
+function chooseUser({ linking }: ChannelPlugin): string {
   if (!linking) return 'eval';
   return USERS.flatMap((user) => linking.idsOf(user).slice(0, 1))[0] ?? 'eval';
 }
 
-function codeOf(error: unknown): string {
+function toErrorCode(error: unknown): string {
   return error instanceof AgentdError ? error.code : 'internal_error';
 }

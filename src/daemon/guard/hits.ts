@@ -24,7 +24,7 @@ export interface AddedHit<H extends Hit = Hit> {
 }
 
 /** @param array oldest first; the caller must not change it afterwards. */
-export function hitsOf<H extends Hit>(array: readonly H[] = []): Hits<H> {
+export function toHits<H extends Hit>(array: readonly H[] = []): Hits<H> {
   return { array, start: 0, end: array.length };
 }
 
@@ -96,8 +96,8 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
     array.push(hit);
     return { array, start, end: end + 1 };
   }
-  if (start === end) return hitsOf([hit]);
-  return hitsOf([...array.slice(start, place), hit, ...array.slice(place, end)]);
+  if (start === end) return toHits([hit]);
+  return toHits([...array.slice(start, place), hit, ...array.slice(place, end)]);
 }
 
 /**
@@ -108,13 +108,13 @@ export function addHit<H extends Hit>(hits: Hits<H>, { hit, dropped }: AddedHit<
 export function hitsAt<H extends Hit>(hits: Hits<H>, now: number, keep_ms: number): Hits<H> {
   const ahead = (newestHit(hits)?.at ?? now) - now;
   if (ahead <= 0) return hits;
-  if (ahead > keep_ms) return hitsOf();
+  if (ahead > keep_ms) return toHits();
   const moved = listHits(hits).map((hit) => ({
     ...hit,
     at: hit.at - ahead,
     counted_at: Math.min(hit.counted_at - ahead, now),
   }));
-  return hitsOf(moved);
+  return toHits(moved);
 }
 
 /** The index in the array of the first hit that happened later than `after`. */

@@ -1,4 +1,4 @@
-import { type AddedHit, addedHit, addHit, countWith, type Hit, type Hits, hitsAt, hitsOf } from './hits.ts';
+import { type AddedHit, addedHit, addHit, countWith, type Hit, type Hits, hitsAt, toHits } from './hits.ts';
 import type {
   BlockedByCircuit,
   BlockedByTurnLimit,
@@ -144,7 +144,7 @@ function judgeUser(
     const isNewest = circuit === null || circuit.open_until <= opened.open_until;
     return block(
       blockedBy(opened, at, isNewest),
-      isNewest ? { ...user, circuit: opened, messages: hitsOf() } : user,
+      isNewest ? { ...user, circuit: opened, messages: toHits() } : user,
     );
   }
 
@@ -173,7 +173,7 @@ function userAt(
   now: number,
   keep_ms: number,
 ): GuardUserState {
-  if (found === null) return { user, circuit: null, messages: hitsOf() };
+  if (found === null) return { user, circuit: null, messages: toHits() };
   const circuit = circuitAt(found.circuit, now);
   const messages = hitsAt(found.messages, now, keep_ms);
   const same = circuit === found.circuit && messages === found.messages && isSame(found.user, user);

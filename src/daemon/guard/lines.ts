@@ -1,6 +1,6 @@
 import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
-import { wordOf } from '../texts/printable.ts';
+import { quoteValue } from '../texts/printable.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
 import type {
   BlockedByCircuit,
@@ -15,16 +15,16 @@ import type {
 type Named = Pick<GuardUser, 'platform' | 'user_id'>;
 
 export function duplicateLine({ platform, user_id }: Named, message_id: string): string {
-  return `[LoopGuard] DUPLICATE platform=${platform} user=${wordOf(user_id)} message_id=${message_id}`;
+  return `[LoopGuard] DUPLICATE platform=${platform} user=${quoteValue(user_id)} message_id=${message_id}`;
 }
 
 export function circuitLine({ platform, user_id }: Named, { reason, count, max }: BlockedByCircuit): string {
   const figures = reason === 'rate_limit' ? `${count}/${max}` : `count=${count}`;
-  return `[LoopGuard] CIRCUIT_OPEN reason=${reason} ${figures} platform=${platform} user=${wordOf(user_id)}`;
+  return `[LoopGuard] CIRCUIT_OPEN reason=${reason} ${figures} platform=${platform} user=${quoteValue(user_id)}`;
 }
 
 export function turnLimitLine(session_id: string, { turns, max }: BlockedByTurnLimit): string {
-  return `[LoopGuard] TURN_LIMIT session=${wordOf(shortId(session_id))} turns=${turns}/${max}`;
+  return `[LoopGuard] TURN_LIMIT session=${quoteValue(shortId(session_id))} turns=${turns}/${max}`;
 }
 
 /**

@@ -17,7 +17,7 @@ export interface GuardUser {
 /** The parts of a message that the guard reads. */
 export interface GuardedMessage {
   user: GuardUser;
-  /** The tag of the session: the id that it began with (`tagOf`). */
+  /** The tag of the session: the id that it began with (`sessionTag`). */
   session_id: string;
   /**
    * The hash of the text (`textHash`). The text itself is not stored. Null: the message counts for nothing, and only an

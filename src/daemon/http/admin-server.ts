@@ -21,7 +21,7 @@ import { problems, securityHeaders } from './problem.ts';
 import { ReceivedRequest } from './received-request.ts';
 import { requestId } from './request-id.ts';
 import { respond } from './respond.ts';
-import { createRouter, findRoute, routeOf } from './routes.ts';
+import { createRouter, findRoute, resolveRoute } from './routes.ts';
 
 /** Seconds after which a probe may ask again whether the daemon is ready. */
 const RETRY_AFTER_SECONDS = 1;
@@ -51,7 +51,7 @@ export function createAdminServer(
   );
   app.use(async (ctx) => {
     inFlight.add(ctx.res);
-    const route = routeOf(ctx.state.found, ctx.method);
+    const route = resolveRoute(ctx.state.found, ctx.method);
     const response = await route.handle(new ReceivedRequest(ctx, NO_BODY));
     respond(ctx, response, { stopping: AbortSignal.abort(), log });
   });

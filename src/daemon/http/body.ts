@@ -35,7 +35,7 @@ export async function readBody(
     return await getRawBody(request, { limit: room.limit, length: length ?? null });
   } catch (error) {
     discard(request);
-    throw error instanceof AgentdError ? error : refusalOf(error as RawBodyError, room);
+    throw error instanceof AgentdError ? error : toError(error as RawBodyError, room);
   }
 }
 
@@ -61,7 +61,7 @@ export function checkMediaType(
   }
 }
 
-function refusalOf(error: RawBodyError, { tooLong }: Pick<BodyRoom, 'tooLong'>): AgentdError {
+function toError(error: RawBodyError, { tooLong }: Pick<BodyRoom, 'tooLong'>): AgentdError {
   if (error.type === 'entity.too.large') return tooLong();
   return new AgentdError('invalid_request', 'The body did not arrive completely.', { cause: error });
 }

@@ -1,7 +1,7 @@
 import koaCors from '@koa/cors';
 import type { Log } from '../process/log.ts';
 import type { Middleware } from './exchange.ts';
-import { allow, type MountedRoute, routeOf } from './routes.ts';
+import { allow, type MountedRoute, resolveRoute } from './routes.ts';
 
 const EXPOSED = 'X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Idempotency-Replayed';
 const ALLOWED = 'Content-Type, Authorization, Idempotency-Key, Last-Event-ID, X-Request-Id';
@@ -55,7 +55,7 @@ export function cors(origins: readonly string[], log: Log): Middleware {
 /** Answers with the methods of the path; a preflight also gets the methods that pages may use. */
 async function describeRoutes(ctx: Parameters<Middleware>[0], share: Middleware): Promise<void> {
   const routes = ctx.state.found.others();
-  if (routes.length === 0) routeOf(ctx.state.found, ctx.method);
+  if (routes.length === 0) resolveRoute(ctx.state.found, ctx.method);
   const shared = routes.filter(isCors);
   if (shared.length > 0) await share(ctx, async () => {});
   ctx.status = 204;

@@ -7,7 +7,7 @@ import type { InboxWorker } from '../inbox/work.ts';
 import { bindCode } from '../linking/bind-code.ts';
 import { createCode, maskedId } from '../linking/link-codes.ts';
 import { codeRecord } from '../linking/link-ids.ts';
-import { linksOf, type PersonsLink, removeFound } from '../linking/links.ts';
+import { listLinks, type PersonsLink, removeFound } from '../linking/links.ts';
 import type { Services } from '../message/services.ts';
 import type { LinkCode } from '../store/link-codes.ts';
 import { settledWithin } from '../time/time-limit.ts';
@@ -55,7 +55,7 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
       };
     }),
     route('GET', '/link/codes/:id', async (verdict, { params }) => {
-      return { body: viewOf(await ownCode(verdict, params.id, services)) };
+      return { body: toView(await ownCode(verdict, params.id, services)) };
     }),
     route('DELETE', '/link/codes/:id', async (verdict, { params }) => {
       const { code_id, person } = await ownCode(verdict, params.id, services);
@@ -71,7 +71,7 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
         throw new AgentdError('code_not_claimed', 'No chat has sent this code yet.');
       if (confirmed.outcome === 'gone') {
         if (confirmed.state !== 'used') throw codeGone();
-        return { body: viewOf(await ownCode({ person }, id, services)) };
+        return { body: toView(await ownCode({ person }, id, services)) };
       }
       const { platform = '' } = confirmed.code.claimant ?? {};
       const channel = channels.find(({ plugin }) => plugin.name === platform)?.plugin;
@@ -87,16 +87,16 @@ export function linkRoutes(parts: LinkRouteParts): Route[] {
             : 'The number is linked to another person.',
         );
       }
-      return { body: viewOf(await ownCode({ person }, id, services)) };
+      return { body: toView(await ownCode({ person }, id, services)) };
     }),
     route('GET', '/links', async ({ person }) => {
-      const links = await linksOf(services, person);
+      const links = await listLinks(services, person);
       return {
         body: { links: links.map(linkView), channels: linkable(channels).map(({ plugin }) => plugin.name) },
       };
     }),
     route('DELETE', '/links/:id', async ({ person }, { params }) => {
-      const link = (await linksOf(services, person)).find(({ id }) => id === params.id);
+      const link = (await listLinks(services, person)).find(({ id }) => id === params.id);
       if (!link) throw new AgentdError('not_found', 'You have no such link.');
       const channel = channels.find(({ plugin }) => plugin.name === link.platform)?.plugin;
       const removed = await removeFound(services, channel ?? { name: link.platform }, link);
@@ -136,7 +136,7 @@ async function ownCode(
   return code;
 }
 
-function viewOf({ code_id, state, expires_at, claimant }: LinkCode) {
+function toView({ code_id, state, expires_at, claimant }: LinkCode) {
   return {
     ...{ id: code_id, state, expires_at: new Date(expires_at).toISOString() },
     ...(claimant === null

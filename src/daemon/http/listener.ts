@@ -12,8 +12,8 @@ import {
   type Middleware,
   STATUS_CODES,
 } from './exchange.ts';
-import { problemOf, SECURITY_HEADERS } from './problem.ts';
-import { requestIdOf } from './request-id.ts';
+import { SECURITY_HEADERS, toProblem } from './problem.ts';
+import { chooseRequestId } from './request-id.ts';
 
 /** A request must have arrived completely within this time, ms. */
 const REQUEST_TIMEOUT = 30_000;
@@ -93,7 +93,7 @@ export function listen(
     const refuse = (error: NodeJS.ErrnoException) =>
       reject('fd' in target ? unusable(error) : (unknownHost(error, target) ?? error));
     server.once('error', refuse);
-    server.listen('fd' in target ? target : portOf(target), () => {
+    server.listen('fd' in target ? target : toListenOptions(target), () => {
       server.off('error', refuse);
       const address = server.address();
       if (address === null || typeof address === 'string') {
@@ -102,12 +102,12 @@ export function listen(
         return;
       }
       server.on('error', (error) => log.error({ err: error }, 'a connection could not be accepted'));
-      resolve(addressOf(address));
+      resolve(toAddress(address));
     });
   });
 }
 
-function portOf({ host, port }: ListenTarget): { host?: string; port: number } {
+function toListenOptions({ host, port }: ListenTarget): { host?: string; port: number } {
   return { port, ...(host === undefined ? {} : { host }) };
 }
 
@@ -149,7 +149,7 @@ function unknownHost(
   return new ConfigurationError([{ setting, value: host, source: null, problem, right }]);
 }
 
-function addressOf({ address, port, family }: AddressInfo): ListeningAddress {
+function toAddress({ address, port, family }: AddressInfo): ListeningAddress {
   return { address, port, url: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}` };
 }
 
@@ -173,7 +173,7 @@ export function answerBrokenRequests(server: Server, inFlight: InFlight, log: Lo
       return;
     }
     const { status, detail } = REFUSALS[code] ?? MALFORMED;
-    const request_id = requestIdOf({});
+    const request_id = chooseRequestId({});
     log.debug({ request_id, status, code }, 'broken request');
     socket.end(render(new AgentdError('invalid_request', detail), request_id, status), () =>
       socket.destroy(),
@@ -216,12 +216,12 @@ function answerConnect(server: Server): void {
       headers: { Allow: 'GET, HEAD, POST, DELETE, OPTIONS' },
     });
     socket.on('error', () => socket.destroy());
-    socket.end(render(refusal, requestIdOf(request.headers)), () => socket.destroy());
+    socket.end(render(refusal, chooseRequestId(request.headers)), () => socket.destroy());
   });
 }
 
 function render(error: AgentdError, request_id: string, as?: number): string {
-  const { status, headers, body } = problemOf(error, request_id, as);
+  const { status, headers, body } = toProblem(error, request_id, as);
   const head = {
     'X-Request-Id': request_id,
     ...SECURITY_HEADERS,

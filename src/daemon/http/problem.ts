@@ -24,7 +24,7 @@ const UNEXPECTED = new AgentdError(
  * `internal_error` with a fixed text.
  * @param status if the protocol requires a status other than the usual status of the code
  */
-export function problemOf(error: unknown, request_id: string, status?: number): Problem {
+export function toProblem(error: unknown, request_id: string, status?: number): Problem {
   const known = error instanceof AgentdError ? error : UNEXPECTED;
   const { code, errors, retryAfter, members } = known;
   const answered = status ?? known.status;
@@ -66,7 +66,7 @@ export function problems(log: Log): Middleware {
         ctx.res.destroy();
         return;
       }
-      const problem = refusalOf(ctx, error, log);
+      const problem = toRefusal(ctx, error, log);
       ctx.state.problem = problem.code;
       writeProblem(ctx, problem);
     }
@@ -74,9 +74,9 @@ export function problems(log: Log): Middleware {
 }
 
 /** Uses the route's own error body (`refusal`) if it has one, even if the path exists only for another method. */
-function refusalOf({ state }: Context, error: unknown, log: Log): Problem {
+function toRefusal({ state }: Context, error: unknown, log: Log): Problem {
   const { request_id } = state;
-  const problem = problemOf(error, request_id);
+  const problem = toProblem(error, request_id);
   const route = state.found?.route ?? state.found?.others()[0];
   if (!route?.refusal) return problem;
   const { status, code, detail, headers } = problem;

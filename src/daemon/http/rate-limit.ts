@@ -27,7 +27,7 @@ export function rateLimit(parts: RateLimitParts): Middleware {
     if (route.limited) {
       const { settings } = parts;
       const seconds = settings.RATE_LIMIT_WINDOW_SECONDS;
-      const { policy, key } = senderOf(request);
+      const { policy, key } = identifySender(request);
       const max = policy === 'person' ? settings.RATE_LIMIT_TOKEN_MAX : settings.RATE_LIMIT_ANONYMOUS_MAX;
       const { headers, refusal } = await countRequest(store, key, { policy, max, seconds });
       ctx.set(headers);
@@ -54,7 +54,10 @@ export async function countRequest(
   return { headers, refusal: new AgentdError('rate_limited', detail, { retryAfter, headers }) };
 }
 
-function senderOf({ validated, address }: ReceivedRequest): { policy: 'person' | 'address'; key: string } {
+function identifySender({ validated, address }: ReceivedRequest): {
+  policy: 'person' | 'address';
+  key: string;
+} {
   return validated?.verdict.valid
     ? { policy: 'person', key: `http:person:${validated.verdict.person}` }
     : { policy: 'address', key: `http:address:${address}` };

@@ -7,7 +7,7 @@ import type { RequestSequencer } from '../message/waits/request-sequencer.ts';
 import type { Ticket } from '../time/tickets.ts';
 import { type BodyRoom, discard, type LargeBodies, parseJson, readBody } from './body.ts';
 import type { Context, Middleware } from './exchange.ts';
-import { type MountedRoute, routeOf } from './routes.ts';
+import { type MountedRoute, resolveRoute } from './routes.ts';
 
 interface ReceiveParts {
   largeBodies: LargeBodies;
@@ -20,7 +20,7 @@ interface ReceiveParts {
  */
 export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
   return async (ctx, next) => {
-    const route = routeOf(ctx.state.found, ctx.method);
+    const route = resolveRoute(ctx.state.found, ctx.method);
     const room = roomFor(ctx, route, largeBodies);
     try {
       let bodyProblem: unknown = null;
@@ -29,7 +29,7 @@ export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
         return new Uint8Array();
       });
       const request = new ReceivedRequest(ctx, body);
-      request.ticket = sequencer.ticketOf(route, request);
+      request.ticket = sequencer.issueTicket(route, request);
       Object.assign(ctx.state, { route, request, bodyProblem });
       try {
         await next();
@@ -141,14 +141,14 @@ function goneSignal(response: ServerResponse): AbortSignal {
 /** Validates the user token of a request, once, for both the rate limit and the message. */
 export function validateToken(tokens: TokenValidator): Middleware {
   return async ({ state: { route, request } }, next) => {
-    const token = tokenOf(route, request);
+    const token = readToken(route, request);
     if (token) request.validated = { token, verdict: await tokens.validate(token, request.id) };
     await next();
   };
 }
 
 /** A body that cannot be read has no token. The handler fails with the same error, and that becomes the response. */
-function tokenOf(route: Route, request: ChannelRequest): string | null | undefined {
+function readToken(route: Route, request: ChannelRequest): string | null | undefined {
   try {
     return route.token?.(request);
   } catch {

@@ -13,7 +13,7 @@ const PATH_SHOWN = 256;
 /**
  * The caller's `X-Request-Id` if it has the documented form, otherwise a new id (agentd-service(7), "Request ids").
  */
-export function requestIdOf(headers: IncomingHttpHeaders): string {
+export function chooseRequestId(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && CALLERS_ID.test(given) ? given : timeOrderedId(Date.now());
 }
@@ -25,8 +25,8 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
 export function requestId(log: Log, trustProxy: number): Middleware {
   return (ctx, next) => {
     const started = performance.now();
-    ctx.state.request_id = requestIdOf(ctx.req.headers);
-    ctx.state.address = addressOf(ctx.req, trustProxy);
+    ctx.state.request_id = chooseRequestId(ctx.req.headers);
+    ctx.state.address = readAddress(ctx.req, trustProxy);
     ctx.state.path = ctx.url.split('?', 1)[0] ?? '';
     ctx.res.setHeader('X-Request-Id', ctx.state.request_id);
     ctx.res.on('close', () => logEnd(ctx, log, performance.now() - started));
@@ -34,7 +34,7 @@ export function requestId(log: Log, trustProxy: number): Middleware {
   };
 }
 
-function addressOf({ socket, headers }: IncomingMessage, trustProxy: number): string {
+function readAddress({ socket, headers }: IncomingMessage, trustProxy: number): string {
   return clientAddress(socket.remoteAddress, headers['x-forwarded-for']?.toString(), trustProxy);
 }
 
@@ -71,11 +71,11 @@ export function clientAddress(
   forwarded: string | undefined,
   hops: number,
 ): string {
-  let nearest = networkOf(socket ?? '') ?? 'unknown';
+  let nearest = toNetwork(socket ?? '') ?? 'unknown';
   if (hops === 0 || forwarded === undefined) return nearest;
   const entries = forwarded.split(',');
   for (const entry of entries.reverse().slice(0, hops)) {
-    const address = networkOf(withoutPort(entry.trim()));
+    const address = toNetwork(withoutPort(entry.trim()));
     if (address === null) return nearest;
     nearest = address;
   }
@@ -88,16 +88,16 @@ function withoutPort(entry: string): string {
 }
 
 /** The address, or the /64 network of an IPv6 address. Null if the text is not an address. */
-function networkOf(text: string): string | null {
+function toNetwork(text: string): string | null {
   if (isIPv4(text)) return text;
   if (!isIPv6(text)) return null;
-  const groups = groupsOf(text);
+  const groups = splitGroups(text);
   const isMapped = groups.slice(0, 6).join() === '0,0,0,0,0,ffff';
-  return isMapped ? ipv4Of(groups) : `${groups.slice(0, 4).join(':')}::/64`;
+  return isMapped ? toIpv4(groups) : `${groups.slice(0, 4).join(':')}::/64`;
 }
 
 /** The eight groups of a valid IPv6 address, as a URL writes them. */
-function groupsOf(address: string): string[] {
+function splitGroups(address: string): string[] {
   const { hostname } = new URL(`http://[${address.split('%', 1)[0]}]`);
   const [left = [], right] = hostname
     .slice(1, -1)
@@ -108,7 +108,7 @@ function groupsOf(address: string): string[] {
 }
 
 /** The last 32 bits of an IPv4-mapped address. */
-function ipv4Of(groups: readonly string[]): string {
+function toIpv4(groups: readonly string[]): string {
   const [high = 0, low = 0] = groups.slice(6).map((group) => Number.parseInt(group, 16));
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }

@@ -34,7 +34,7 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
   if (!Number.isInteger(status) || status < 200 || status > 599)
     throw new RangeError(`a route answered status ${status}`);
   checkHeaders(headers);
-  const [type, payload] = payloadOf(body);
+  const [type, payload] = toPayload(body);
   ctx.status = status;
   if (type !== null) ctx.res.setHeader('Content-Type', type);
   setHeaders(ctx, headers);
@@ -69,7 +69,7 @@ function setHeader(ctx: Context, name: string, value: string | readonly string[]
 type Writer = Extract<ChannelResponse['body'], (...args: never[]) => unknown>;
 
 /** The default content type, and the data to send. */
-function payloadOf(
+function toPayload(
   body: ChannelResponse['body'],
 ): [type: string | null, payload: string | Buffer | Writer | null] {
   if (body === undefined) return [null, null];

@@ -135,7 +135,7 @@ class SocketWire implements Wire {
   write(frame: string | Uint8Array): boolean {
     // An empty chunk would end the body.
     if (frame.length === 0) return true;
-    return this.source.writable && this.source.write(chunkOf(frame));
+    return this.source.writable && this.source.write(encodeChunk(frame));
   }
 }
 
@@ -144,7 +144,7 @@ const chunks = new WeakMap<Uint8Array, Buffer>();
 /**
  * A chunk of the body (RFC 9112 §7.1). Bytes for several readers are the same object, so their chunk is made only once.
  */
-function chunkOf(frame: string | Uint8Array): Buffer {
+function encodeChunk(frame: string | Uint8Array): Buffer {
   const known = typeof frame === 'string' ? undefined : chunks.get(frame);
   if (known) return known;
   const bytes = Buffer.from(frame);

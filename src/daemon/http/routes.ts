@@ -11,7 +11,7 @@ export interface ActiveChannel {
 }
 
 /** The state of a platform that cannot be reached; null if no outage is known. */
-export type OutageOf = (platform: string) => ChannelHealth | null;
+export type FindOutage = (platform: string) => ChannelHealth | null;
 
 /** The agents, as the state of the service names them. */
 export interface AgentsSeen {
@@ -23,7 +23,7 @@ export interface AgentsSeen {
 /** What `GET /` tells. */
 interface HealthParts {
   channels: readonly ActiveChannel[];
-  outageOf?: OutageOf;
+  findOutage?: FindOutage;
   /** Read at each request: they may change. */
   readonly agents: AgentsSeen;
   /** The state of the renewal of tokens. Absent if they are not renewed. */
@@ -115,7 +115,7 @@ export function allow(routes: readonly MountedRoute[]): string {
 }
 
 /** @throws `not_found`, or `method_not_allowed` if the path has routes for other methods. */
-export function routeOf(found: Found, method: string): MountedRoute {
+export function resolveRoute(found: Found, method: string): MountedRoute {
   if (found.route) return found.route;
   const others = found.others();
   if (others.length === 0) throw new AgentdError('not_found', 'There is no such path.');
@@ -129,17 +129,17 @@ export function routeOf(found: Found, method: string): MountedRoute {
  * serving. Nothing outside of the process is asked, so the answer does not change if the store is unreachable.
  */
 export function health(parts: HealthParts, log: Log): Route['handle'] {
-  const { channels, outageOf = () => null, renewal } = parts;
+  const { channels, findOutage = () => null, renewal } = parts;
   return () => ({
-    headers: { 'X-Agent-Digest': digestsOf(parts.agents) },
+    headers: { 'X-Agent-Digest': joinDigests(parts.agents) },
     body: {
       status: 'ok',
       platforms: channels.map(({ plugin }) => plugin.name),
       adapters: Object.fromEntries(
         channels.map(({ plugin: { name }, channel }) => {
-          const own = healthOf(name, channel, log);
+          const own = readHealth(name, channel, log);
           // The channel's own report is more specific.
-          return [name, own.status === 'ok' ? (outageOf(name) ?? own) : own];
+          return [name, own.status === 'ok' ? (findOutage(name) ?? own) : own];
         }),
       ),
       ...(renewal?.().status === 'degraded' ? { renewal: renewal() } : {}),
@@ -151,14 +151,14 @@ export function health(parts: HealthParts, log: Log): Route['handle'] {
 const MAX_DIGESTS = 4096;
 
 /** `digest`, or `digest, name=digest, …` if there are several agents. */
-function digestsOf(agents: AgentsSeen): string {
+function joinDigests(agents: AgentsSeen): string {
   const digest = agents.digest();
   if (agents.all.length === 1) return digest;
   const list = [digest, ...agents.all.map((one) => `${one.name}=${one.digest()}`)].join(', ');
   return list.length > MAX_DIGESTS ? digest : list;
 }
 
-function healthOf(name: string, channel: Channel, log: Log): ChannelHealth {
+function readHealth(name: string, channel: Channel, log: Log): ChannelHealth {
   try {
     return documented(channel.health?.() ?? { status: 'ok' });
   } catch (error) {

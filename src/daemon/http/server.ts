@@ -34,8 +34,8 @@ import {
   type ActiveChannel,
   type AgentsSeen,
   createRouter,
+  type FindOutage,
   findRoute,
-  type OutageOf,
   routes,
 } from './routes.ts';
 
@@ -59,7 +59,7 @@ interface ServerParts {
   /** Read at each request: they may change. */
   readonly agents: AgentsSeen;
   /** The state of a platform that the inbox cannot reach; null if the inbox knows of no outage. */
-  outageOf?: OutageOf;
+  findOutage?: FindOutage;
   /** The state of the renewal of tokens. Absent if they are not renewed. */
   renewal?: () => ChannelHealth;
   /** Maximum time for a request to arrive, ms; for tests. */

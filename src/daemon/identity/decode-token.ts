@@ -28,7 +28,7 @@ const THREE_PARTS = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/;
  * reads a token from a slash command or from standard input trims it first.
  */
 export function decodeToken(token: string): DecodedToken {
-  const parts = partsOf(token);
+  const parts = splitToken(token);
   if (!parts) return UNDECODABLE;
   const [, header = '', payload = '', signature = ''] = parts;
   const claimed = decodeObject(payload);
@@ -43,11 +43,11 @@ export function decodeToken(token: string): DecodedToken {
 
 /** The payload alone, as `decodeToken` decodes it. */
 export function decodePayload(token: string): UntrustedObject | null {
-  const payload = partsOf(token)?.[2];
+  const payload = splitToken(token)?.[2];
   return payload === undefined ? null : decodeObject(payload);
 }
 
-function partsOf(token: string): RegExpExecArray | null {
+function splitToken(token: string): RegExpExecArray | null {
   return token.length <= TOKEN_MAX ? THREE_PARTS.exec(token) : null;
 }
 

@@ -95,14 +95,14 @@ export function personKey(claims: Pick<Claims, 'sub' | 'iss' | 'tenant_id'>): Pe
 }
 
 /** The claims in the key of a person. Absent claims are empty. */
-export function partsOf(person: PersonKey): { iss: string; tenant_id: string; sub: string } {
+export function parsePersonKey(person: PersonKey): { iss: string; tenant_id: string; sub: string } {
   const [iss, tenant_id, sub] = JSON.parse(person) as [string, string, string];
   return { iss, tenant_id, sub };
 }
 
 /** The `sub` of a person. */
-export function subOf(person: PersonKey): string {
-  return partsOf(person).sub;
+export function readSub(person: PersonKey): string {
+  return parsePersonKey(person).sub;
 }
 
 /** A token with its verdict. A token is validated only once. */
@@ -122,7 +122,7 @@ export type Credential =
   | { kind: 'none'; reason: NoCredential };
 
 /** The person of the valid token that came with a message; null if there is none. */
-export function personOf(credential: Credential): PersonKey | null {
+export function personFrom(credential: Credential): PersonKey | null {
   return credential.kind === 'person' ? credential.verdict.person : null;
 }
 

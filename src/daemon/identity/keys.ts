@@ -103,7 +103,7 @@ function hmacKeys(secret: Secret | undefined): VerificationKeys {
   const keys = secrets.map((one) => createSecretKey(one.reveal(), 'utf8'));
   return {
     verify: (token) =>
-      fitOf(
+      toKeyFit(
         keys.findIndex((key) => isSignedWithSecret(key, token)),
         keys,
       ),
@@ -119,14 +119,15 @@ async function rsaKeys(setting: string, pems: readonly string[]): Promise<Verifi
   refuseChain(setting, pems);
   return {
     async verify(token) {
-      for (const [at, key] of keys.entries()) if (await isSignedWithKey(key, token)) return fitOf(at, keys);
+      for (const [at, key] of keys.entries())
+        if (await isSignedWithKey(key, token)) return toKeyFit(at, keys);
       return false;
     },
   };
 }
 
 /** @param at the index of the key that fits; -1 if none does */
-function fitOf(at: number, keys: readonly unknown[]): KeyFit {
+function toKeyFit(at: number, keys: readonly unknown[]): KeyFit {
   return keys.length > 1 && at !== -1 ? at + 1 : at !== -1;
 }
 
@@ -214,10 +215,10 @@ export function listedKeys(value: string): readonly string[] {
   const keys: string[] = [];
   let at = 0;
   for (const block of value.matchAll(PEM_BLOCK)) {
-    keys.push(...linesOf(value.slice(at, block.index)), block[0]);
+    keys.push(...splitLines(value.slice(at, block.index)), block[0]);
     at = block.index + block[0].length;
   }
-  keys.push(...linesOf(value.slice(at)));
+  keys.push(...splitLines(value.slice(at)));
   return keys;
 }
 
@@ -228,7 +229,7 @@ function expectFewKeys(setting: string, { length }: readonly unknown[]): void {
   throw new UnusableKey(setting, `has ${length} keys`, right);
 }
 
-function linesOf(text: string): string[] {
+function splitLines(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line.replaceAll('\\n', '').trim() !== '');
 }
 

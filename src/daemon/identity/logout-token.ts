@@ -64,7 +64,7 @@ export function createLogoutValidator(
       const token = decodeToken(text);
       const { shape, claims } = readLogout(token);
       const examined: Examination = {
-        token: { ...token, claims: claims && momentsOf(token, claims) },
+        token: { ...token, claims: claims && toTimeClaims(token, claims) },
         settings,
         keys: { verify },
         now: clock.now(),
@@ -91,7 +91,7 @@ export function createLogoutValidator(
 }
 
 /** What the checks of times read. */
-function momentsOf({ payload }: DecodedToken, { iat, expires_at }: LogoutClaims): Claims {
+function toTimeClaims({ payload }: DecodedToken, { iat, expires_at }: LogoutClaims): Claims {
   const nbf = payload?.nbf;
   return {
     ...{ sub: '', email: '', exp: expires_at / 1000, iat },
@@ -103,7 +103,7 @@ function momentsOf({ payload }: DecodedToken, { iat, expires_at }: LogoutClaims)
 function readLogout(token: DecodedToken): { shape: string | null; claims: LogoutClaims | null } {
   const { header, payload } = token;
   if (header === null || payload === null) return { shape: null, claims: null };
-  return { shape: shapeProblem(token), claims: claimsOf(payload) };
+  return { shape: shapeProblem(token), claims: readClaims(payload) };
 }
 
 function shapeProblem(token: DecodedToken): string | null {
@@ -114,7 +114,7 @@ function shapeProblem(token: DecodedToken): string | null {
   return Object.hasOwn(payload, 'nonce') ? 'Nonce Not Allowed' : null;
 }
 
-function claimsOf(payload: Readonly<Record<string, unknown>>): LogoutClaims | null {
+function readClaims(payload: Readonly<Record<string, unknown>>): LogoutClaims | null {
   const { iss, jti, iat, exp, sub = null, sid = null, tenant_id } = payload;
   if (typeof iss !== 'string' || !isName(jti) || !isMoment(iat) || !isMoment(exp)) return null;
   if (sub === null && sid === null) return null;

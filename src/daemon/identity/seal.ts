@@ -57,12 +57,12 @@ const ID_LENGTH = 8;
 const MARK_LENGTH = SEALED.length + ID_LENGTH + 1;
 
 /** The mark that a stored text begins with; empty if it is not sealed. */
-export function markOf(stored: string): string {
+export function readMark(stored: string): string {
   return stored.startsWith(SEALED) ? stored.slice(0, MARK_LENGTH) : '';
 }
 
 /** The id of the key with this mark. */
-export function keyIdOf(mark: string): string {
+export function parseKeyId(mark: string): string {
   return mark.slice(SEALED.length, -1);
 }
 
@@ -80,17 +80,17 @@ export interface KeySource {
 export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secret): Seal {
   const source = keys !== undefined && 'current' in keys ? keys : { current: () => keys };
   let known = source.current();
-  let own = keysOf(known);
-  const others = keysOf(earlier);
+  let own = deriveKeys(known);
+  const others = deriveKeys(earlier);
   /** Reads the keys again. Returns whether they have changed. */
   const look = () => {
     const now = source.current();
     if (now === known) return false;
     known = now;
-    own = keysOf(now);
+    own = deriveKeys(now);
     return true;
   };
-  const keyOf = (id: string | undefined) => [...own, ...others].find((key) => key.id === id);
+  const findKey = (id: string | undefined) => [...own, ...others].find((key) => key.id === id);
   return {
     get marks() {
       look();
@@ -119,7 +119,7 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
       // Tokens from before a key was set stay readable.
       if (!stored.startsWith(SEALED)) return stored;
       const [id, body] = stored.slice(SEALED.length).split('.');
-      const key = keyOf(id) ?? (look() ? keyOf(id) : undefined);
+      const key = findKey(id) ?? (look() ? findKey(id) : undefined);
       const bytes = Buffer.from(body ?? '', 'base64url');
       if (!key || bytes.length < 28) return null;
       const decipher = createDecipheriv('aes-256-gcm', key.key, bytes.subarray(0, 12), { authTagLength: 16 });
@@ -139,11 +139,11 @@ export function createSeal(keys: Secret | KeySource | undefined, earlier?: Secre
 const NO_KEY = { key: createSecretKey(Buffer.alloc(32)) };
 
 /** The marks of these keys. */
-export function marksOf(keys: Secret | undefined): string[] {
-  return keysOf(keys).map(({ mark }) => mark);
+export function listMarks(keys: Secret | undefined): string[] {
+  return deriveKeys(keys).map(({ mark }) => mark);
 }
 
-function keysOf(keys: Secret | undefined) {
+function deriveKeys(keys: Secret | undefined) {
   return (keys === undefined ? [] : keysIn(keys)).map((key) => {
     const id = createHash('sha256').update(key).digest('base64url').slice(0, ID_LENGTH);
     // The key is imported once. If it were imported for each use, sealing would cost three times as much.

@@ -32,14 +32,14 @@ export async function closedQuestion(
   const answer = message.shared === true ? await services.store.inbox.find(turn_key) : null;
   const outcome = decisionInWords(actions, services.clock.now(), {
     ...reading,
-    who: nameOf([message, ...(answer?.message ? [answer.message] : [])], reading.texts),
+    who: describeDecider([message, ...(answer?.message ? [answer.message] : [])], reading.texts),
   });
   if (outcome === null) return null;
   return { sent_id: closes.sent_id, confirmation: confirmationIn(reply, question), outcome };
 }
 
 /** Only the person who was asked can decide. In a group, others read the name under which the platform shows them. */
-function nameOf(theirs: readonly IncomingMessage[], texts: LocalTexts): string {
+function describeDecider(theirs: readonly IncomingMessage[], texts: LocalTexts): string {
   if (theirs.some(({ shared }) => shared !== true)) return texts.say('decided_by_you');
   const names = theirs.map(({ metadata }) => visible(metadata.user_name ?? '').trim());
   return names.find((name) => name !== '' && name.length <= NAME_MAX) ?? texts.say('decided_by_asked');

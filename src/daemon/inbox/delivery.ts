@@ -18,7 +18,7 @@ import {
   failedForGood,
   failureOfDelivery,
   isInterruptedTooOften,
-  platformFailureOf,
+  toPlatformFailure,
 } from './outcome.ts';
 import { openReplyTo, outgoingReply } from './outgoing.ts';
 import type { Admittance, PlatformReach } from './platform-reach.ts';
@@ -325,7 +325,7 @@ export class Delivery {
   /** Records what the failure says about the platform. @returns whether the platform now has an outage. */
   async #noteFailure(error: unknown): Promise<boolean> {
     const { id, platform } = this.#message;
-    const failure = platformFailureOf(error);
+    const failure = toPlatformFailure(error);
     let isAway = false;
     await this.#noteReach(async () => {
       if (failure !== null)

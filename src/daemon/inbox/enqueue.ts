@@ -51,15 +51,15 @@ export async function enqueue(
   await worker.questionsSent(messages.map(({ thread_id }) => thread_id));
 
   const request_id = request?.id ?? timeOrderedId(services.clock.now());
-  const parent_span = services.observer.parentOf(request?.headers.traceparent);
+  const parent_span = services.observer.readParent(request?.headers.traceparent);
   const left = await takeLinkCodes({ services, worker }, plugin, messages, request_id);
   const mayCollect = !left.includes(null);
   const entries = await Promise.all(
     left
       .filter((message) => message !== null)
       .map(async (message) => {
-        const entry = entryOf(message, { request_id, parent_span }, services);
-        const collects = mayCollect ? await collectsOf(entry, services) : null;
+        const entry = createEntry(message, { request_id, parent_span }, services);
+        const collects = mayCollect ? await planCollecting(entry, services) : null;
         return collects === null ? entry : { ...entry, collects };
       }),
   );
@@ -113,7 +113,7 @@ export async function edit(
   return replaced;
 }
 
-function entryOf(
+function createEntry(
   message: IncomingMessage,
   { request_id, parent_span }: { request_id: string; parent_span: string | null },
   services: Services,
@@ -141,7 +141,7 @@ function entryOf(
 }
 
 /** How long the run of a message waits for further messages; null if it does not (agentd-message(7), "Collected messages"). */
-async function collectsOf(
+async function planCollecting(
   { message, session_id }: ArrivedMessage,
   services: Services,
 ): Promise<Collects | null> {
@@ -179,7 +179,7 @@ export async function screen(
   const arrivals = await Promise.all(
     arrived.map(async (message, index) => ({
       message: stored[index] as ArrivedMessage,
-      guarded: await guardedOf(message, services),
+      guarded: await toGuardedMessage(message, services),
       agent_digest: services.agentDigest(),
       notice: noticeTo(
         plugin,
@@ -201,7 +201,7 @@ export async function screen(
   });
 }
 
-async function guardedOf(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
+async function toGuardedMessage(arrived: ArrivedMessage, services: Services): Promise<GuardedMessage> {
   const { message, session_id, platform, message_id, sent_at } = arrived;
   const user = guardUser({ platform, user_id: message.user_id, person: null, address: null });
   const text = await guardedText(message, session_id, services);

@@ -5,7 +5,7 @@ import { bindCode, claimsOfCode, refuseClaim } from '../linking/bind-code.ts';
 import { codeAlone, maskCodes } from '../linking/link-code-text.ts';
 import { codeHashes, knownCodesIn } from '../linking/link-codes.ts';
 import { effectiveExpiry, findLink } from '../linking/links.ts';
-import { tagOf } from '../session/session.ts';
+import { sessionTag } from '../session/session.ts';
 import type { CodeClaimed, LinkCode } from '../store/link-codes.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { TraceLine } from '../trace/trace-record.ts';
@@ -75,7 +75,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   const code = codeAlone(text);
   if (code === null || message.forwarded || message.confirm || !arriving.plugin.linking) return masked;
   const hash = known.get(code) ?? codeHashes(services.seal, code)[0];
-  const claimed = await services.store.linkCodes.claim(hash, claimantOf(message, arriving));
+  const claimed = await services.store.linkCodes.claim(hash, toClaimant(message, arriving));
   if (claimed.outcome === 'claimed') {
     await endCollecting(services, arriving.notices.worker, message.platform, message.user_id);
     await ask(arriving, message, claimed);
@@ -86,7 +86,7 @@ async function takeCode(arriving: Arriving, message: IncomingMessage): Promise<I
   return masked;
 }
 
-function claimantOf(message: IncomingMessage, { notices: { services } }: Arriving) {
+function toClaimant(message: IncomingMessage, { notices: { services } }: Arriving) {
   const { platform, user_id, alias_id = null, locale = null, metadata, reply_to = {} } = message;
   const { user_name } = metadata;
   return {
@@ -265,7 +265,7 @@ async function newerReply(
 ): Promise<'asks' | 'says' | null> {
   const session = await store.sessions.find(thread_id ?? '');
   if (session === null || session.last_active_at < (asked_at ?? 0)) return null;
-  const pending = await store.actions.pendingIn(tagOf(session));
+  const pending = await store.actions.pendingIn(sessionTag(session));
   return pending.some((action) => action.user_id === user_id) ? 'asks' : 'says';
 }
 

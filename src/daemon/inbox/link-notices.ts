@@ -56,7 +56,7 @@ export async function noticeBound(
     bound.outcome === 'refused' ? bound.claimant : 'code' in bound ? bound.code?.claimant : null;
   if (claimant == null) return;
   const texts = textsFor(notices, claimant, bound.outcome === 'bound' ? bound.claims : null);
-  const text = textOf(bound, texts);
+  const text = renderNotice(bound, texts);
   if (text === null) return;
   const { user_id } = claimant;
   const reply_to = claimantReplyTo(notices, claimant);
@@ -67,7 +67,7 @@ export async function noticeBound(
   });
 }
 
-function textOf(bound: Bound, texts: LocalTexts): string | null {
+function renderNotice(bound: Bound, texts: LocalTexts): string | null {
   switch (bound.outcome) {
     case 'bound': {
       const time = new Date(bound.expires_at).toISOString().slice(0, 16).replace('T', ' ');
@@ -87,17 +87,17 @@ export function sealClaimantReplyTo(
   seal: Seal,
   { platform, user_id, reply_to }: Pick<Claimant, 'platform' | 'user_id' | 'reply_to'>,
 ): JsonObject {
-  return sealReplyTo(seal, recordOf(platform, user_id), reply_to);
+  return sealReplyTo(seal, toRecordKey(platform, user_id), reply_to);
 }
 
 /** Where a claimant reads the outcome; null if nothing leads there any more. */
 function claimantReplyTo({ services, worker }: Notices, claimant: Claimant): JsonObject | null {
   const { platform, user_id, reply_to } = claimant;
-  const opened = openReplyTo(services.seal, recordOf(platform, user_id), reply_to);
+  const opened = openReplyTo(services.seal, toRecordKey(platform, user_id), reply_to);
   return opened ?? worker.privateChat(platform, user_id);
 }
 
-function recordOf(platform: string, user_id: string): string {
+function toRecordKey(platform: string, user_id: string): string {
   return `link code:${JSON.stringify([platform, user_id])}`;
 }
 

@@ -7,7 +7,7 @@ import { maskTokens } from '../settings/secret.ts';
 import type { NewInboxMessage } from '../store/inbox.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import { endCollecting } from './end-collecting.ts';
-import { publicPartOf, sealReplyTo } from './outgoing.ts';
+import { omitPrivate, sealReplyTo } from './outgoing.ts';
 import type { InboxWorker } from './work.ts';
 
 export interface Notifier {
@@ -120,7 +120,7 @@ export function noticeTo(
 ): NewInboxMessage {
   const now = clock.now();
   const place = createHash('sha256')
-    .update(JSON.stringify(publicPartOf(reply_to)))
+    .update(JSON.stringify(omitPrivate(reply_to)))
     .digest('base64url');
   // No session id can be equal to the name of this queue, because a session id has a colon after the channel's name.
   const queue = `${plugin.name}/${place}`;

@@ -58,7 +58,7 @@ export function failureOfDelivery(kind: 'failed' | 'refused', error: unknown): s
 }
 
 /** The failure of the platform as a whole that a failed delivery indicates; null if it indicates none. */
-export function platformFailureOf(error: unknown): PlatformFailure | null {
+export function toPlatformFailure(error: unknown): PlatformFailure | null {
   const words = failureOfDelivery('failed', error);
   if (error instanceof DeliveryFailed) {
     const { platform: reason, retry_after_seconds: askedSeconds } = error;

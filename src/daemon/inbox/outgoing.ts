@@ -38,7 +38,7 @@ export function confirmationIn(
 }
 
 /** The id of the inbox message to which a reply belongs. */
-export function messageIdOf(reply_id: string): string {
+export function toMessageId(reply_id: string): string {
   return reply_id.endsWith(NOTICE) ? reply_id.slice(0, -NOTICE.length) : reply_id;
 }
 
@@ -46,7 +46,7 @@ export function messageIdOf(reply_id: string): string {
  * The member `private` of a `reply_to` is a secret of the platform, for example an address that takes answers without
  * further proof. It is sealed while it is stored, and only for its own message.
  */
-function recordOf(id: string): string {
+function toRecordKey(id: string): string {
   return `reply_to:${id}`;
 }
 
@@ -55,26 +55,26 @@ export function sealReplyTo(seal: Seal, id: string, reply_to: JsonObject): JsonO
   const { private: secret, ...open } = reply_to;
   return secret === undefined
     ? reply_to
-    : { ...open, private: seal.close(JSON.stringify(secret), recordOf(id)) };
+    : { ...open, private: seal.close(JSON.stringify(secret), toRecordKey(id)) };
 }
 
 /** The `reply_to` as a channel gets it. Null if no key opens its private member. */
 export function openReplyTo(seal: Seal, id: string, reply_to: JsonObject): JsonObject | null {
   const { private: sealed, ...open } = reply_to;
   if (sealed === undefined) return reply_to;
-  const opened = typeof sealed === 'string' ? seal.open(sealed, recordOf(id)) : null;
+  const opened = typeof sealed === 'string' ? seal.open(sealed, toRecordKey(id)) : null;
   return opened === null ? null : { ...open, private: JSON.parse(opened) };
 }
 
 /** The `reply_to` without its private member. */
-export function publicPartOf({ private: _secret, ...open }: JsonObject): JsonObject {
+export function omitPrivate({ private: _secret, ...open }: JsonObject): JsonObject {
   return open;
 }
 
 /** Stores with each message how many parts of its text were sent, so that they are not sent again after a restart. */
 export function storedParts(inbox: InboxStore): PartsMemory {
   return {
-    sent: (reply_id) => inbox.partsSent(messageIdOf(reply_id)),
-    note: (reply_id, parts) => inbox.notePartsSent(messageIdOf(reply_id), parts),
+    sent: (reply_id) => inbox.partsSent(toMessageId(reply_id)),
+    note: (reply_id, parts) => inbox.notePartsSent(toMessageId(reply_id), parts),
   };
 }

@@ -4,7 +4,7 @@ import { findSendersLink } from '../linking/links.ts';
 import { sendersTexts } from '../linking/senders-texts.ts';
 import { requireMessage } from '../message/arrival.ts';
 import { turnKey } from '../message/keys.ts';
-import { becameOf } from '../message/reply/ended-question.ts';
+import { describeOutcome } from '../message/reply/ended-question.ts';
 import type { Services } from '../message/services.ts';
 import type { Action, ActionState } from '../store/actions.ts';
 import type { InboxMessage } from '../store/inbox.ts';
@@ -64,7 +64,7 @@ async function whatBecame(
   const claims = verdict?.valid ? verdict.claims : null;
   const person = verdict?.valid ? verdict.person : null;
   if (actions[0]?.person !== person) return null;
-  return becameOf(actions, services.clock.now(), { texts, timezone: claims?.timezone ?? null });
+  return describeOutcome(actions, services.clock.now(), { texts, timezone: claims?.timezone ?? null });
 }
 
 const SETTLED: readonly ActionState[] = ['confirmed', 'started', 'done', 'failed', 'unknown', 'declined'];

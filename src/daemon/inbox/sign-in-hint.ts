@@ -4,7 +4,7 @@ import type { InboxMessage, SignInHint, SignInHinted } from '../store/inbox.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { LaterChannel } from './delivery.ts';
 import { noticeTo } from './notify.ts';
-import { publicPartOf } from './outgoing.ts';
+import { omitPrivate } from './outgoing.ts';
 
 /** The end of the id of a private message about sign-in. */
 const PRIVATE = '-sign-in';
@@ -47,7 +47,7 @@ export async function hintAtSignIn(
             queue: place.session.thread_id,
             session_id: place.session.thread_id,
             channel_id: place.session.channel_id,
-            reply_to: publicPartOf(place.reply_to),
+            reply_to: omitPrivate(place.reply_to),
             follow_up: {
               ...noticeTo(later.plugin, services, reply_to, hint.answered, user_id),
               is_hint: true,

@@ -168,8 +168,8 @@ export class InboxWorker {
         // Nothing else may run while an interrupted message is processed.
         if ([...this.#claims].some(({ message }) => message.interrupted > 0)) continue;
         const { outages, interrupted, claims } = await this.#services.store.inbox.take(this.#names, {
-          run: this.#roomOf('run'),
-          send: this.#roomOf('send'),
+          run: this.#countRoom('run'),
+          send: this.#countRoom('send'),
         });
         for (const claim of claims) this.#begin(claim, claim.message.state === 'replied' ? 'free' : null);
         const reachable = this.#reachableNow(this.#reach.note(outages));
@@ -190,13 +190,13 @@ export class InboxWorker {
   async #fillLanes({ near }: Reachable): Promise<void> {
     await Promise.all(
       this.#lanes.map(async ({ kind }) => {
-        const room = this.#roomOf(kind);
+        const room = this.#countRoom(kind);
         if (room > 0) await this.#take(kind, kind === 'run' ? this.#names : near, room, 'fresh');
       }),
     );
   }
 
-  #roomOf(kind: AttemptKind): number {
+  #countRoom(kind: AttemptKind): number {
     const lane = this.#lanes.find((one) => one.kind === kind);
     return lane === undefined ? 0 : Math.max(0, lane.room() - lane.active);
   }

@@ -5,11 +5,11 @@ import type { Store } from '../store/store.ts';
 import { aliasKey, codeRecord, type LinkedChannel, linkKeys } from './link-ids.ts';
 import {
   changing,
-  holderOf,
   LINK_TTL_MS,
   type LinkHolder,
   type LinkServices,
   MAX_TRIES,
+  readHolder,
   standingUnder,
   withdrawActions,
 } from './links.ts';
@@ -72,12 +72,12 @@ export async function bindCode(
     const raw = newest.user.token.reveal();
     const keys = linkKeys(channel, claimant.user_id);
     const standing = await standingUnder(keys, services);
-    const reason = refusalOf(
+    const reason = findRefusal(
       channel,
       claimant.user_id,
       valid,
       newest,
-      standing.map((one) => holderOf(one, services)),
+      standing.map((one) => readHolder(one, services)),
     );
     if (reason !== null) return refused(reason);
     await withdrawActions(services, channel, claimant.user_id, person);
@@ -117,26 +117,26 @@ export async function refuseClaim(
   const verdict = opened === null ? null : await services.tokens.validate(opened);
   const isValid = verdict?.valid === true && verdict.person === person;
   const reason = isValid
-    ? refusalOf(
+    ? findRefusal(
         channel,
         claimant?.user_id ?? '',
         [verdict],
         verdict,
-        await holdersOf(services, channel, claimant),
+        await findHolders(services, channel, claimant),
       )
     : 'invalid_token';
   if (reason !== null) await services.store.linkCodes.end(code_id, person);
   return reason;
 }
 
-async function holdersOf(
+async function findHolders(
   services: BindServices,
   channel: LinkedChannel,
   claimant: Claimant | null,
 ): Promise<(LinkHolder | null)[]> {
   if (claimant === null) return [];
   const standing = await standingUnder(linkKeys(channel, claimant.user_id), services);
-  return standing.map((one) => holderOf(one, services));
+  return standing.map((one) => readHolder(one, services));
 }
 
 /** The token that was issued later; or else the one that expires later. */
@@ -147,7 +147,7 @@ function newer([first, second]: readonly [Valid, Valid]): Valid {
 }
 
 /** Why a user may not be linked, by the rules for phone numbers (agentd-identity(7), "Links"); null if the user may. */
-function refusalOf(
+function findRefusal(
   { linking }: LinkedChannel,
   user_id: string,
   tokens: readonly Valid[],

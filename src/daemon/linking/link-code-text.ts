@@ -39,7 +39,7 @@ interface WrittenCode {
 /** All texts in the shape of a code within a text. They may overlap. */
 export function codesIn(text: string): WrittenCode[] {
   return Array.from(text.matchAll(WITHIN), ({ 1: written = '', index }) => ({
-    code: codeOf(written),
+    code: normalizeCode(written),
     begins_at: index,
     ends_at: index + written.length,
   })).filter(({ begins_at, ends_at }) => isShaped(text.slice(begins_at, ends_at)));
@@ -48,7 +48,7 @@ export function codesIn(text: string): WrittenCode[] {
 /** The code that a text consists of, alone or after `link` or `/start`; null if it is another text. */
 export function codeAlone(text: string): string | null {
   const written = ALONE.exec(text.trim())?.[1];
-  return written !== undefined && isShaped(written) ? codeOf(written) : null;
+  return written !== undefined && isShaped(written) ? normalizeCode(written) : null;
 }
 
 /** A word such as "Restaurant" has the letters of a code, but no digit. */
@@ -57,7 +57,7 @@ function isShaped(written: string): boolean {
 }
 
 /** Case and hyphens make no difference. */
-function codeOf(written: string): string {
+function normalizeCode(written: string): string {
   return written.replace(/\p{Pd}/gu, '').toUpperCase();
 }
 

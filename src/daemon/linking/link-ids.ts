@@ -21,7 +21,7 @@ function linkKey(channel: string, user_id: string): string {
  * not recognize is used unchanged.
  */
 export function linkKeys(channel: LinkedChannel, user_id: string): readonly [string, ...string[]] {
-  const [kept = user_id, ...others] = writingsOf(channel, user_id);
+  const [kept = user_id, ...others] = listSpellings(channel, user_id);
   return [linkKey(channel.name, kept), ...others.map((other) => linkKey(channel.name, other))];
 }
 
@@ -30,7 +30,7 @@ export function linkKeys(channel: LinkedChannel, user_id: string): readonly [str
  * not an id of the platform.
  * @throws Error if the channel breaks its contract: a link under a wrong key would belong to a stranger.
  */
-export function writingsOf({ name, linking }: LinkedChannel, given: string): readonly string[] {
+export function listSpellings({ name, linking }: LinkedChannel, given: string): readonly string[] {
   if (!linking) return [given];
   const writings: unknown = linking.idsOf(given);
   if (Array.isArray(writings) && writings.length <= WRITINGS_MAX && writings.every(isId)) return writings;

@@ -16,7 +16,7 @@ import type { NewLinkNotice } from '../store/link-notices.ts';
 import { type Link, type LinkHow, userOfKey } from '../store/links.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../time/clock.ts';
-import { aliasKey, type LinkedChannel, linkKeys, writingsOf } from './link-ids.ts';
+import { aliasKey, type LinkedChannel, linkKeys, listSpellings } from './link-ids.ts';
 
 /** Lifetime of a link (agentd-identity(7), "Links"): 30 days. */
 export const LINK_TTL_MS = 2_592_000 * 1000;
@@ -132,7 +132,7 @@ export async function link(
     if (await services.store.signOutMarks.covers(verdict.claims))
       return { linked: false, reason: 'Signed Out' };
     const standing = await standingUnder(keys, services);
-    const holders = standing.map((one) => holderOf(one, services));
+    const holders = standing.map((one) => readHolder(one, services));
     const strangers = holders.filter((one) => one !== null && one.person !== person);
     const holder = strangers.find((one) => one !== null && !mayReplace(one, verdict.claims));
     if (holder) return { linked: false, reason: 'held_by_another', holder };
@@ -248,7 +248,7 @@ export interface PersonsLink {
 }
 
 /** The links of a person, oldest first. A link whose token belongs to somebody else is left out. */
-export async function linksOf(services: Lookup, person: PersonKey): Promise<PersonsLink[]> {
+export async function listLinks(services: Lookup, person: PersonKey): Promise<PersonsLink[]> {
   const links = await services.store.links.ofPerson(person);
   return links.flatMap((link): PersonsLink[] => {
     const { platform, user_id } = userOfKey(link.key);
@@ -304,7 +304,7 @@ export async function withdrawActions(
   user_id: string,
   keep?: PersonKey,
 ): Promise<void> {
-  const ids = new Set([user_id, ...writingsOf(channel, user_id)]);
+  const ids = new Set([user_id, ...listSpellings(channel, user_id)]);
   for (const id of ids)
     await store.actions.withdraw({
       platform: channel.name,
@@ -366,7 +366,7 @@ function openLink(link: Link, channel: LinkedChannel, { seal, log }: Lookup): Fo
 }
 
 /** The holder of a link. Null if the link's token has expired or cannot be read: then the link belongs to nobody. */
-export function holderOf(
+export function readHolder(
   standing: Link,
   { seal, clock }: Pick<LinkServices, 'seal' | 'clock'>,
 ): LinkHolder | null {

@@ -25,7 +25,7 @@ export interface Origin {
   validated: ValidatedToken | null;
   /** The request's position in the order of arrival; null if it has none. */
   ticket: Ticket | null;
-  /** From `Observer.parentOf`. Absent if there is no parent. */
+  /** From `Observer.readParent`. Absent if there is no parent. */
   parent_span?: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Origin {
  * A web client's message as it arrives.
  * @throws `invalid_request` if the message does not follow the contract.
  */
-export function arrivalOf(
+export function createArrival(
   plugin: ChannelPlugin,
   message: IncomingMessage,
   { request_id, address, validated, ticket, parent_span }: Origin,

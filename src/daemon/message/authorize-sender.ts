@@ -1,7 +1,7 @@
 import { AgentdError } from '../errors.ts';
-import { personOf } from '../identity/identity.ts';
+import { personFrom } from '../identity/identity.ts';
 import { generateSessionId, isChannelSessionId } from '../session/ids.ts';
-import { type Session, tagOf } from '../session/session.ts';
+import { type Session, sessionTag } from '../session/session.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
@@ -24,7 +24,7 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
     // and not the first.
     await turn.ticket?.reached;
     const { rerun, credential } = turn;
-    if (rerun !== undefined && personOf(credential) !== rerun.person) throw new SignInChanged();
+    if (rerun !== undefined && personFrom(credential) !== rerun.person) throw new SignInChanged();
     const named = await resolveSession(turn, services);
     refuseStranger({ ...turn, ...named }, services, line);
     if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
@@ -57,7 +57,7 @@ export function refuseStranger(
   if (session.namespace !== channel.namespace) throw forbidden(line, 'other_channel');
   if (channel.has_platform) return;
   if (session.user_id !== message.user_id) throw forbidden(line, 'other_user');
-  const person = personOf(credential);
+  const person = personFrom(credential);
   if (person !== null && session.owner !== null && session.owner !== person)
     throw forbidden(line, 'other_person');
 }
@@ -104,5 +104,5 @@ export function nameSession(turn: Turn, found: Session | null): NamedSession {
 }
 
 function named(found: Session | null, session_id: string, session_is_generated: boolean): NamedSession {
-  return { found, session_id, session_is_generated, session_tag: found ? tagOf(found) : session_id };
+  return { found, session_id, session_is_generated, session_tag: found ? sessionTag(found) : session_id };
 }

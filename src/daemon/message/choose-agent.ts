@@ -1,5 +1,5 @@
 import type { Agents } from '../agents/agents.ts';
-import { tagOf } from '../session/session.ts';
+import { sessionTag } from '../session/session.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Chosen, Locked, Resolved } from './turn.ts';
@@ -18,7 +18,7 @@ export const chooseAgent: Step<Turn, Chosen> = {
   name: 'choose-agent',
   async run(turn, services: Uses, line) {
     const { agents } = services;
-    const chosen = await agents.choose(factsOf(turn), senderOf(turn));
+    const chosen = await agents.choose(collectFacts(turn), identifySender(turn));
     // The services have the runtime and the tools of the last agent from the start.
     if (chosen !== agents.last) {
       services.agent = chosen.runtime;
@@ -30,7 +30,7 @@ export const chooseAgent: Step<Turn, Chosen> = {
   },
 };
 
-function factsOf({ message, principal }: Turn): Parameters<Agents['choose']>[0] {
+function collectFacts({ message, principal }: Turn): Parameters<Agents['choose']>[0] {
   const claims = principal.person === null ? null : principal.claims;
   return {
     channel: message.platform,
@@ -41,7 +41,7 @@ function factsOf({ message, principal }: Turn): Parameters<Agents['choose']>[0] 
 }
 
 /** Who belongs to a share: a person, else the verified user of a platform, else the session of a web client. */
-function senderOf({ principal, channel, message, session }: Turn): string {
+function identifySender({ principal, channel, message, session }: Turn): string {
   if (principal.person !== null) return principal.person;
-  return channel.has_platform ? `${channel.name}:${message.user_id}` : `session ${tagOf(session)}`;
+  return channel.has_platform ? `${channel.name}:${message.user_id}` : `session ${sessionTag(session)}`;
 }

@@ -1,5 +1,5 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
-import { arrivalOf, type Origin, withoutLinkCodes } from './arrival.ts';
+import { createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
 import type { Outlet } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
 import type { Services } from './services.ts';
@@ -19,7 +19,7 @@ export function converse(
 ): AsyncIterable<ConversationEvent> {
   const events = new EventQueue<ConversationEvent>();
   const arrival = {
-    ...arrivalOf(plugin, message, origin, services),
+    ...createArrival(plugin, message, origin, services),
     outlet: responseOutlet(events),
     stopped: null,
     accepted_at: services.clock.now(),

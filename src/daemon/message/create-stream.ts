@@ -1,4 +1,4 @@
-import { type PersonKey, personOf } from '../identity/identity.ts';
+import { type PersonKey, personFrom } from '../identity/identity.ts';
 import type { StreamRecord } from '../store/streams.ts';
 import { randomSuffix } from '../time/clock.ts';
 import { fingerprint, otherBody, reportRepeat } from './keys.ts';
@@ -28,11 +28,11 @@ export interface StartedStream {
  */
 export const createStream: Step<Starting & Identified & Numbered & Guarded, { stream: StartedStream }> = {
   name: 'create-stream',
-  run: async (turn, services: Uses) => ({ stream: await createStreamOf(turn, turn, services) }),
+  run: async (turn, services: Uses) => ({ stream: await createStreamForTurn(turn, turn, services) }),
 };
 
 /** Stores a new stream. If two messages with the same key arrive at the same time, both get the stream of the first. */
-export async function createStreamOf(
+export async function createStreamForTurn(
   turn: Starting & Identified,
   { idempotency_key, counted_in }: Numbered & Guarded,
   services: Uses,
@@ -45,7 +45,7 @@ export async function createStreamOf(
     stream_id,
     idempotency_key,
     fingerprint: fingerprint(turn.message),
-    owner: personOf(credential),
+    owner: personFrom(credential),
     token: jwt_token ? services.seal.close(jwt_token, tokenRecord(stream_id)) : null,
     start: {
       request_id: turn.request_id,

@@ -1,8 +1,8 @@
-import { personOf } from '../identity/identity.ts';
+import { personFrom } from '../identity/identity.ts';
 import type { StoredAnswer } from '../store/idempotency.ts';
 import type { StepLine } from '../trace/trace-record.ts';
-import { createStreamOf, type StartedStream, type Starting, sameStream } from './create-stream.ts';
-import { fingerprint, firstAnswer, keyOf, otherBody } from './keys.ts';
+import { createStreamForTurn, type StartedStream, type Starting, sameStream } from './create-stream.ts';
+import { fingerprint, firstAnswer, otherBody, toIdempotencyKey } from './keys.ts';
 import { Ended, type Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Deduplicated, Guarded, Identified, Numbered } from './turn.ts';
@@ -19,7 +19,7 @@ type Uses = Pick<Services, 'store' | 'claims' | 'log' | 'seal'>;
 export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
   async run(turn, services: Uses, line) {
-    const key = keyOf(turn);
+    const key = toIdempotencyKey(turn);
     if (key === null) {
       line.reason = 'no_key';
       return { key: null };
@@ -57,7 +57,7 @@ export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicate
 export const deduplicateStream: Step<Starting & Identified, Numbered, StartedStream> = {
   name: 'deduplicate',
   async run(turn, services: Uses, line) {
-    const key = keyOf(turn);
+    const key = toIdempotencyKey(turn);
     if (key === null) {
       line.reason = 'no_key';
       return { idempotency_key: null };
@@ -66,9 +66,9 @@ export const deduplicateStream: Step<Starting & Identified, Numbered, StartedStr
     if (stream) return new Ended(sameStream(turn, stream, services));
     const known = await services.store.idempotency.look(key, fingerprint(turn.message));
     if (known.outcome === 'new') return { idempotency_key: key, counted_before: known.counted ?? false };
-    firstAnswer(known, turn, personOf(turn.credential), services);
+    firstAnswer(known, turn, personFrom(turn.credential), services);
     line.reason = 'replayed';
-    return new Ended(await createStreamOf(turn, { idempotency_key: key, counted_in: null }, services));
+    return new Ended(await createStreamForTurn(turn, { idempotency_key: key, counted_in: null }, services));
   },
 };
 
@@ -86,7 +86,7 @@ async function claimKey(
 ): Promise<Deduplicated | Ended<StoredAnswer>> {
   const state = await store.idempotency.claim(key, fingerprint(turn.message));
   if (state.outcome !== 'new') {
-    const answer = firstAnswer(state, turn, personOf(turn.credential), { log });
+    const answer = firstAnswer(state, turn, personFrom(turn.credential), { log });
     line.reason = 'replayed';
     return new Ended(answer);
   }

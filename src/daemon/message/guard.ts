@@ -3,7 +3,7 @@ import { AgentdError } from '../errors.ts';
 import { tell, verdictLine } from '../guard/lines.ts';
 import { guardUser, textHash } from '../guard/user.ts';
 import { type GuardVerdict, guardLimits } from '../guard/verdict.ts';
-import { senderOf } from './keys.ts';
+import { identifySender } from './keys.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -41,7 +41,7 @@ export const guard: Step<Turn, Guarded> = {
       return { counted_in: null };
     }
     const guarded = {
-      user: guardUser(senderOf(turn)),
+      user: guardUser(identifySender(turn)),
       session_id: turn.session_tag,
       text: await guardedText(turn.message, turn.session_tag, services),
       message_id: null,

@@ -1,7 +1,7 @@
 import type { Credential, TokenVerdict } from '../identity/identity.ts';
 import { effectiveExpiry, type FoundLink, findSendersLink, noteExpiryNotified } from '../linking/links.ts';
 import type { RenewalOutcome } from '../renewal/link-renewer.ts';
-import { credentialOf } from './identify-by-token.ts';
+import { toCredential } from './identify-by-token.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Arrived, Identified } from './turn.ts';
@@ -33,7 +33,7 @@ export const identifyByLink: Step<Arrived, Identified> = {
       return { credential: { kind: 'none', reason } };
     }
     const { link, verdict, renewal } = found;
-    const credential = credentialOf(verdict, line);
+    const credential = toCredential(verdict, line);
     line.detail = {
       link: 'found',
       ...line.detail,

@@ -26,12 +26,12 @@ export const identifyByToken: Step<Arrived, Identified> = {
     }
     const verdict =
       validated?.token === token ? validated.verdict : await services.tokens.validate(token, request_id);
-    return { credential: credentialOf(verdict, line) };
+    return { credential: toCredential(verdict, line) };
   },
 };
 
 /** What a token proves about the sender. Also writes the result to the step's line of the trace. */
-export function credentialOf(verdict: TokenVerdict, line: StepLine): Credential {
+export function toCredential(verdict: TokenVerdict, line: StepLine): Credential {
   if (!verdict.valid) {
     line.verdict = 'fallback';
     line.reason = verdict.reason;

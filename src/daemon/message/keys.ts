@@ -14,10 +14,10 @@ import type { Arrived, Deduplicated, Identified } from './turn.ts';
  * are separate. The user is the person of a valid token. Without a valid token, the client address and the user id
  * together identify the user.
  */
-export function keyOf(turn: Arrived & Identified): string | null {
+export function toIdempotencyKey(turn: Arrived & Identified): string | null {
   const { message, channel } = turn;
   if (message.message_id === undefined || channel.has_platform) return null;
-  return JSON.stringify([channel.namespace, senderKey(senderOf(turn)), message.message_id]);
+  return JSON.stringify([channel.namespace, senderKey(identifySender(turn)), message.message_id]);
 }
 
 /**
@@ -73,7 +73,11 @@ export function stillRunning(): AgentdError {
 }
 
 /** The sender of a web client's message, for the keys of the loop guard and of `Idempotency-Key`. */
-export function senderOf({ message, credential, address }: Arrived & Identified): Omit<GuardUser, 'key'> {
+export function identifySender({
+  message,
+  credential,
+  address,
+}: Arrived & Identified): Omit<GuardUser, 'key'> {
   const { platform, user_id } = message;
   return credential.kind === 'person'
     ? { platform, user_id, person: credential.verdict.person, address: null }

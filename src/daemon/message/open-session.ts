@@ -1,4 +1,4 @@
-import { personOf } from '../identity/identity.ts';
+import { personFrom } from '../identity/identity.ts';
 import { clientTag } from '../session/ids.ts';
 import type { Session } from '../session/session.ts';
 import { refuseStranger } from './authorize-sender.ts';
@@ -33,7 +33,7 @@ export const openSession: Step<Arrived & Identified & Locked, Opened> = {
 /** Whether a private chat that belonged to one person is now linked to a different person. */
 function isHandedOver({ credential, channel, message }: Arrived & Identified, { owner }: Session): boolean {
   if (!channel.has_platform || message.shared) return false;
-  const person = personOf(credential);
+  const person = personFrom(credential);
   return person !== null && owner !== null && owner !== person;
 }
 

@@ -2,7 +2,7 @@ import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { NobodyReason, Principal } from '../identity/identity.ts';
 import { generateSessionId } from '../session/ids.ts';
 import { hasExpired, jwtContext, sealRecord, statesPassed, storedToken } from '../session/jwt-context.ts';
-import { type Session, tagOf } from '../session/session.ts';
+import { type Session, sessionTag } from '../session/session.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import { newSession } from './open-session.ts';
 import type { Step } from './sequence.ts';
@@ -111,7 +111,7 @@ function decide(turn: Turn, services: Uses): Decision {
         session.credential_owner.person === person &&
         storedToken(session, services.seal) === user.token.reveal();
       if (isStored && session.owner === owner) return { session, principal: { person, claims } };
-      const record = sealRecord(tagOf(session), message.user_id);
+      const record = sealRecord(sessionTag(session), message.user_id);
       const jwt_context = jwtContext(user, expires_at, services.seal, record);
       return {
         session: { ...signedIn(turn), owner, credential_owner: bound, metadata: { jwt_context } },

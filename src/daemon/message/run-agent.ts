@@ -4,7 +4,7 @@ import { composeReply } from './reply/compose-reply.ts';
 import { saidWithQuestion } from './reply/open-question.ts';
 import { runFailure } from './run/failure.ts';
 import { runRecord } from './run/record.ts';
-import { beginRun, lossOf, meterOfTurn } from './run/run.ts';
+import { beginRun, createLossCheck, meterOfTurn } from './run/run.ts';
 import type { Step } from './sequence.ts';
 import type { RunServices } from './services.ts';
 import type { Answered, Runnable } from './turn.ts';
@@ -36,7 +36,7 @@ export const runAgent: Step<Runnable, Answered> = {
     const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
     const { deadline } = limit;
     const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder();
-    const isLost = lossOf(turn, services);
+    const isLost = createLossCheck(turn, services);
     const meter = meterOfTurn(turn, services, turn.trace, { deadline, isLost, recorder });
     try {
       const run = await beginRun(turn, services, limit, meter, recorder);

@@ -10,9 +10,9 @@ import type { CompleteReply } from './outlet.ts';
 import { keepRecording } from './run/keep-recording.ts';
 import { Ended, type Sequence } from './sequence.ts';
 import type { Services } from './services.ts';
-import { signInOf, storedTurn } from './store-reply.ts';
+import { storedTurn, toSignIn } from './store-reply.ts';
 import type { Answered, Answering, Arrived, Locked, Resolved, Stored } from './turn.ts';
-import { endTrace, traceOf } from './turn-trace.ts';
+import { buildTrace, endTrace } from './turn-trace.ts';
 import { describeTurn, reportFailure, withTurn } from './with-turn.ts';
 
 type Steps<Turn extends Answering> = Sequence<Turn, Turn & Resolved & Answered & Stored, StoredAnswer>;
@@ -70,14 +70,14 @@ async function answer<Turn extends Answering>(
 ): Promise<CompleteReply> {
   const found = await steps.run(turn, services);
   if (found instanceof Ended) return replay(turn, found.result, services);
-  endTrace(turn, traceOf(turn, 'answered', services.clock.now()), false, services);
+  endTrace(turn, buildTrace(turn, 'answered', services.clock.now()), false, services);
   const credentials = found.principal.person === null ? 'default' : 'user';
   services.log.info({ ...describeTurn(turn, services), credentials }, 'message answered');
   services.summaries.afterTurn(found, found.record);
   const { turn_id, session_id, reply, question, receipts, stopped, sign_in } = found;
   return {
     ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
-    ...signInOf(sign_in, found.message.text),
+    ...toSignIn(sign_in, found.message.text),
   };
 }
 
@@ -99,7 +99,7 @@ async function replay(
   await append(events, services.store.streams);
   turn.outlet.complete(reply);
   services.log.info(describeTurn(turn, services), 'message answered again');
-  const trace = traceOf(turn, 'replayed', services.clock.now());
+  const trace = buildTrace(turn, 'replayed', services.clock.now());
   endTrace(turn, trace, false, services);
   await storeTrace(turn, trace, services);
   return reply;
@@ -126,7 +126,7 @@ async function storeFailedTurn(turn: Answering, error: unknown, services: Servic
   const failure = reportFailure(turn, error, services);
   const finished_at = services.clock.now();
   const { runs_again, ...changes } = await turn.outlet.close({ answered: false, error });
-  const trace = traceOf(turn, failure, finished_at);
+  const trace = buildTrace(turn, failure, finished_at);
   endTrace(turn, trace, runs_again === true, services);
   if (isResolved(turn) && !runs_again && mayBeStored(error)) {
     const record = storedTurn(turn, services, { failure, finished_at });

@@ -1,12 +1,12 @@
 import { AgentdError } from '../errors.ts';
-import { type Action, questionIdOf, seenReplies } from '../store/actions.ts';
+import { type Action, seenReplies, toQuestionId } from '../store/actions.ts';
 import { ClaimLost } from '../store/claim-lost.ts';
 import type { LocalTexts } from '../texts/texts.ts';
 import {
   type AnswerFacts,
   type AnswerVerdict,
   confirmationGone,
-  confirmerOf,
+  identifyConfirmer,
   judgeAnswer,
   wasAskedLast,
 } from '../tools/confirmation/judge-answer.ts';
@@ -15,7 +15,7 @@ import { digestRecord } from '../tools/definition-digest.ts';
 import { recordedSummary } from '../tools/journal/action-record.ts';
 import type { StepLine } from '../trace/trace-record.ts';
 import { turnKey } from './keys.ts';
-import { becameOf, lateAnswer } from './reply/ended-question.ts';
+import { describeOutcome, lateAnswer } from './reply/ended-question.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type {
@@ -75,7 +75,7 @@ function noted(settlement: Settlement, { changes }: Turn): Pick<Settled, 'settle
   if (settlement.kind !== 'confirmed' && settlement.kind !== 'declined') return { settlement, changes };
   const { declined } = settlement;
   const [action] = settlement.kind === 'confirmed' ? [...settlement.actions, ...declined] : declined;
-  const answered = action === undefined ? {} : { answered_question: questionIdOf(action) };
+  const answered = action === undefined ? {} : { answered_question: toQuestionId(action) };
   return { settlement, changes: { ...changes, ...answered } };
 }
 
@@ -101,7 +101,7 @@ function labelled(message: Turn['message'], texts: LocalTexts): Turn['message'] 
 type AskedActions = readonly [Action, ...Action[]];
 
 function questionsIn(actions: readonly Action[]): AskedActions[] {
-  return [...Map.groupBy(actions, questionIdOf).values()] as [Action, ...Action[]][];
+  return [...Map.groupBy(actions, toQuestionId).values()] as [Action, ...Action[]][];
 }
 
 /** What a message says to a question. `confirmed`: the actions that it confirms; empty unless it confirms. */
@@ -173,10 +173,10 @@ async function settle(
   line: StepLine,
 ): Promise<Pick<Settled, 'settlement' | 'open'>> {
   const named = turn.message.confirm?.id;
-  const facts = factsOf(turn);
+  const facts = collectFacts(turn);
   const waiting = questionsIn(turn.begun.pending).map((actions) => {
     const [first] = actions;
-    const names_action = questionIdOf(first) === named;
+    const names_action = toQuestionId(first) === named;
     const isMeant = named === undefined || names_action;
     const answer = isMeant ? answerTo(actions, turn, texts) : { says: 'other' as const, confirmed: [] };
     const { says } = answer;
@@ -212,7 +212,7 @@ async function settle(
   const { actions, first } = answered;
   line.detail = {
     tool: first.tool,
-    action: questionIdOf(first),
+    action: toQuestionId(first),
     ...(actions.length === 1 ? {} : { actions: actions.length }),
   };
   if (verdict === 'sign_in')
@@ -247,19 +247,19 @@ function isOutdated({ tool, tool_digest }: Action, { tools }: Uses): boolean {
 function openQuestion(actions: AskedActions, { accepted_at }: Turn): OpenQuestion {
   const [first] = actions;
   return {
-    id: questionIdOf(first),
+    id: toQuestionId(first),
     actions,
     expires_at: first.expires_at ?? accepted_at,
     counts: seenReplies(first).some(({ at }) => at <= accepted_at),
   };
 }
 
-function factsOf(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
+function collectFacts(turn: Turn): Omit<AnswerFacts, 'says' | 'names_action'> {
   const { principal, credential, message, accepted_at } = turn;
   return {
     is_edited: turn.edited === true || turn.rerun !== undefined,
     user_id: message.user_id,
-    confirmer: confirmerOf(turn),
+    confirmer: identifyConfirmer(turn),
     person: principal.person,
     has_token: credential.kind === 'person',
     signs_out: credential.kind === 'signed-out',
@@ -304,7 +304,7 @@ export function declinedText(actions: readonly Action[], seal: Uses['seal'], tex
 
 /** The reply to a word that answers a question which has ended, if that question is the last that the person has read. */
 function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement {
-  const confirmer = confirmerOf(turn);
+  const confirmer = identifyConfirmer(turn);
   const lapsed = questionsIn(turn.begun.lapsed).find(
     ([first]) =>
       first.principal === confirmer &&
@@ -313,7 +313,10 @@ function lapsedAnswer(turn: Turn, texts: LocalTexts, line: StepLine): Settlement
   );
   if (lapsed === undefined || answerTo(lapsed, turn, texts).says === 'other') return { kind: 'none' };
   line.reason = 'question_ended';
-  return { kind: 'said', text: escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: timezoneOf(turn) })) };
+  return {
+    kind: 'said',
+    text: escapeMarkdown(lateAnswer(lapsed[0], { texts, timezone: readTimezone(turn) })),
+  };
 }
 
 /**
@@ -336,12 +339,12 @@ async function gone(
     first.user_id === message.user_id &&
     first.person === principal.person &&
     (principal.person === null || credential.kind === 'person');
-  const reading = { texts, timezone: timezoneOf(turn) };
-  const became = isTheirs ? becameOf(actions, clock.now(), reading) : null;
+  const reading = { texts, timezone: readTimezone(turn) };
+  const became = isTheirs ? describeOutcome(actions, clock.now(), reading) : null;
   if (!channel.has_platform) throw confirmationGone(became ?? undefined);
   return { kind: 'said', text: escapeMarkdown(became ?? texts.say('confirm_gone')) };
 }
 
-function timezoneOf({ principal }: Turn): string | null {
+function readTimezone({ principal }: Turn): string | null {
   return principal.person === null ? null : (principal.claims.timezone ?? null);
 }

@@ -7,7 +7,7 @@ import { clientOfKey } from '../store/client-of-key.ts';
 import { CommitUnknown } from '../store/commit-unknown.ts';
 import { ANONYMOUS_ANSWER_MS } from '../store/idempotency.ts';
 import type { TurnChanges } from '../store/turns.ts';
-import { confirmerOf } from '../tools/confirmation/judge-answer.ts';
+import { identifyConfirmer } from '../tools/confirmation/judge-answer.ts';
 import type { CompleteReply, ReplyQuestion } from './outlet.ts';
 import type { RunRecord } from './run/record.ts';
 import type { Step } from './sequence.ts';
@@ -34,7 +34,7 @@ const ANSWER_TTL_MS = 7 * 24 * 60 * 60 * 1000;
 const ANSWER_MS = 15 * 60 * 1000;
 
 /** Anybody can send messages without a token, so their answers are kept for a shorter time. */
-function answerTtlOf(key: string): number {
+function chooseAnswerTtl(key: string): number {
   return clientOfKey(key) === null ? ANSWER_TTL_MS : ANONYMOUS_ANSWER_MS;
 }
 
@@ -53,10 +53,10 @@ export const storeReply: Step<Turn, Stored> = {
   async run(turn, services: Uses, line) {
     const { turn_id, session_id, reply, stopped, usage, run_record, asked, receipts, key, outlet } = turn;
     const finished_at = services.clock.now();
-    const question = asked === null ? null : questionOf(asked, finished_at);
+    const question = asked === null ? null : toReplyQuestion(asked, finished_at);
     const complete = {
       ...{ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false },
-      ...signInOf(turn.sign_in, turn.message.text),
+      ...toSignIn(turn.sign_in, turn.message.text),
     };
     const answer = {
       turn_id,
@@ -75,7 +75,7 @@ export const storeReply: Step<Turn, Stored> = {
       ...(await outlet.close({ answered: true, reply: complete })),
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
-      ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: answerTtlOf(key.key) } }),
+      ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: chooseAnswerTtl(key.key) } }),
       ...(asked === null || asked.actions.length === 0
         ? {}
         : { pending: pendingActions(asked, turn, services) }),
@@ -94,12 +94,12 @@ export const storeReply: Step<Turn, Stored> = {
 };
 
 /** What the outlet needs if the reply tells its reader to sign in. */
-export function signInOf(sign_in: SignInNeeded | null, text: string): Pick<CompleteReply, 'sign_in'> {
+export function toSignIn(sign_in: SignInNeeded | null, text: string): Pick<CompleteReply, 'sign_in'> {
   if (sign_in === null) return {};
   return { sign_in: { waiting_text: sign_in.waits ? text : null, hint: sign_in.hint } };
 }
 
-function questionOf(
+function toReplyQuestion(
   { id, shown: actions, summary, as, begins_at, buttons, card, expires_at: ends_at }: AskedQuestion,
   now: number,
 ): ReplyQuestion {
@@ -131,7 +131,7 @@ function pendingActions(
 /** What the reply says about a question that was open before. Nothing if there was none, or its reader is not known. */
 function replyToAsked(turn: Turn): Pick<TurnChanges, 'reply_to_asked'> {
   const { begun, about_open, outlet, turn_id } = turn;
-  const principal = confirmerOf(turn);
+  const principal = identifyConfirmer(turn);
   if (principal === null || begun.pending.length + begun.lapsed.length === 0) return {};
   const { repeats, withdraws } = about_open ?? { repeats: null, withdraws: null };
   const sent_by = outlet.leaves === null ? turn_id : null;

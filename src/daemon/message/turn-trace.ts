@@ -1,4 +1,4 @@
-import { type PersonKey, personOf } from '../identity/identity.ts';
+import { type PersonKey, personFrom } from '../identity/identity.ts';
 import type { Rerun } from '../store/inbox.ts';
 import type { MessageSpan } from '../trace/span.ts';
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
@@ -29,7 +29,7 @@ export function beginSpan(
 }
 
 /** The trace as it is stored; `outcome` is `answered`, `replayed`, or the error code. */
-export function traceOf(
+export function buildTrace(
   turn: Arrived & Partial<Identified & Opened & Chosen>,
   outcome: string,
   finished_at: number,
@@ -43,7 +43,7 @@ export function traceOf(
     platform: turn.message.platform,
     user_id: turn.message.user_id,
     ...(turn.collected === undefined ? {} : { collected: turn.collected }),
-    ...(turn.rerun === undefined ? {} : { rerun_of: rerunOf(turn.rerun) }),
+    ...(turn.rerun === undefined ? {} : { rerun_of: pickRerun(turn.rerun) }),
     ...(person === null ? {} : { person }),
     ...(turn.agent === undefined ? {} : { agent: turn.agent }),
     agent_digest: turn.agent_digest,
@@ -54,7 +54,7 @@ export function traceOf(
   };
 }
 
-function rerunOf({ turn_id, message_id }: Rerun): NonNullable<TraceRecord['rerun_of']> {
+function pickRerun({ turn_id, message_id }: Rerun): NonNullable<TraceRecord['rerun_of']> {
   return { turn_id, message_id };
 }
 
@@ -63,7 +63,7 @@ function rerunOf({ turn_id, message_id }: Rerun): NonNullable<TraceRecord['rerun
  * so their lines are added in advance.
  */
 export function answeredTrace(turn: Answering & Opened, finished_at: number): TraceRecord {
-  const record = traceOf(turn, 'answered', finished_at);
+  const record = buildTrace(turn, 'answered', finished_at);
   const lines: TraceLine[] = [...record.lines, { at: finished_at, step: 'store-reply', verdict: 'ok' }];
   const reason = turn.outlet.leaves;
   if (reason !== null) lines.push({ at: finished_at, step: 'send-reply', verdict: 'ok', reason });
@@ -74,7 +74,7 @@ export function answeredTrace(turn: Answering & Opened, finished_at: number): Tr
  * The person of the valid token that came with the message, even if the message was refused before it was identified.
  */
 function personIn({ credential, validated }: Arrived & Partial<Identified>): PersonKey | null {
-  if (credential) return personOf(credential);
+  if (credential) return personFrom(credential);
   return validated?.verdict.valid ? validated.verdict.person : null;
 }
 

@@ -56,7 +56,7 @@ export interface Arrived {
   ticket: Ticket | null;
   /** The digest of the agent that answers the message. Before the agent is chosen, the digest of all agents. */
   agent_digest: string;
-  /** The parent of the message's span, from `Observer.parentOf`. Absent if there is none. */
+  /** The parent of the message's span, from `Observer.readParent`. Absent if there is none. */
   parent_span?: string | undefined;
   trace: Trace;
   /** The span of the message. Null if no spans are collected. */

@@ -55,13 +55,13 @@ export function describeTurn(turn: Arrived, { clock }: Pick<Services, 'clock'>):
     channel: turn.channel.name,
     session: shortId(turn.session_id),
     took_ms: clock.now() - turn.started_at,
-    ...traceIdOf(turn),
+    ...readTraceId(turn),
     ...(turn.opened_by === undefined ? {} : { opened_by: turn.opened_by }),
   };
 }
 
 /** The id under which the trace of the message is found in an OpenTelemetry collector, if spans are collected. */
-function traceIdOf({ span }: Arrived): { trace_id?: string } {
+function readTraceId({ span }: Arrived): { trace_id?: string } {
   const [, trace_id] = span?.traceparent?.split('-') ?? [];
   return trace_id === undefined ? {} : { trace_id };
 }

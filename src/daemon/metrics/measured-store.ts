@@ -17,7 +17,7 @@ type Counted = Pick<
 >;
 
 /** The gauges of a daemon with these services. */
-export function gaugesOf(services: Counted): Gauges {
+export function createGauges(services: Counted): Gauges {
   const { runs, streaming, broadcaster, store, memory, clock } = services;
   const counts = async () => {
     const limit = new TimeLimit(clock, INBOX_MS);
@@ -66,7 +66,7 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
   const ports = new Map<string, object | null>(
     STORE_PORTS.map((port) => [port, measuredPort(port, store[port], measure)]),
   );
-  return facadeOf(store, (name, value) => {
+  return createFacade(store, (name, value) => {
     if (ports.has(name)) return ports.get(name);
     if (typeof value !== 'function') return value;
     const method = value as Method;
@@ -76,7 +76,7 @@ export function measuredStore(store: Store, metrics: Metrics): Store {
 
 function measuredPort(port: string, owner: object | null, measure: Measure): object | null {
   if (owner === null) return null;
-  return facadeOf(owner, (name, value) =>
+  return createFacade(owner, (name, value) =>
     typeof value === 'function' ? measure(`${port}.${name}`, owner, value as Method) : value,
   );
 }
@@ -86,7 +86,7 @@ function measuredPort(port: string, owner: object | null, measure: Measure): obj
  * each access. Members that are not replaced are read from `owner` each time. Backends are classes that may have
  * private members, so a method must be called on `owner`.
  */
-function facadeOf<Owner extends object>(
+function createFacade<Owner extends object>(
   owner: Owner,
   replace: (name: string, value: unknown) => unknown,
 ): Owner {

@@ -98,7 +98,7 @@ export class Metrics implements Observer {
   }
 
   /** Metrics do not use parent spans. */
-  parentOf(): null {
+  readParent(): null {
     return null;
   }
 
@@ -249,7 +249,7 @@ export class Metrics implements Observer {
     }
     for (const { platform: channel, state, messages: count } of inbox)
       messages.set({ channel, state }, count);
-    for (const [channel, seconds] of oldestOf(inbox)) oldest.set({ channel }, seconds);
+    for (const [channel, seconds] of findOldest(inbox)) oldest.set({ channel }, seconds);
   }
 
   #count(name: MetricName, labels: Labels, by = 1): void {
@@ -278,7 +278,7 @@ export class Metrics implements Observer {
   }
 }
 
-function oldestOf(inbox: readonly InboxGauge[]): Map<string, number> {
+function findOldest(inbox: readonly InboxGauge[]): Map<string, number> {
   const oldest = new Map<string, number>();
   for (const { platform, oldest_seconds } of inbox)
     oldest.set(platform, Math.max(oldest.get(platform) ?? 0, oldest_seconds ?? 0));

@@ -22,7 +22,7 @@ type WriteSome = (bytes: Uint8Array) => number;
  */
 export class LogOutput {
   readonly #writeSome: WriteSome;
-  readonly #noticeOf: (dropped: number) => string;
+  readonly #formatNotice: (dropped: number) => string;
   #queue: Uint8Array[] = [];
   #queued = 0;
   #dropped = 0;
@@ -32,10 +32,10 @@ export class LogOutput {
   #timer: NodeJS.Timeout | undefined;
   #delay = RETRY_MIN_MS;
 
-  /** @param noticeOf the line that says how many lines were dropped. */
-  constructor(writeSome: WriteSome, noticeOf: (dropped: number) => string) {
+  /** @param formatNotice the line that says how many lines were dropped. */
+  constructor(writeSome: WriteSome, formatNotice: (dropped: number) => string) {
     this.#writeSome = writeSome;
-    this.#noticeOf = noticeOf;
+    this.#formatNotice = formatNotice;
   }
 
   /** Bytes that wait for the reader. */
@@ -138,7 +138,7 @@ export class LogOutput {
    */
   #takeNotice(): Uint8Array | null {
     if (this.#dropped === 0) return null;
-    const notice = `${this.#midLine ? '\n' : ''}${this.#noticeOf(this.#dropped)}`;
+    const notice = `${this.#midLine ? '\n' : ''}${this.#formatNotice(this.#dropped)}`;
     this.#dropped = 0;
     return Buffer.from(notice);
   }

@@ -99,7 +99,7 @@ function droppedLine(dropped: number): string {
  * The file and line in a plugin or runtime where an error was thrown. Used for the causes of a logged error, because
  * their stacks are not logged.
  */
-function locationOf(error: Error): { at?: string } {
+function findLocation(error: Error): { at?: string } {
   const at = sourceLocation(error);
   return at === null ? {} : { at };
 }
@@ -112,7 +112,7 @@ function serializeError(error: unknown, depth = 0): unknown {
     name: error.name,
     message: error.message,
     ...(typeof code === 'string' ? { code } : {}),
-    ...(depth === 0 ? { stack: error.stack } : locationOf(error)),
+    ...(depth === 0 ? { stack: error.stack } : findLocation(error)),
     ...(error.cause !== undefined && depth < 3 ? { cause: serializeError(error.cause, depth + 1) } : {}),
   };
 }

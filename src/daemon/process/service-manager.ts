@@ -37,7 +37,7 @@ export class ServiceManager {
   constructor(env: NotifyEnvironment, log: Log, send: SendNotification | null = programFor(env)) {
     this.#send = send;
     this.#log = log;
-    this.#watchdog_ms = watchdogOf(env);
+    this.#watchdog_ms = readWatchdog(env);
   }
 
   /**
@@ -67,7 +67,7 @@ export class ServiceManager {
     try {
       await this.#send?.(...assignments);
     } catch (error) {
-      this.#log.error({ reason: reasonOf(error) }, `cannot notify systemd: ${assignments[0]}`);
+      this.#log.error({ reason: describeError(error) }, `cannot notify systemd: ${assignments[0]}`);
     }
   }
 
@@ -78,7 +78,8 @@ export class ServiceManager {
       await this.#send?.('WATCHDOG=1');
       this.#isSilent = false;
     } catch (error) {
-      if (!this.#isSilent) this.#log.error({ reason: reasonOf(error) }, 'cannot notify systemd: WATCHDOG=1');
+      if (!this.#isSilent)
+        this.#log.error({ reason: describeError(error) }, 'cannot notify systemd: WATCHDOG=1');
       this.#isSilent = true;
     } finally {
       this.#isPinging = false;
@@ -109,13 +110,13 @@ function programFor({ NOTIFY_SOCKET, PATH }: NotifyEnvironment): SendNotificatio
 }
 
 /** WATCHDOG_PID names this process, or its launcher if bin/agentd.js started the pinned Node.js. */
-function watchdogOf({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number | null {
+function readWatchdog({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number | null {
   if (WATCHDOG_PID && ![process.pid, process.ppid].includes(Number(WATCHDOG_PID))) return null;
   const usec = Number(WATCHDOG_USEC);
   return usec > 0 && Number.isFinite(usec) ? usec / 1000 : null;
 }
 
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   const { stderr, message } = error as Error & { stderr?: string };
   return stderr?.trim() || message;
 }

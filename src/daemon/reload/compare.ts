@@ -17,7 +17,7 @@ export function compareRevisions(before: Revision, after: Revision): ReloadChang
   return {
     settings: [...compared.changed, ...keys.filter(isChanged)],
     files: paths.filter(isOther),
-    tools: compareTools(toolsOf(before), toolsOf(after)),
+    tools: compareTools(digestTools(before), digestTools(after)),
   };
 }
 
@@ -31,7 +31,7 @@ function compareTools(before: Digests, after: Digests): ReloadChanges['tools'] {
   };
 }
 
-function toolsOf({ registry }: Revision): Digests {
+function digestTools({ registry }: Revision): Digests {
   return new Map(registry.tools().map((tool) => [tool.name, digestRecord(tool)]));
 }
 

@@ -82,7 +82,7 @@ export async function makeRevision(
   const connected = new Map<string, ToolSource>();
   try {
     for (const entry of entries) {
-      const origin = originOf(entry, configuration);
+      const origin = describeOrigin(entry, configuration);
       const kept = origin === null ? undefined : previous?.connected.get(origin);
       const source = kept ?? (await createSource(entry, settings.API_BASE_URL, sourceParts));
       if (kept === undefined) fresh.push(source);
@@ -121,7 +121,7 @@ export async function makeRevision(
 }
 
 /** Everything that a source with connections is made from, to compare; null for other sources. It contains secrets. */
-function originOf(entry: SourceEntry, { settings }: Configuration): string | null {
+function describeOrigin(entry: SourceEntry, { settings }: Configuration): string | null {
   if (entry.kind !== 'mcp') return null;
   return canonicalJson([entry, settings.API_BASE_URL ?? null, settings.API_TIMEOUT_SECONDS]);
 }

@@ -25,7 +25,7 @@ export function watchFiles({ files, changed, clock }: WatchParts): () => Promise
   let last: string | null = null;
   const look = async () => {
     const paths = files();
-    const seen = paths && (await appearanceOf(paths));
+    const seen = paths && (await fingerprint(paths));
     if (seen === null) known = null;
     else if (seen !== known && seen === last) {
       known = seen;
@@ -37,7 +37,7 @@ export function watchFiles({ files, changed, clock }: WatchParts): () => Promise
 }
 
 /** The times, sizes and identities of files, as one text. */
-async function appearanceOf(paths: readonly string[]): Promise<string> {
+async function fingerprint(paths: readonly string[]): Promise<string> {
   const seen = paths.map(async (path) => {
     // Nanoseconds, because a file may be written twice within a millisecond.
     const found = await stat(path, { bigint: true }).catch(() => null);

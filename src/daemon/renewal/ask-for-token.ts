@@ -59,12 +59,12 @@ export async function askForToken(
   const verdict = await tokens.validate(token);
   if (!verdict.valid) return failed('invalid_token');
   if (verdict.person !== personKey(claims)) return failed('other_person');
-  if (audienceOf(verdict.claims) !== audienceOf(claims)) return failed('other_audience');
+  if (normalizeAudience(verdict.claims) !== normalizeAudience(claims)) return failed('other_audience');
   if (verdict.claims.exp <= claims.exp) return failed('not_later');
   return { outcome: 'issued', verdict };
 }
 
 /** The audience as a set, in a form that can be compared. */
-function audienceOf({ aud }: Claims): string {
+function normalizeAudience({ aud }: Claims): string {
   return JSON.stringify([...new Set([aud ?? []].flat())].sort());
 }

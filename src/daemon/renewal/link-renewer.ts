@@ -109,7 +109,7 @@ export class LinkRenewer {
     const renewal = await this.#services.store.linkRenewals.meet(
       key,
       stored,
-      lifeOf(claimsOfStoredToken(token)),
+      toTokenLife(claimsOfStoredToken(token)),
     );
     if (renewal?.isDue !== true) return 'kept';
     let cancel = () => {};
@@ -243,7 +243,7 @@ export class LinkRenewer {
     let stored = claim.token;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const token = seal.close(user.token.reveal(), key);
-      const renewed = { token, sent: sent.claims, origin: claims, life: lifeOf(claims) };
+      const renewed = { token, sent: sent.claims, origin: claims, life: toTokenLife(claims) };
       if (await store.linkRenewals.renew({ ...claim, token: stored }, renewed)) return true;
       const link = await store.links.get(key);
       if (link === null || link.token === stored || seal.open(link.token, key) !== sent.token) return false;
@@ -253,7 +253,7 @@ export class LinkRenewer {
   }
 }
 
-function lifeOf({ iat, exp }: Claims): TokenLife {
+function toTokenLife({ iat, exp }: Claims): TokenLife {
   return { issued_at: iat === undefined ? null : Math.floor(iat * 1000), expires_at: Math.floor(exp * 1000) };
 }
 

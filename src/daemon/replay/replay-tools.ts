@@ -47,20 +47,20 @@ export function replayTools(
       const answer = known ?? (isLive ? await tool.call(given) : unrecorded(tool));
       const from =
         known !== null ? 'recording' : isLive ? 'live' : tool.effect === 'write' ? 'held' : 'not_recorded';
-      calls.push({ tool: tool.name, effect: tool.effect, args: argumentsOf(given), answer, from });
+      calls.push({ tool: tool.name, effect: tool.effect, args: parseArguments(given), answer, from });
       return answer;
     },
   }));
 }
 
 /** The arguments as an object, also if the agent gave them as a text. */
-export function argumentsOf(given: unknown): unknown {
+export function parseArguments(given: unknown): unknown {
   const read = readArguments(given);
   return read.ok ? read.args : given;
 }
 
 export function callKey(tool: string, args: unknown): string {
-  return canonicalJson([tool, argumentsOf(args) ?? {}]);
+  return canonicalJson([tool, parseArguments(args) ?? {}]);
 }
 
 class RecordedAnswers {

@@ -8,7 +8,7 @@ import type { AlarmClock } from '../time/clock.ts';
 import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { Trace } from '../trace/trace.ts';
-import { argumentsOf, callKey, type ReplayedCall, replayTools } from './replay-tools.ts';
+import { callKey, parseArguments, type ReplayedCall, replayTools } from './replay-tools.ts';
 
 export type { ReplayedCall };
 
@@ -70,7 +70,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
       answer += next.value;
     }
   } catch (error) {
-    failure = limit.passed ? 'agent_timeout' : reasonOf(error);
+    failure = limit.passed ? 'agent_timeout' : toReason(error);
     log.debug({ err: error }, 'the replayed run failed');
   } finally {
     limit.end(() => ContextEnded.ofRun());
@@ -82,7 +82,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
   );
 }
 
-function reasonOf(error: unknown): string {
+function toReason(error: unknown): string {
   return error instanceof AgentFailure ? error.reason : 'runtime_threw';
 }
 
@@ -106,7 +106,7 @@ function meterInto(used: { input_tokens: number; output_tokens: number }): Model
 
 /** The calls of a recorded run in the form of a replayed one. */
 export function recordedCalls({ tool_calls }: RecordedRun): ReplayedCall[] {
-  return tool_calls.map((call) => ({ ...call, args: argumentsOf(call.args), from: 'recording' }));
+  return tool_calls.map((call) => ({ ...call, args: parseArguments(call.args), from: 'recording' }));
 }
 
 /** Which parts of a replayed run differ from the recording: the answer, and the list of calls with their arguments. */

@@ -28,7 +28,7 @@ export async function signOutAtSite(
   const outcome = await marks.add(signOut);
   if (outcome === 'repeated') return outcome;
   const told: [key: string, claims: Claims][] = [];
-  for await (const token of tokensOf(store, signOut)) {
+  for await (const token of listTokens(store, signOut)) {
     const opened = seal.open(token.token, sealedRecord(token));
     // A token that no key opens is of no use to anybody. It may belong to another person of the same session.
     if (opened === null) continue;
@@ -46,7 +46,7 @@ export async function signOutAtSite(
 const NO_PREFIX = '\n';
 
 /** The tokens that the mark may cover. If the site names no person, that is every stored token. */
-async function* tokensOf(
+async function* listTokens(
   { signOutEnds, storedTokens }: SignOutServices['store'],
   { iss, sub }: LogoutClaims,
 ): AsyncGenerator<EndedToken> {

@@ -1,7 +1,7 @@
 import { recordingRecord } from '../agent/recording.ts';
 import { StoreUnavailable } from '../errors.ts';
 import { commentRecord } from '../feedback/rate-answer.ts';
-import { keyIdOf, SEALED, type Seal } from '../identity/seal.ts';
+import { parseKeyId, SEALED, type Seal } from '../identity/seal.ts';
 import { codeRecord } from '../linking/link-ids.ts';
 import { tokenRecord } from '../message/create-stream.ts';
 import type { Log } from '../process/log.ts';
@@ -86,7 +86,7 @@ export function startResealing({ store, seal, clock, log, agrees }: ResealServic
       if (!(await agrees())) return;
       const count = await pass(marks[0] as string);
       due = now + (count > 0 ? AGAIN_MS : PASS_MS);
-      const key = keyIdOf(marks[0] as string);
+      const key = parseKeyId(marks[0] as string);
       if (count > 0) log.info({ count, key }, 'resealed stored texts with the first key');
     } catch (error) {
       due = now + AGAIN_MS;

@@ -1,7 +1,7 @@
 import type { Credential, Principal, UserContext } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Settings } from '../settings/settings.ts';
-import { type JwtContext, type Session, tagOf } from './session.ts';
+import { type JwtContext, type Session, sessionTag } from './session.ts';
 
 /**
  * The record that a session's sealed token is bound to: the session's tag, and the channel user who brought the token.
@@ -25,7 +25,7 @@ export function jwtContext(user: UserContext, expires_at: number, seal: Seal, re
 export function storedToken(session: Session, seal: Seal): string | null {
   const context = session.metadata.jwt_context;
   if (!context || !session.credential_owner) return null;
-  return seal.open(context.token, sealRecord(tagOf(session), session.credential_owner.user_id));
+  return seal.open(context.token, sealRecord(sessionTag(session), session.credential_owner.user_id));
 }
 
 export type ExpirySettings = Pick<Settings, 'JWT_VERIFY_EXP' | 'JWT_CLOCK_SKEW_SECONDS'>;

@@ -55,7 +55,7 @@ export interface Session {
  * The permanent name of a session, which is its first id. The lock, the count of turns and the seal of the stored token
  * use this name.
  */
-export function tagOf({ session_id, former_id }: Pick<Session, 'session_id' | 'former_id'>): string {
+export function sessionTag({ session_id, former_id }: Pick<Session, 'session_id' | 'former_id'>): string {
   return former_id ?? session_id;
 }
 
@@ -123,7 +123,7 @@ export function closeTurnText(
   field: TurnText,
   value: unknown,
 ): string {
-  return seal.close(JSON.stringify(value), recordOf(turn, field));
+  return seal.close(JSON.stringify(value), toRecordKey(turn, field));
 }
 
 /** Opens a part of a turn. Undefined if there is none, or if no encryption key opens it. */
@@ -133,10 +133,10 @@ export function openTurnText(
   field: TurnText,
 ): unknown {
   const stored = turn[field];
-  const text = stored === undefined ? null : seal.open(stored, recordOf(turn, field));
+  const text = stored === undefined ? null : seal.open(stored, toRecordKey(turn, field));
   return text === null ? undefined : (JSON.parse(text) as unknown);
 }
 
-function recordOf({ turn_id, person }: TurnOfPerson, field: TurnText): string {
+function toRecordKey({ turn_id, person }: TurnOfPerson, field: TurnText): string {
   return `turn:${JSON.stringify([turn_id, person, field])}`;
 }

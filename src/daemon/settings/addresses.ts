@@ -51,15 +51,15 @@ const SENTINEL_PORT = 26379;
 export function parseRedisUrl(url: string): RedisAddress {
   const found = /^([a-z+]+):(?:\/\/)?(?:([^@/]*)@)?([^/]*)(\/.*)?$/s.exec(url);
   const [, scheme, credentials = '', authority = '', path = ''] = found ?? [];
-  const login = loginOf(credentials);
+  const login = parseLogin(credentials);
   switch (scheme) {
     case 'redis':
     case 'rediss': {
-      const [node, ...others] = nodesOf(authority, REDIS_PORT);
+      const [node, ...others] = parseNodes(authority, REDIS_PORT);
       if (others.length > 0)
         throw new Error('it names several hosts, which only redis+sentinel:// and redis+cluster:// allow');
       const tls = scheme === 'rediss' ? { tls: { servername: node.host } } : {};
-      return { kind: 'single', options: { ...node, ...login, ...tls, db: databaseOf(path.slice(1)) } };
+      return { kind: 'single', options: { ...node, ...login, ...tls, db: parseDatabase(path.slice(1)) } };
     }
     case 'unix':
       if (path === '') throw new Error('the path of the socket is missing');
@@ -67,17 +67,17 @@ export function parseRedisUrl(url: string): RedisAddress {
     case 'redis+sentinel': {
       const [, name = '', db = ''] = path.split('/');
       if (name === '') throw new Error('the name of the master is missing');
-      const sentinels = nodesOf(authority, SENTINEL_PORT);
+      const sentinels = parseNodes(authority, SENTINEL_PORT);
       return {
         kind: 'sentinel',
-        options: { sentinels, name: decodeURIComponent(name), ...login, db: databaseOf(db) },
+        options: { sentinels, name: decodeURIComponent(name), ...login, db: parseDatabase(db) },
       };
     }
     case 'redis+cluster':
     case 'rediss+cluster': {
       if (path.length > 1) throw new Error('a Cluster has no databases');
       const tls = scheme === 'rediss+cluster' ? { tls: {} } : {};
-      return { kind: 'cluster', nodes: nodesOf(authority, REDIS_PORT), options: { ...login, ...tls } };
+      return { kind: 'cluster', nodes: parseNodes(authority, REDIS_PORT), options: { ...login, ...tls } };
     }
     default:
       throw new Error(
@@ -86,7 +86,7 @@ export function parseRedisUrl(url: string): RedisAddress {
   }
 }
 
-function loginOf(credentials: string): Login {
+function parseLogin(credentials: string): Login {
   if (credentials === '') return {};
   const colon = credentials.indexOf(':');
   const [user, password] =
@@ -105,7 +105,7 @@ function decoded(text: string): string {
   }
 }
 
-function nodesOf(authority: string, port: number): [Node, ...Node[]] {
+function parseNodes(authority: string, port: number): [Node, ...Node[]] {
   const nodes = authority.split(',').map((node) => {
     const [, host, given] = /^(\[[^\]]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/.exec(node) ?? [];
     // The host is not shown, because it may contain a password with an unencoded character.
@@ -115,7 +115,7 @@ function nodesOf(authority: string, port: number): [Node, ...Node[]] {
   return nodes as [Node, ...Node[]];
 }
 
-function databaseOf(text: string): number {
+function parseDatabase(text: string): number {
   if (!/^\d{0,5}$/.test(text)) throw new Error('the database is not a number');
   return Number(text);
 }

@@ -64,11 +64,11 @@ export function notSet(record: SettingRecord, why = 'is not set'): SettingProble
 }
 
 function byDefault(record: SettingRecord, place: Place): EffectiveSetting {
-  const value = defaultOf(record, place);
+  const value = resolveDefault(record, place);
   return { record, value, source: value === undefined ? 'unset' : 'default', shown: shown(record, value) };
 }
 
-function defaultOf(record: SettingRecord, place: Place): SettingValue | undefined {
+function resolveDefault(record: SettingRecord, place: Place): SettingValue | undefined {
   // systemd lists the directories of `StateDirectory=` in this variable. The first of them is the default.
   const ofSystemd = place.env.STATE_DIRECTORY?.split(':')[0];
   const value = record.name === 'STATE_DIR' && ofSystemd ? ofSystemd : record.default;

@@ -1,7 +1,7 @@
 import type { ChannelText, SettingRecord } from '../../channel/index.ts';
 import { BUTTON_CHARACTERS } from '../texts/text-records.ts';
 import { type SettingGroup, textsSchema } from './reference.ts';
-import { fileSettingOf, rightForm } from './value.ts';
+import { fileSetting, rightForm } from './value.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ export function settingsSchema(
   const settings = groups.flatMap(({ records }) =>
     records.flatMap((record) => [
       [record.name, property(record)],
-      ...(record.secret ? [[fileSettingOf(record.name), fileProperty(record)]] : []),
+      ...(record.secret ? [[fileSetting(record.name), fileProperty(record)]] : []),
     ]),
   );
   return {
@@ -75,7 +75,7 @@ function property(record: SettingRecord): JsonSchema {
 
 function fileProperty({ name }: SettingRecord): JsonSchema {
   return {
-    title: fileSettingOf(name),
+    title: fileSetting(name),
     description: `Path of a file that contains ${name}, relative to the configuration file.`,
     type: 'string',
     minLength: 1,
@@ -207,7 +207,7 @@ const TOOL = {
   idempotent: { type: 'boolean', description: 'Whether repeating a call has no further effect.' },
 };
 
-function toolsOf(properties: object): object {
+function toolsSchema(properties: object): object {
   return {
     type: 'object',
     description: 'Only the listed operations or tools are offered.',
@@ -220,7 +220,7 @@ function toolsOf(properties: object): object {
   };
 }
 
-const MCP_TOOLS = toolsOf({});
+const MCP_TOOLS = toolsSchema({});
 
 function entry(properties: Readonly<Record<string, object>>, required: readonly string[]) {
   return { type: 'object', properties, required, additionalProperties: false };
@@ -238,7 +238,7 @@ const ENTRIES = {
       exchange: EXCHANGE,
       headers: HEADERS,
       secrets: SECRETS,
-      operations: toolsOf({
+      operations: toolsSchema({
         idempotency_header: { ...TEXT, description: 'Header that carries the key of a write.' },
         parameters: {
           type: 'object',

@@ -8,13 +8,15 @@ const PART_MIN = 16;
  * a list, the password of an address, and the form that a secret has within JSON.
  */
 export function knownSecrets(values: readonly unknown[]): Secret[] {
-  const texts = values.flatMap((value) => (value instanceof Secret ? partsOf(value.reveal().trim()) : []));
+  const texts = values.flatMap((value) =>
+    value instanceof Secret ? splitSecret(value.reveal().trim()) : [],
+  );
   const forms = texts.flatMap((text) => [text, JSON.stringify(text).slice(1, -1)]);
   // A secret that contains another one is masked as a whole.
   return [...new Set(forms)].sort((a, b) => b.length - a.length).map((text) => new Secret(text));
 }
 
-function partsOf(secret: string): string[] {
+function splitSecret(secret: string): string[] {
   const listed = secret.split(/[\n,]+/).map((part) => part.trim());
   const password = URL.parse(secret)?.password ?? '';
   return [secret, ...listed.filter((part) => part.length >= PART_MIN), password, decoded(password)].filter(

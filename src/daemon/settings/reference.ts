@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ChannelText, SettingRecord } from '../../channel/index.ts';
 import { type TextRecord, textRecords } from '../texts/text-records.ts';
 import { SETTINGS } from './settings.ts';
-import { fileSettingOf, rightForm, shown } from './value.ts';
+import { fileSetting, rightForm, shown } from './value.ts';
 
 /** Settings that are listed together. */
 export interface SettingGroup {
@@ -18,10 +18,10 @@ export function settingGroups(plugins: readonly ChannelPlugin[]): SettingGroup[]
 }
 
 /** The accepted values, the default, and whether the setting is a secret, on one line. */
-export function formOf(record: SettingRecord): string {
+export function describeForm(record: SettingRecord): string {
   const parts = [rightForm(record), defaultInWords(record)];
   if (record.secret)
-    parts.push(`secret; or ${fileSettingOf(record.name)}, the path of a file that contains it`);
+    parts.push(`secret; or ${fileSetting(record.name)}, the path of a file that contains it`);
   return parts.filter((part) => part !== '').join('; ');
 }
 
@@ -35,7 +35,7 @@ export function settingsReference(
 }
 
 function entry(record: SettingRecord): string {
-  const lines = [record.name, `    ${record.sentence}`, `    ${capital(formOf(record))}.`];
+  const lines = [record.name, `    ${record.sentence}`, `    ${capital(describeForm(record))}.`];
   if (record.example !== undefined) lines.push(`    Example: ${record.name}=${record.example}`);
   return `${lines.join('\n')}\n`;
 }
@@ -56,13 +56,14 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 /** The texts with their defaults, for a terminal (`agentd config reference`). */
 function textsReference(own: readonly ChannelText[]): string {
   const entries = Object.entries(textRecords(own)).map(
-    ([name, record]) => `texts.LANGUAGE.${name}\n    ${record.sentence}\n    Default ${defaultOf(record)}.\n`,
+    ([name, record]) =>
+      `texts.LANGUAGE.${name}\n    ${record.sentence}\n    Default ${formatDefault(record)}.\n`,
   );
   return ['Texts\n', ...entries].join('\n');
 }
 
 /** The default as JSON, which is also YAML. */
-export function defaultOf({ default: text }: TextRecord): string {
+export function formatDefault({ default: text }: TextRecord): string {
   return JSON.stringify(text).replaceAll('","', '", "');
 }
 
@@ -77,13 +78,13 @@ export function textsSchema(own: readonly ChannelText[]): JsonSchema {
     propertyNames: { pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8})*$' },
     additionalProperties: {
       type: 'object',
-      properties: Object.fromEntries(records.map(([name, record]) => [name, schemaOf(record)])),
+      properties: Object.fromEntries(records.map(([name, record]) => [name, toSchema(record)])),
       additionalProperties: false,
     },
   };
 }
 
-function schemaOf(record: TextRecord): JsonSchema {
+function toSchema(record: TextRecord): JsonSchema {
   const about = { description: record.sentence, default: record.default };
   const word = { type: 'string', minLength: 1, maxLength: 100 };
   if (record.kind === 'words') return { ...about, type: ['array', 'string'], items: word, minItems: 1 };
@@ -180,9 +181,9 @@ export function exampleFile(
 
 function exampleEntry(record: SettingRecord, values: ReadonlyMap<string, unknown>): string[] {
   const example = record.example === undefined ? [] : [`Example: ${yaml(exampleValue(record))}`];
-  const set = [record.name, fileSettingOf(record.name)].find((name) => values.has(name));
+  const set = [record.name, fileSetting(record.name)].find((name) => values.has(name));
   return [
-    ...comment([record.sentence, `(${formOf(record)})`, ...example]),
+    ...comment([record.sentence, `(${describeForm(record)})`, ...example]),
     set === undefined
       ? `# ${record.name}:${record.default === undefined ? '' : ` ${yaml(record.default)}`}`
       : `${set}: ${yaml(values.get(set))}`,

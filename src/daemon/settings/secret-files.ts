@@ -3,14 +3,14 @@ import { resolve } from 'node:path';
 import type { SettingRecord } from '../../channel/index.ts';
 import type { SettingProblem } from './problem.ts';
 import { given, isBlank, type Layer, type Sources, UNREADABLE } from './sources.ts';
-import { fileSettingOf } from './value.ts';
+import { fileSetting } from './value.ts';
 
 /** Maximum size of a file. A list of keys is far shorter. */
 const MAX_BYTES = 65_536;
 
 /** The `NAME_FILE` settings of the secrets among these records. */
 export function fileSettings(records: readonly SettingRecord[]): string[] {
-  return records.filter(({ secret }) => secret).map(({ name }) => fileSettingOf(name));
+  return records.filter(({ secret }) => secret).map(({ name }) => fileSetting(name));
 }
 
 /**
@@ -29,13 +29,13 @@ export async function readSecretFiles(
   const resolved: Sources = { ...sources, layers };
   for (const { name, secret } of records) {
     if (!secret) continue;
-    const setting = fileSettingOf(name);
+    const setting = fileSetting(name);
     for (const layer of layers) {
       const named = layer.values.get(setting);
       if (isBlank(named)) continue;
       if (!isBlank(layer.values.get(name))) {
         problems.push({
-          ...problemOf(setting, layer, named),
+          ...createProblem(setting, layer, named),
           problem: `is set together with ${name} in the same source`,
           right: `${name} or ${setting}, not both`,
         });
@@ -47,7 +47,7 @@ export async function readSecretFiles(
       // A source with priority over this one sets the secret, so the file need not be readable.
       if (given(resolved, name)?.layer !== layer) continue;
       const reading = await read(named, folder);
-      if ('problem' in reading) problems.push({ ...problemOf(setting, layer, named), ...reading });
+      if ('problem' in reading) problems.push({ ...createProblem(setting, layer, named), ...reading });
       else layer.values.set(name, reading.value);
     }
   }
@@ -55,7 +55,7 @@ export async function readSecretFiles(
 }
 
 /** Somebody may have entered the secret itself, so the value is shown only if it is clearly a path. */
-function problemOf(setting: string, { source }: Layer, named: unknown) {
+function createProblem(setting: string, { source }: Layer, named: unknown) {
   const isPath = typeof named === 'string' && /^\s*\.{0,2}\//.test(named);
   return { setting, value: isPath ? named : null, source };
 }

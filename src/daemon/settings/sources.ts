@@ -63,7 +63,7 @@ export interface StructuredValue {
   /** The folder of the file; relative paths in the value are relative to it. */
   folder: string;
   /** Finds the line of a value in the file, by its path from the top; null in a file that is a program. */
-  lineOf: LineFinder;
+  findLine: LineFinder;
 }
 
 export interface Sources {
@@ -298,9 +298,10 @@ async function readConfigFile(cwd: string, named: string | undefined): Promise<C
   const values = Object.entries(rest).filter((entry) => !isStructured(entry));
   const structures = Object.entries(rest).filter(isStructured);
   // Loaded only if needed: most commands run without such a key.
-  const lineOf = structures.length === 0 ? null : (await import('../syntax/yaml-lines.ts')).linesOf(text);
+  const findLine =
+    structures.length === 0 ? null : (await import('../syntax/yaml-lines.ts')).createLineFinder(text);
   const structured = structures.map(
-    ([key, value]) => [key, { key, value, source, folder, lineOf: lineOf ?? (() => null) }] as const,
+    ([key, value]) => [key, { key, value, source, folder, findLine: findLine ?? (() => null) }] as const,
   );
   const problems: SettingProblem[] = [];
   return {

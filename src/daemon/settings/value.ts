@@ -77,12 +77,12 @@ function readText({ pattern }: { pattern?: RegExp }, raw: unknown): Reading {
 
 /** A list or an object of a configuration file as the text that it stands for. */
 function asText({ several, json }: Extract<KnownRecord, { kind: 'string' }>, raw: unknown): unknown {
-  if (several && Array.isArray(raw)) return linesOf(raw);
+  if (several && Array.isArray(raw)) return joinLines(raw);
   return json && isObject(raw) ? JSON.stringify(raw) : raw;
 }
 
 /** The list as it would be written in lines; unchanged if an item is not a string. */
-function linesOf(items: readonly unknown[]): unknown {
+function joinLines(items: readonly unknown[]): unknown {
   return items.length > 0 && items.every((item) => typeof item === 'string') ? items.join('\n') : items;
 }
 
@@ -175,7 +175,7 @@ function bounded(text: string): string {
 }
 
 /** The setting that names the file of a secret: `JWT_SECRET_KEY_FILE`. */
-export function fileSettingOf(secret: string): string {
+export function fileSetting(secret: string): string {
   return `${secret}_FILE`;
 }
 

@@ -1,5 +1,5 @@
 import type { Action } from './actions.ts';
-import { byPersonOf } from './by-person.ts';
+import { byPersonOrNull } from './by-person.ts';
 import type { IndexEntry, Kind, Tx } from './kernels/kernel.ts';
 import { findSession } from './session-document.ts';
 
@@ -32,8 +32,8 @@ export const ACTION: Kind<StoredAction> = {
     const unsent = unsent_replies.map(({ message_id }) => message_id);
     if (asked_by !== null && action.asked_at === null) unsent.push(asked_by);
     for (const message_id of new Set(unsent)) places.push([`asked by ${message_id}`, serial]);
-    if (platform !== null && user_id !== null) places.push([pendingOf(platform, user_id), serial]);
-    const person = byPersonOf(action.person);
+    if (platform !== null && user_id !== null) places.push([pendingKey(platform, user_id), serial]);
+    const person = byPersonOrNull(action.person);
     if (person !== null) places.push([pendingFor(person), serial]);
     return places;
   },
@@ -46,7 +46,7 @@ export function pendingFor(person: string): string {
 }
 
 /** The index of the pending actions of a platform's user. */
-export function pendingOf(platform: string, user_id: string): string {
+export function pendingKey(platform: string, user_id: string): string {
   return `pending of ${JSON.stringify([platform, user_id])}`;
 }
 

@@ -3,9 +3,9 @@ import {
   type Action,
   type ActionFilter,
   type ActionStore,
-  questionIdOf,
   type RunClaims,
   SENT_MAX,
+  toQuestionId,
 } from './actions.ts';
 import { keepsSession } from './claim-state.ts';
 import { holdsKey, noteStarted } from './idempotency.ts';
@@ -55,7 +55,7 @@ export function actionStore(
         const times = to === 'started' ? { attempt: 1, started_at: tx.now } : { finished_at: tx.now };
         change(tx, stored, { state: to, turn_key, ...times });
         if (to === 'started') noteWrite(tx, action_id, claim.session_tag, stored.expires_at);
-        else if (stored.action.state === 'pending') closeCards(tx, questionIdOf(stored.action));
+        else if (stored.action.state === 'pending') closeCards(tx, toQuestionId(stored.action));
         return 'settled';
       }),
     withdraw: (of) => kernel.step((tx) => withdrawActions(tx, of)),

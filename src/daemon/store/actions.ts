@@ -21,7 +21,7 @@ export interface ActionStore {
   find(action_id: string): Promise<Action | null>;
   /**
    * The actions that one question asks about, in their order and in any state; empty if there are none.
-   * @param question_id the id of the question (`questionOf`)
+   * @param question_id the id of the question (`toQuestionId`)
    */
   ofQuestion(question_id: string): Promise<Action[]>;
   /**
@@ -266,7 +266,7 @@ export function seenReplies({
 }
 
 /** The id of the question that asks about an action. */
-export function questionIdOf({ action_id, question }: Pick<NewAction, 'action_id' | 'question'>): string {
+export function toQuestionId({ action_id, question }: Pick<NewAction, 'action_id' | 'question'>): string {
   return question?.question_id ?? action_id;
 }
 

@@ -1,7 +1,7 @@
 import { FEEDBACK } from './feedback.ts';
 import { ANONYMOUS_ANSWER_MS, KEY } from './idempotency.ts';
 import type { Kind, Tx } from './kernels/kernel.ts';
-import { namesOf, SESSION } from './session-document.ts';
+import { SESSION, sessionIds } from './session-document.ts';
 import { endSession } from './sessions.ts';
 import { dropStream, STREAM } from './streams.ts';
 
@@ -27,7 +27,7 @@ export const ANONYMOUS_KINDS: readonly AnonymousKind[] = [
     item_bytes: 500,
     idleSince: ({ session }) => session.last_active_at,
     evict: (tx, _key, doc) => endSession(tx, doc),
-    sessions: ({ session }) => namesOf(session),
+    sessions: ({ session }) => sessionIds(session),
   }),
   anonymousKind({
     kind: KEY,

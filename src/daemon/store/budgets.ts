@@ -26,15 +26,15 @@ export interface BudgetStore {
 export const BUDGET: Kind<TokenWindow> = { name: 'budget', expires: windowEnd };
 
 export function budgetStore(kernel: Kernel): BudgetStore {
-  const windowOf = (tx: Tx, key: string) => tx.get(BUDGET, key) ?? NO_TOKENS;
+  const readWindow = (tx: Tx, key: string) => tx.get(BUDGET, key) ?? NO_TOKENS;
   return {
     reserve: (key, request) =>
       kernel.step((tx) => {
-        const { window, state } = reserveTokens(windowOf(tx, key), request, tx.now);
+        const { window, state } = reserveTokens(readWindow(tx, key), request, tx.now);
         tx.put(BUDGET, key, window);
         return state;
       }),
     settle: (key, id, tokens) =>
-      kernel.step((tx) => tx.put(BUDGET, key, settleTokens(windowOf(tx, key), id, tokens, tx.now))),
+      kernel.step((tx) => tx.put(BUDGET, key, settleTokens(readWindow(tx, key), id, tokens, tx.now))),
   };
 }

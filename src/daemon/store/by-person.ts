@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type PersonKey, partsOf } from '../identity/identity.ts';
+import { type PersonKey, parsePersonKey } from '../identity/identity.ts';
 
 /**
  * The name of the part of an index that holds the records of a person, whatever the tenant. A hash, because names of
@@ -12,8 +12,8 @@ export function byPerson(iss: string, sub: string): string {
 }
 
 /** `byPerson` for the person of a record; null if it has none. */
-export function byPersonOf(person: PersonKey | '' | null): string | null {
+export function byPersonOrNull(person: PersonKey | '' | null): string | null {
   if (person === null || person === '') return null;
-  const { iss, sub } = partsOf(person);
+  const { iss, sub } = parsePersonKey(person);
   return byPerson(iss, sub);
 }

@@ -10,7 +10,7 @@ export interface Claim {
 
 /** The right to write to a session: one message of a session runs at a time. */
 export interface SessionClaim extends Claim {
-  /** The permanent name of the session (`tagOf`). */
+  /** The permanent name of the session (`sessionTag`). */
   readonly session_tag: string;
 }
 

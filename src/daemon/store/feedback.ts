@@ -1,5 +1,5 @@
 import type { PersonKey } from '../identity/identity.ts';
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import { DONE_MS } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
@@ -163,7 +163,7 @@ function rate(
 ): Rated | null {
   const session = findSession(tx, session_id)?.session;
   if (session === undefined || !mayUse(session, session_id, rater)) return null;
-  const session_tag = tagOf(session);
+  const session_tag = sessionTag(session);
   const turn = tx.items(SESSION, session_tag).find((one) => one.turn_id === turn_id);
   if (turn === undefined || turn.outcome !== 'answered' || !mayRate(session, turn, rater)) return null;
   const expires_at = turn.finished_at + retention_ms;

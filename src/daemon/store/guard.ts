@@ -1,4 +1,4 @@
-import { hitsOf, listHits } from '../guard/hits.ts';
+import { listHits, toHits } from '../guard/hits.ts';
 import { circuitAt, type GuardUserState, judge, type MessageHit } from '../guard/judge.ts';
 import type {
   Circuit,
@@ -8,8 +8,8 @@ import type {
   GuardVerdict,
   SessionTurns,
 } from '../guard/verdict.ts';
-import { subOf } from '../identity/identity.ts';
-import { tagOf } from '../session/session.ts';
+import { readSub } from '../identity/identity.ts';
+import { sessionTag } from '../session/session.ts';
 import { GUARD_LISTED_MAX } from './bounds.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { noteSeen, seenMessage } from './seen.ts';
@@ -110,7 +110,7 @@ export function guardStore(kernel: Kernel): GuardStore {
       let isFound = false;
       for await (const { key, doc } of kernel.scan(GUARD_USER)) {
         const { user } = doc;
-        const isNamed = user.user_id === name || (user.person !== null && subOf(user.person) === name);
+        const isNamed = user.user_id === name || (user.person !== null && readSub(user.person) === name);
         if (user.platform !== platform || !isNamed) continue;
         isFound = true;
         await kernel.step((tx) => tx.delete(GUARD_USER, key));
@@ -120,7 +120,7 @@ export function guardStore(kernel: Kernel): GuardStore {
     resetSession: (session_id) =>
       kernel.step((tx) => {
         const stored = findSession(tx, session_id);
-        const tag = stored === null ? session_id : tagOf(stored.session);
+        const tag = stored === null ? session_id : sessionTag(stored.session);
         const isCounted = tx.get(GUARD_TURNS, tag) !== null;
         tx.delete(GUARD_TURNS, tag);
         return isCounted;
@@ -140,7 +140,7 @@ export function checkMessage(tx: Tx, message: GuardedMessage, limits: GuardLimit
   // Hits share their array with the hits that are made of them, and a document must not change.
   const before = {
     verdict: seenMessage(tx, user.platform, message_id).verdict,
-    user: stored && { user: stored.user, circuit: stored.circuit, messages: hitsOf([...stored.messages]) },
+    user: stored && { user: stored.user, circuit: stored.circuit, messages: toHits([...stored.messages]) },
     turns: tx.get(GUARD_TURNS, tag),
   };
   const { verdict, state: after, user_expires_at } = judge(before, message, limits, tx.now);

@@ -5,8 +5,8 @@ import {
   countSince,
   type Hits,
   hitsAt,
-  hitsOf,
   newestHit,
+  toHits,
 } from '../guard/hits.ts';
 import type { WindowState } from './limits.ts';
 
@@ -30,7 +30,7 @@ export function hitWindow(
   { max, window_ms }: { max: number; window_ms: number },
   now: number,
 ): WindowHit {
-  const before = hitsAt(found ?? hitsOf(), now, window_ms);
+  const before = hitsAt(found ?? toHits(), now, window_ms);
   const allowed = countSince(before, now - window_ms) < max;
   const added = allowed ? addedHit(before, { at: now, counted_at: now }, window_ms) : null;
   const hits = added ? addHit(before, added) : before;

@@ -2,7 +2,7 @@ import { FEEDBACK } from './feedback.ts';
 import { MESSAGE } from './inbox-document.ts';
 import type { Kernel } from './kernels/kernel.ts';
 import { RECORDING } from './recordings.ts';
-import { namesOf, SESSION } from './session-document.ts';
+import { SESSION, sessionIds } from './session-document.ts';
 import type { TraceRings } from './traces.ts';
 
 /**
@@ -39,7 +39,7 @@ export function idStore(kernel: Kernel, rings: TraceRings): IdStore {
       const found: StoredId[] = [];
       const records = new Set<string>();
       for (const kind of kinds) {
-        for await (const stored of idsOf(kernel, rings, kind, text)) {
+        for await (const stored of scanIds(kernel, rings, kind, text)) {
           if (stored.id === text) found.unshift(stored);
           else if (stored.id.startsWith(text) && (records.has(stored.of) || records.size < limit)) {
             records.add(stored.of);
@@ -51,13 +51,13 @@ export function idStore(kernel: Kernel, rings: TraceRings): IdStore {
     },
     async shorten(kind, ids) {
       const all = new Set<string>();
-      for await (const { id } of idsOf(kernel, rings, kind, '')) all.add(id);
+      for await (const { id } of scanIds(kernel, rings, kind, '')) all.add(id);
       return shortened(ids, all);
     },
   };
 }
 
-async function* idsOf(
+async function* scanIds(
   kernel: Kernel,
   rings: TraceRings,
   kind: IdKind,
@@ -66,7 +66,7 @@ async function* idsOf(
   switch (kind) {
     case 'session':
       for await (const { key, doc } of kernel.scan(SESSION))
-        for (const id of namesOf(doc.session)) yield { id, of: key };
+        for (const id of sessionIds(doc.session)) yield { id, of: key };
       return;
     case 'message':
       for await (const { doc } of kernel.scan(MESSAGE)) {
@@ -117,14 +117,14 @@ export function shortened(ids: readonly string[], all: Iterable<string>): Map<st
 }
 
 function shortest(id: string, sorted: readonly string[]): string {
-  const at = placeOf(id, sorted);
+  const at = findPlace(id, sorted);
   const neighbors = [sorted[at - 1], sorted[at] === id ? sorted[at + 1] : sorted[at]];
   const common = Math.max(...neighbors.map((other) => (other === undefined ? 0 : commonLength(id, other))));
   return id.slice(0, Math.max(SHORT_MIN, common + 1));
 }
 
 /** The first place at which the sorted list has this id or a later one. */
-function placeOf(id: string, sorted: readonly string[]): number {
+function findPlace(id: string, sorted: readonly string[]): number {
   let [from, to] = [0, sorted.length];
   while (from < to) {
     const middle = (from + to) >> 1;

@@ -200,15 +200,15 @@ function putQueue(tx: Tx, name: string, queue: Queue): void {
     return;
   }
   const stored = queue.claimed === null ? tx.get(MESSAGE, first[0]) : null;
-  tx.put(QUEUE, name, { ...queue, head: stored && headOf(stored, queue) });
+  tx.put(QUEUE, name, { ...queue, head: stored && buildHead(stored, queue) });
 }
 
-function headOf({ message, serial, wait_ms }: StoredMessage, queue: Queue): Head {
+function buildHead({ message, serial, wait_ms }: StoredMessage, queue: Queue): Head {
   const { platform, interrupted, next_attempt_at } = message;
   const due = isCollecting(message)
     ? collectedAt(message, serial, queue)
     : { due_at: next_attempt_at, wait_ms };
-  return { kind: kindOf(message), platform, interrupted, ...due, serial };
+  return { kind: toAttemptKind(message), platform, interrupted, ...due, serial };
 }
 
 /** When the collecting of the first message of a queue ends. */
@@ -222,6 +222,6 @@ function collectedAt(
   return { due_at: Math.min(newest_at + wait_ms, received_at + max_ms), wait_ms: Math.min(wait_ms, max_ms) };
 }
 
-function kindOf({ state }: InboxMessage): AttemptKind {
+function toAttemptKind({ state }: InboxMessage): AttemptKind {
   return state === 'replied' ? 'send' : 'run';
 }

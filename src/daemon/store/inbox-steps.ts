@@ -28,14 +28,14 @@ import {
 } from './inbox-document.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { listed } from './listed.ts';
-import { outagesOf } from './outages.ts';
+import { listOutages } from './outages.ts';
 import { closeDueCards, noteCard } from './question-cards.ts';
 import { dropUnasked, noteAsked, noteNotice } from './questions.ts';
 import { noteSeen, seenMessage } from './seen.ts';
 import { settled } from './settled.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
 import type { TurnChanges } from './turns.ts';
-import { endQuestionOf, moveQuestion } from './waiting-questions.ts';
+import { endTurnQuestion, moveQuestion } from './waiting-questions.ts';
 
 export interface InboxBounds {
   inboxMax: number;
@@ -86,7 +86,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       claiming((tx) => claim(tx, kind, platforms, limit, which)),
     take: (platforms, room) =>
       claiming((tx) => {
-        const outages = outagesOf(tx);
+        const outages = listOutages(tx);
         const near = platforms.filter((name) => !outages.some(({ platform }) => platform === name));
         const interrupted = holdsInterrupted(tx, 'run', platforms) || holdsInterrupted(tx, 'send', near);
         if (interrupted) return { outages, interrupted, claims: [] };
@@ -190,7 +190,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
         const groups = Map.groupBy([...openMessages(tx, bounds), ...failed], ({ message }) =>
           JSON.stringify([message.platform, message.state]),
         );
-        return [...groups.values()].map(countOf);
+        return [...groups.values()].map(countGroup);
       }),
     find: (id) => kernel.step((tx) => tx.get(MESSAGE, id)?.message ?? null),
     search: (id) =>
@@ -209,7 +209,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
     retry: (id) =>
       kernel.step((tx) => {
         const stored = tx.get(MESSAGE, id);
-        return stored !== null && retry(tx, turnOf(tx, stored));
+        return stored !== null && retry(tx, findTurn(tx, stored));
       }),
     async retryFailed({ platform, failed_since = 0 }) {
       const isMeant = ({ message: { state, ended_at, platform: on } }: StoredMessage) =>
@@ -226,7 +226,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
               const stored = tx.get(MESSAGE, message.id);
               // The first message of a turn restarts the others, too.
               const isRestarted = done.has(message.turn_id ?? '');
-              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, turnOf(tx, stored)))))
+              if (stored !== null && (isRestarted || (isMeant(stored) && retry(tx, findTurn(tx, stored)))))
                 done.add(message.id);
             }
             return [...done].filter((id) => !before.has(id));
@@ -239,9 +239,9 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
       kernel.step((tx) => {
         const stored = tx.get(MESSAGE, id);
         if (stored === null) return false;
-        const first = turnOf(tx, stored);
+        const first = findTurn(tx, stored);
         dropUnasked(tx, first.message.id);
-        endQuestionOf(tx, first.message.id);
+        endTurnQuestion(tx, first.message.id);
         dropMessage(tx, first);
         return true;
       }),
@@ -249,7 +249,7 @@ export function inboxStore(kernel: Kernel, bounds: InboxBounds, rings: TraceRing
 }
 
 /** The first message of the turn that a message is part of. */
-function turnOf(tx: Tx, stored: StoredMessage): StoredMessage {
+function findTurn(tx: Tx, stored: StoredMessage): StoredMessage {
   const { turn_id } = stored.message;
   return (turn_id === undefined ? null : tx.get(MESSAGE, turn_id)) ?? stored;
 }
@@ -411,7 +411,7 @@ function newestFirst(found: readonly StoredMessage[]): InboxMessage[] {
   return [...found].sort((one, other) => other.serial - one.serial).map(({ message }) => message);
 }
 
-function countOf(group: readonly StoredMessage[]): InboxCount {
+function countGroup(group: readonly StoredMessage[]): InboxCount {
   const { platform, state } = (group[0] as StoredMessage).message;
   return {
     platform,

@@ -274,7 +274,7 @@ export const TURN_MESSAGES_MAX = 20;
 
 /** A message with what the inbox knows about it. */
 export type QueuedMessage = IncomingMessage & {
-  /** The parent of its span (`Observer.parentOf`), if the request had one. */
+  /** The parent of its span (`Observer.readParent`), if the request had one. */
   parent_span?: string;
   /** Whether its sender has changed its text since it was accepted. */
   edited?: true;

@@ -1,4 +1,4 @@
-import { type Hit, hitCount, hitsOf, listHits } from '../guard/hits.ts';
+import { type Hit, hitCount, listHits, toHits } from '../guard/hits.ts';
 import { hitWindow } from './hit-window.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 
@@ -59,7 +59,7 @@ function hit(tx: Tx, key: string, limit: Parameters<LimitStore['hit']>[1], few: 
   const { hits: stored, dropped } = tx.get(LIMIT, key) ?? {};
   const isListed = dropped !== undefined;
   const before = isListed ? tx.items(LIMIT, key, dropped).map(fromList) : unpacked(stored);
-  const found = hitsOf(before);
+  const found = toHits(before);
   const { state, hits, added, expires_at } = hitWindow(found, limit, tx.now);
   if (!isListed && hitCount(hits) <= few) tx.put(LIMIT, key, { expires_at, hits: packed(listHits(hits)) });
   else if (isListed && hits === found) tx.put(LIMIT, key, { dropped, expires_at });

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { byPersonOf } from './by-person.ts';
+import { byPersonOrNull } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { LINK, type LinkAlias, type NewLink, putLink, removeLink } from './links.ts';
 import { withdrawActions } from './questions.ts';
@@ -171,7 +171,7 @@ export const LINK_CODE: Kind<StoredCode> = {
   name: 'link_code',
   expires: ({ expires_at }) => expires_at + KEPT_MS,
   indexes: (code) => {
-    const index = isOpen(code) ? byPersonOf(code.person) : null;
+    const index = isOpen(code) ? byPersonOrNull(code.person) : null;
     return index === null ? [] : [[index, 0]];
   },
 };
@@ -212,7 +212,7 @@ export function linkCodeStore(kernel: Kernel): LinkCodeStore {
     find: (code_id) => kernel.step((tx) => knownCode(findCode(tx, code_id))),
     known: (hashes) =>
       kernel.step((tx) => new Set(hashes.filter((hash) => tx.get(CODE_HASH, hash) !== null))),
-    claimedBy: (sender) => kernel.step((tx) => knownCode(claimOf(tx, sender))),
+    claimedBy: (sender) => kernel.step((tx) => knownCode(findClaim(tx, sender))),
     claim: (code_hash, claimant) => kernel.step((tx) => claim(tx, code_hash, claimant)),
     endSeen: (code_hash) =>
       kernel.step((tx) => {
@@ -237,7 +237,7 @@ export function linkCodeStore(kernel: Kernel): LinkCodeStore {
       kernel.step((tx) => {
         const code = findCode(tx, code_id);
         if (code?.state !== 'claimed' || code.sender_agreed || !isSender(code.claimant, sender)) return null;
-        return codeOf(change(tx, code, { answered_by, asked_at: tx.now }));
+        return toLinkCode(change(tx, code, { answered_by, asked_at: tx.now }));
       }),
     confirm: (code_id, person, token) =>
       kernel.step((tx): CodeConfirmed => {
@@ -245,7 +245,7 @@ export function linkCodeStore(kernel: Kernel): LinkCodeStore {
         if (code?.person !== person) return { outcome: 'unknown' };
         if (code.state === 'waiting') return { outcome: 'not_claimed' };
         if (code.state !== 'claimed') return { outcome: 'gone', state: code.state };
-        return { outcome: 'confirmed', code: codeOf(change(tx, code, { confirmed_token: token })) };
+        return { outcome: 'confirmed', code: toLinkCode(change(tx, code, { confirmed_token: token })) };
       }),
     bind: (binding) => kernel.step((tx) => bind(tx, binding)),
   };
@@ -281,18 +281,19 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
   const isTheirs = isSender(code?.claimant ?? null, claimant);
   const { message_id } = claimant;
   const isRepeat = isTheirs && message_id !== null && message_id === code?.claimant?.message_id;
-  if (code !== null && isRepeat) return { outcome: 'claimed', code: codeOf(code), isNew: false };
+  if (code !== null && isRepeat) return { outcome: 'claimed', code: toLinkCode(code), isNew: false };
   const key = senderKey(claimant);
   const found = tx.get(WRONG_CODES, key);
   if (found !== null && found.blocked_until > tx.now) return { outcome: 'blocked' };
-  if (code?.state === 'claimed' && isTheirs) return { outcome: 'claimed', code: codeOf(code), isNew: false };
+  if (code?.state === 'claimed' && isTheirs)
+    return { outcome: 'claimed', code: toLinkCode(code), isNew: false };
   if (code?.state === 'waiting') {
     withdrawActions(tx, { platform: claimant.platform, user_id: claimant.user_id });
-    endOpen(tx, claimOf(tx, claimant));
+    endOpen(tx, findClaim(tx, claimant));
     tx.put(CLAIM_OF_SENDER, key, { code_id: code.code_id, expires_at: code.expires_at + KEPT_MS });
     return {
       outcome: 'claimed',
-      code: codeOf(change(tx, code, { state: 'claimed', claimant, asked_at: tx.now })),
+      code: toLinkCode(change(tx, code, { state: 'claimed', claimant, asked_at: tx.now })),
       isNew: true,
     };
   }
@@ -308,7 +309,7 @@ function claim(tx: Tx, code_hash: string, claimant: Claimant): CodeClaimed {
   return { outcome: code === null ? 'unknown' : 'gone' };
 }
 
-function claimOf(tx: Tx, sender: Sender): StoredCode | null {
+function findClaim(tx: Tx, sender: Sender): StoredCode | null {
   const code_id = tx.get(CLAIM_OF_SENDER, senderKey(sender))?.code_id;
   return code_id === undefined ? null : findCode(tx, code_id);
 }
@@ -378,10 +379,10 @@ export function senderKey({ platform, user_id }: Sender): string {
 }
 
 function knownCode(stored: StoredCode | null): LinkCode | null {
-  return stored && codeOf(stored);
+  return stored && toLinkCode(stored);
 }
 
 /** Tokens of a code that has expired are never given to anybody, even before they are deleted. */
-function codeOf({ code_hash: _hash, ...code }: StoredCode): LinkCode {
+function toLinkCode({ code_hash: _hash, ...code }: StoredCode): LinkCode {
   return isOpen(code) ? code : { ...code, token: null, confirmed_token: null };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PersonKey, TokenOrigin } from '../identity/identity.ts';
-import { byPersonOf } from './by-person.ts';
+import { byPersonOrNull } from './by-person.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { type NewLinkNotice, putNotice } from './link-notices.ts';
 import { LINK_RENEWAL } from './link-renewal-document.ts';
@@ -120,7 +120,7 @@ export const LINK: Kind<StoredLink> = {
   expires: ({ expires_at }) => expires_at,
   // Of a link that another program has written, the person is not known.
   indexes: ({ person }) => {
-    const index = byPersonOf(person);
+    const index = byPersonOrNull(person);
     return index === null ? [] : [[index, 0]];
   },
   isWide: () => true,
@@ -129,11 +129,11 @@ export const LINK: Kind<StoredLink> = {
     text: ({ token }) => token,
     beside: ({ token, alias, person, how, name, made_at, expiry_notified }): BesideLink => ({
       ...{ alias, person, how, name, made_at },
-      notified: expiry_notified ? hashOf(token) : null,
+      notified: expiry_notified ? hashToken(token) : null,
     }),
     read(token, { key, ends_at, beside, now }) {
       const { notified, ...others } = (beside ?? NOTHING_BESIDE) as BesideLink;
-      const expiry_notified = notified !== null && notified === hashOf(token);
+      const expiry_notified = notified !== null && notified === hashToken(token);
       return { key, token, expires_at: ends_at ?? now + LINK_MS, expiry_notified, ...others };
     },
   },
@@ -150,7 +150,7 @@ export function userOfKey(key: string): { platform: string; user_id: string } {
   return { platform, user_id: rest.join(':') };
 }
 
-function hashOf(token: string): string {
+function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('base64url');
 }
 
@@ -207,13 +207,13 @@ export function linkStore(kernel: Kernel): LinkStore {
         (tx.get(LINKS_OF_PERSON, person)?.keys ?? [])
           .map((key) => tx.get(LINK, key))
           .filter((link) => link?.person === person)
-          .map((link) => linkOf(link as StoredLink)),
+          .map((link) => toLink(link as StoredLink)),
       ),
     list: async ({ platform, limit }) =>
       (await listed(kernel, LINK, ({ key }) => platform === undefined || key.startsWith(`${platform}:jwt:`)))
         .sort((a, b) => Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
         .slice(0, limit)
-        .map(linkOf),
+        .map(toLink),
     noteExpiryNotified: (key, token) =>
       kernel.step((tx) => {
         const found = tx.get(LINK, key);
@@ -279,9 +279,9 @@ export function forgetKeys(tx: Tx, person: PersonKey, isMeant: (key: string) => 
 }
 
 function knownLink(stored: StoredLink | null): Link | null {
-  return stored && linkOf(stored);
+  return stored && toLink(stored);
 }
 
-export function linkOf({ person: _person, ...link }: StoredLink): Link {
+export function toLink({ person: _person, ...link }: StoredLink): Link {
   return link;
 }

@@ -2,7 +2,7 @@ import type { MemoryOwner } from '../identity/memory-owner.ts';
 import { aliasChange } from './alias-change.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import type { Memory, MemoryStore } from './memories.ts';
-import { termsOf, wantedTerms } from './memory-terms.ts';
+import { extractTerms, wantedTerms } from './memory-terms.ts';
 import { rankMemories } from './rank-memories.ts';
 
 interface StoredMemories {
@@ -19,7 +19,7 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
     description: kernel.description,
     add: (owner, { text, turn_id, tainted }) =>
       kernel.step((tx) => {
-        const all = memoriesOf(tx, owner);
+        const all = readMemories(tx, owner);
         const equal = all.find((memory) => memory.text === text);
         const memory: Memory = {
           memory_id: equal?.memory_id ?? `${tx.now}-${String(tx.serial()).padStart(12, '0')}`,
@@ -40,8 +40,8 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
     search: (owner, { text, words, limit, untainted = false }) =>
       kernel.step((tx) => {
         const wanted = wantedTerms(text, words);
-        const all = memoriesOf(tx, owner).map((memory) => {
-          const terms = termsOf(memory.text);
+        const all = readMemories(tx, owner).map((memory) => {
+          const terms = extractTerms(memory.text);
           const matches = wanted.map(({ term, prefix }) =>
             terms.some((one) => (prefix ? one.startsWith(term) : one === term)),
           );
@@ -52,16 +52,16 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
           .slice(0, limit)
           .map(({ matches: _matches, ...memory }) => memory);
       }),
-    list: (owner) => kernel.step((tx) => memoriesOf(tx, owner)),
+    list: (owner) => kernel.step((tx) => readMemories(tx, owner)),
     use: (owner, ids) =>
       kernel.step((tx) => {
         const used = (memory: Memory) =>
           ids.includes(memory.memory_id) ? { ...memory, used_at: tx.now } : memory;
-        keep(tx, owner, memoriesOf(tx, owner).map(used));
+        keep(tx, owner, readMemories(tx, owner).map(used));
       }),
     forget: (owner, ids) =>
       kernel.step((tx) => {
-        const all = memoriesOf(tx, owner);
+        const all = readMemories(tx, owner);
         const left = ids === 'all' ? [] : all.filter(({ memory_id }) => !ids.includes(memory_id));
         keep(tx, owner, left);
         return all.length - left.length;
@@ -70,7 +70,7 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
       kernel.step((tx) => {
         const marked = (memory: Memory) =>
           memory.turn_id === turn_id ? { ...memory, tainted: true } : memory;
-        keep(tx, owner, memoriesOf(tx, owner).map(marked));
+        keep(tx, owner, readMemories(tx, owner).map(marked));
       }),
     check: () => kernel.step(() => undefined),
     close: async () => undefined,
@@ -78,7 +78,7 @@ export function memoryStore(kernel: Kernel, { memoriesMax }: { memoriesMax: numb
 }
 
 /** The owner's memories, newest first. Memories that were stored with another alias are deleted. */
-function memoriesOf(tx: Tx, { key, alias }: MemoryOwner): Memory[] {
+function readMemories(tx: Tx, { key, alias }: MemoryOwner): Memory[] {
   const found = tx.get(MEMORIES, key);
   if (found === null) return [];
   const memories = aliasChange(found.alias, alias) === 'new_owner' ? [] : found.memories;

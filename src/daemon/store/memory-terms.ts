@@ -27,14 +27,14 @@ const SHORT_WORD = /^[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]{3}$/u
  * The words of a text as all backends index them: distinct, without case and diacritics, and only letters and digits,
  * so that a word is safe in any query language.
  */
-export function termsOf(text: string): string[] {
+export function extractTerms(text: string): string[] {
   const words = (text.match(WORD) ?? []).flatMap((word) => (UNSPACED.test(word) ? segments(word) : [word]));
   return [...new Set(words.map(folded).filter((term) => term !== ''))];
 }
 
 /** The words of a query, in the form in which a search compares them. */
 export function wantedTerms(query: string, words: 'some' | 'every'): WantedTerm[] {
-  const terms = termsOf(query.slice(0, QUERY_MAX)).toSorted((a, b) => b.length - a.length);
+  const terms = extractTerms(query.slice(0, QUERY_MAX)).toSorted((a, b) => b.length - a.length);
   if (words === 'every') return terms.slice(0, WANTED_MAX).map((term) => ({ term, prefix: false }));
   return terms
     .filter((term) => !LETTER.test(term))

@@ -47,7 +47,7 @@ const OUTAGES_MAX = 100;
 
 export function outageStore(kernel: Kernel): OutageStore {
   return {
-    list: () => kernel.step(outagesOf),
+    list: () => kernel.step(listOutages),
     note: (platform, reason, words, probe_in_ms) =>
       kernel.step((tx) => {
         const { since, probes } = tx.get(OUTAGE, platform) ?? { since: tx.now, probes: -1 };
@@ -71,7 +71,7 @@ export function outageStore(kernel: Kernel): OutageStore {
 }
 
 /** `OutageStore.list`. */
-export function outagesOf(tx: Tx): Outage[] {
+export function listOutages(tx: Tx): Outage[] {
   return tx.first(OUTAGE, 'all', OUTAGES_MAX).map(({ doc: { wait_ms, ...outage } }) => ({
     ...outage,
     probe_at: dueAt(outage.probe_at, wait_ms, tx.now),

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../channel/index.ts';
 import type { GuardUserState } from '../guard/judge.ts';
 import type { PersonKey } from '../identity/identity.ts';
 import { clientTag } from '../session/ids.ts';
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import type { Action } from './actions.ts';
 import type { Feedback, SentAnswer } from './feedback.ts';
@@ -69,7 +69,7 @@ export class PersonMatch {
     const isPrivate = turns.every(({ user_id }) => user_id === session.user_id);
     const theirs = turns.filter((turn) => this.#isTurn(session, turn, isTheirs && isPrivate));
     const shared = !isTheirs || theirs.length < turns.length;
-    if (shared) this.#others.add(tagOf(session));
+    if (shared) this.#others.add(sessionTag(session));
     if (!isTheirs && theirs.length === 0) return null;
     for (const { turn_id, message_id } of theirs) {
       this.#turns.add(turn_id);
@@ -365,7 +365,7 @@ export class PersonMatch {
   }
 
   #noteSession(session: Session): void {
-    for (const name of [session.session_id, tagOf(session)]) this.#sessions.add(name);
+    for (const name of [session.session_id, sessionTag(session)]) this.#sessions.add(name);
     if (this.#person !== null) this.#claimed.add(session.user_id);
     if (session.client !== undefined) this.#clients.add(session.client);
   }

@@ -1,6 +1,6 @@
-import { hitsOf } from '../guard/hits.ts';
+import { toHits } from '../guard/hits.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import { randomSuffix } from '../time/clock.ts';
 import { ACTION, type StoredAction } from './action-document.ts';
 import { dropAction } from './action-steps.ts';
@@ -22,9 +22,9 @@ import {
   LINK,
   LINKS_OF_PERSON,
   type Link,
-  linkOf,
   removeLink,
   type StoredLink,
+  toLink,
 } from './links.ts';
 import { MEMORIES } from './memory-documents.ts';
 import { PersonMatch } from './person-match.ts';
@@ -139,7 +139,7 @@ export function personStore(
     async show(of) {
       const match = new PersonMatch(of);
       const sessions = await findSessions(kernel, match);
-      return recordsOf(match, sessions, await findOthers(kernel, rings, match));
+      return toRecords(match, sessions, await findOthers(kernel, rings, match));
     },
     async erase(of) {
       const work = () => erase(kernel, rings, of, forget);
@@ -199,7 +199,7 @@ async function findOthers(kernel: Kernel, rings: TraceRings, match: PersonMatch)
     (await kernel.found(ring, { isFound: ({ trace }) => match.trace(trace), limit: ring.max })).length;
   return {
     users: await find(GUARD_USER, (doc, key) =>
-      match.guard(key, { ...doc, messages: hitsOf([...doc.messages]) }),
+      match.guard(key, { ...doc, messages: toHits([...doc.messages]) }),
     ),
     answers: await find(KEY, ({ answer }, key) => match.answer(key, answer ?? NO_ANSWER)),
     links: await find(LINK, (link) => match.link(link)),
@@ -246,12 +246,12 @@ function findFeedback(kernel: Kernel, match: PersonMatch): Promise<Entry<unknown
   return findEntries(kernel, FEEDBACK, ({ feedback, session_tag }) => match.feedback(feedback, session_tag));
 }
 
-function recordsOf(match: PersonMatch, sessions: readonly FoundSession[], found: FoundOthers): PersonRecords {
+function toRecords(match: PersonMatch, sessions: readonly FoundSession[], found: FoundOthers): PersonRecords {
   return {
     sessions: sessions
       .map((one) => match.shown(one.found))
       .sort((a, b) => b.session.last_active_at - a.session.last_active_at),
-    links: found.links.map(({ doc }) => linkOf(doc)).sort((a, b) => (a.key < b.key ? -1 : 1)),
+    links: found.links.map(({ doc }) => toLink(doc)).sort((a, b) => (a.key < b.key ? -1 : 1)),
     actions: found.actions
       .map(({ doc }) => doc)
       .sort((a, b) => b.serial - a.serial)
@@ -338,7 +338,7 @@ async function erase(
       if (await eraseSession(kernel, match, session, owner)) erased.push(session);
     // Turns could be rated as long as their session was there.
     await drop(FEEDBACK, await findFeedback(kernel, match));
-    return recordsOf(match, erased, found);
+    return toRecords(match, erased, found);
   } finally {
     clearInterval(renewing);
   }
@@ -351,8 +351,8 @@ async function erase(
 async function closeSessions(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {
   for (const session of closed)
     await kernel.step((tx) => {
-      putSessionClaim(tx, tagOf(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
-      for (const name of [tagOf(session), session.session_id]) noteErased(tx, name);
+      putSessionClaim(tx, sessionTag(session), { owner, expires_at: claimTime(tx) + CLAIM_MS });
+      for (const name of [sessionTag(session), session.session_id]) noteErased(tx, name);
     });
 }
 
@@ -372,8 +372,8 @@ async function noteSharedTurns(kernel: Kernel, sessions: readonly FoundSession[]
 async function renewClaims(kernel: Kernel, closed: readonly Session[], owner: string): Promise<void> {
   for (const session of closed)
     await kernel.step((tx) => {
-      const claim = tx.get(SESSION_CLAIM, tagOf(session));
-      if (claim?.owner === owner) putSessionClaim(tx, tagOf(session), renewed(claim, tx));
+      const claim = tx.get(SESSION_CLAIM, sessionTag(session));
+      if (claim?.owner === owner) putSessionClaim(tx, sessionTag(session), renewed(claim, tx));
     });
 }
 
@@ -388,7 +388,7 @@ async function eraseMessage(
     noteErased(tx, doc.message.id);
     const tag = match.runsIn(doc.message);
     // The other claims are those of the erasure.
-    if (tag !== null && !closed.some((session) => tagOf(session) === tag)) tx.delete(SESSION_CLAIM, tag);
+    if (tag !== null && !closed.some((session) => sessionTag(session) === tag)) tx.delete(SESSION_CLAIM, tag);
   });
 }
 
@@ -403,7 +403,7 @@ function eraseSession(
   { doc: { session }, found }: FoundSession,
   owner: string,
 ): Promise<boolean> {
-  const tag = tagOf(session);
+  const tag = sessionTag(session);
   const theirs = new Set(found.turns.map(({ turn_id }) => turn_id));
   return kernel.step((tx) => {
     const stored = tx.get(SESSION, tag);

@@ -1,5 +1,5 @@
 import { actionsOfQuestion, isPending } from './action-document.ts';
-import { type Action, questionIdOf } from './actions.ts';
+import { type Action, toQuestionId } from './actions.ts';
 import {
   cardIndex,
   DUE_CARDS,
@@ -33,7 +33,7 @@ export function noteCard(tx: Tx, id: string, sent_id: string, actions: readonly 
   if (stored === null || first === undefined) return;
   const isOpen = actions.some((action) => isPending(action, tx.now));
   const closes_at = isOpen ? (first.expires_at ?? tx.now) : tx.now + RUNNING_MS;
-  const card = { question_id: questionIdOf(first), sent_id, closes_at };
+  const card = { question_id: toQuestionId(first), sent_id, closes_at };
   putMessage(tx, { ...stored, message: { ...stored.message, card } });
   // If a run carries out the answer at the moment, its commit takes the buttons away.
   if (!isOpen && !actions.some((action) => isRunning(action, tx.now))) closeCards(tx, card.question_id);

@@ -1,19 +1,19 @@
-import { tagOf } from '../session/session.ts';
+import { sessionTag } from '../session/session.ts';
 import {
   ACTION,
   change,
   isPending,
   pendingFor,
-  pendingOf,
+  pendingKey,
   put,
   type StoredAction,
 } from './action-document.ts';
 import {
   type Action,
   type NewPendingAction,
-  questionIdOf,
   type ReplyToAsked,
   seenReplies,
+  toQuestionId,
   type WithdrawnActions,
 } from './actions.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
@@ -59,7 +59,7 @@ export function addPending(tx: Tx, added: readonly NewPendingAction[], actionsRe
 export function noteReply(tx: Tx, session_tag: string, reply: ReplyToAsked): void {
   for (const stored of indexed(tx, `pending in ${session_tag}`)) {
     if (stored.action.principal !== reply.principal) continue;
-    const question_id = questionIdOf(stored.action);
+    const question_id = toQuestionId(stored.action);
     if (!isPending(stored.action, tx.now)) expire(tx, stored);
     else if (question_id === reply.withdraws) withdraw(tx, stored);
     else noteOpen(tx, stored, reply, question_id === reply.repeats?.question_id);
@@ -99,7 +99,7 @@ export function noteAsked(tx: Tx, message_id: string): void {
 export function noteNotice(tx: Tx, session_id: string, user_id: string): void {
   const found = findSession(tx, session_id);
   if (found === null) return;
-  for (const stored of pendingIn(tx, tagOf(found.session)))
+  for (const stored of pendingIn(tx, sessionTag(found.session)))
     if (stored.action.user_id === user_id) change(tx, stored, seen(tx, stored, false));
 }
 
@@ -181,7 +181,7 @@ function indexed(tx: Tx, index: string): StoredAction[] {
 
 function expire(tx: Tx, stored: StoredAction): void {
   change(tx, stored, { state: 'expired', finished_at: stored.action.expires_at });
-  closeCards(tx, questionIdOf(stored.action));
+  closeCards(tx, toQuestionId(stored.action));
 }
 
 function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
@@ -193,12 +193,12 @@ function meantBy(tx: Tx, of: WithdrawnActions): StoredAction[] {
     return pendingIn(tx, of.session_tag).filter(
       ({ action: { person } }) => of.of === undefined || person === of.of,
     );
-  return waiting(tx, pendingOf(of.platform, of.user_id)).filter(
+  return waiting(tx, pendingKey(of.platform, of.user_id)).filter(
     ({ action: { person } }) => person === null || person !== of.keep,
   );
 }
 
 function withdraw(tx: Tx, stored: StoredAction): void {
   change(tx, stored, { state: 'withdrawn', finished_at: tx.now });
-  closeCards(tx, questionIdOf(stored.action));
+  closeCards(tx, toQuestionId(stored.action));
 }

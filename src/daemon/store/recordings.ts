@@ -1,5 +1,5 @@
 import type { PersonKey } from '../identity/identity.ts';
-import { markOf } from '../identity/seal.ts';
+import { readMark } from '../identity/seal.ts';
 import type { Kernel, Kind, Tx } from './kernels/kernel.ts';
 import { ERASED, erasedKey } from './traces.ts';
 
@@ -137,7 +137,7 @@ export function recordingStore(kernel: Kernel, bounds: RecordingBounds): Recordi
     },
     find: (id) =>
       kernel.step((tx) => {
-        const head = tx.get(RECORDING, id) ?? headOf(tx, id);
+        const head = tx.get(RECORDING, id) ?? findHead(tx, id);
         const stored = head && tx.get(CONTENT, head.turn_id);
         if (!head || !stored) return null;
         const { bytes: _bytes, slice: _slice, sealed_with: _key, expires_at: _expires, ...known } = head;
@@ -151,7 +151,7 @@ export function recordingStore(kernel: Kernel, bounds: RecordingBounds): Recordi
   };
 }
 
-function headOf(tx: Tx, id: string): Head | null {
+function findHead(tx: Tx, id: string): Head | null {
   const turn_id = tx.get(RECORDED_ID, id)?.turn_id;
   return turn_id === undefined ? null : tx.get(RECORDING, turn_id);
 }
@@ -180,7 +180,7 @@ function keep(tx: Tx, recording: NewRecording, bounds: RecordingBounds): Recordi
   const slice = Math.floor(tx.now / length) * length;
   const head: Head = {
     ...known,
-    ...{ provisional, recorded_at: tx.now, bytes, slice, sealed_with: markOf(content) },
+    ...{ provisional, recorded_at: tx.now, bytes, slice, sealed_with: readMark(content) },
     expires_at: tx.now + (provisional ? UNMARKED_MS : bounds.traceRetentionMs),
   };
   putRecording(tx, head, content);
@@ -196,10 +196,10 @@ function putRecording(tx: Tx, head: Head, content: string): void {
   const { turn_id, expires_at } = head;
   tx.put(RECORDING, turn_id, head);
   tx.put(CONTENT, turn_id, { content, expires_at });
-  for (const id of idsOf(head)) tx.put(RECORDED_ID, id, { turn_id, expires_at });
+  for (const id of listIds(head)) tx.put(RECORDED_ID, id, { turn_id, expires_at });
 }
 
-function idsOf({ request_id, message_id, platform }: Head): string[] {
+function listIds({ request_id, message_id, platform }: Head): string[] {
   return [request_id, ...(message_id === null ? [] : [message_id, `${platform}:${message_id}`])];
 }
 
@@ -253,7 +253,7 @@ function makeRoom(tx: Tx, slices: readonly Slice[], bytes: number): void {
 }
 
 function deleteRecording(tx: Tx, head: Head): void {
-  for (const id of idsOf(head))
+  for (const id of listIds(head))
     if (tx.get(RECORDED_ID, id)?.turn_id === head.turn_id) tx.delete(RECORDED_ID, id);
   tx.delete(CONTENT, head.turn_id);
   tx.delete(RECORDING, head.turn_id);
@@ -298,6 +298,6 @@ function reseal(tx: Tx, turn_id: string, content: string, resealed: string): boo
   const stored = tx.get(CONTENT, turn_id);
   if (head === null || stored?.content !== content) return false;
   tx.put(CONTENT, turn_id, { ...stored, content: resealed });
-  tx.put(RECORDING, turn_id, { ...head, sealed_with: markOf(resealed) });
+  tx.put(RECORDING, turn_id, { ...head, sealed_with: readMark(resealed) });
   return true;
 }

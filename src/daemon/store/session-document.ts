@@ -1,5 +1,5 @@
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
-import { byPersonOf } from './by-person.ts';
+import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
+import { byPersonOrNull } from './by-person.ts';
 import type { ClaimState } from './claim-state.ts';
 import type { Kind, Tx } from './kernels/kernel.ts';
 import type { Summary } from './summaries.ts';
@@ -21,7 +21,7 @@ export const SESSION: Kind<StoredSession, StoredTurn> = {
   client: ({ session: { owner, client = null } }) => (owner === null ? client : null),
   // By the person whose token it stores.
   indexes: ({ session: { credential_owner } }) => {
-    const index = byPersonOf(credential_owner?.person ?? null);
+    const index = byPersonOrNull(credential_owner?.person ?? null);
     return index === null ? [] : [[index, 0]];
   },
   isWide: () => true,
@@ -37,7 +37,7 @@ const NAME: Kind<{ tag: string; expires_at: number }> = {
 export function findSession(tx: Tx, session_id: string): StoredSession | null {
   const named = (tag: string) => {
     const stored = tx.get(SESSION, tag);
-    return stored !== null && namesOf(stored.session).includes(session_id) ? stored : null;
+    return stored !== null && sessionIds(stored.session).includes(session_id) ? stored : null;
   };
   // Most ids are tags. Two sessions never have the same id.
   const found = named(session_id);
@@ -48,12 +48,12 @@ export function findSession(tx: Tx, session_id: string): StoredSession | null {
 /** All turns of the session with this id, oldest first. */
 export function turns(tx: Tx, session_id: string): StoredTurn[] {
   const stored = findSession(tx, session_id);
-  return stored === null ? [] : tx.items(SESSION, tagOf(stored.session));
+  return stored === null ? [] : tx.items(SESSION, sessionTag(stored.session));
 }
 
 export function putSession(tx: Tx, stored: StoredSession): void {
   const { session } = stored;
-  const tag = tagOf(session);
+  const tag = sessionTag(session);
   tx.put(SESSION, tag, stored);
   if (session.session_id !== tag) tx.put(NAME, session.session_id, { tag, expires_at: session.expires_at });
 }
@@ -84,11 +84,11 @@ function recentlyDeclined(tx: Tx, { declined = [] }: StoredSession): NonNullable
 
 /** Deletes a session with its turns. */
 export function dropSession(tx: Tx, session: Session): void {
-  const tag = tagOf(session);
+  const tag = sessionTag(session);
   tx.delete(SESSION, tag);
   if (session.session_id !== tag) tx.delete(NAME, session.session_id);
 }
 
-export function namesOf({ session_id, former_id }: Session): string[] {
+export function sessionIds({ session_id, former_id }: Session): string[] {
   return former_id === null ? [session_id] : [session_id, former_id];
 }

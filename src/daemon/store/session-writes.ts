@@ -12,11 +12,11 @@ interface SessionWrite {
 export const SESSION_WRITE: Kind<SessionWrite> = {
   name: 'session_write',
   expires: ({ expires_at }) => expires_at,
-  indexes: ({ session_tag, serial }) => [[writesOf(session_tag), -serial]],
+  indexes: ({ session_tag, serial }) => [[writesKey(session_tag), -serial]],
   isWide: () => true,
 };
 
-function writesOf(session_tag: string): string {
+function writesKey(session_tag: string): string {
   return `writes of ${session_tag}`;
 }
 
@@ -28,5 +28,5 @@ export function noteWrite(tx: Tx, action_id: string, session_tag: string | null,
 
 /** The ids of the newest writes of a session, newest first. */
 export function newestWrites(tx: Tx, session_tag: string, limit: number): string[] {
-  return tx.first(SESSION_WRITE, writesOf(session_tag), limit).map(({ key }) => key);
+  return tx.first(SESSION_WRITE, writesKey(session_tag), limit).map(({ key }) => key);
 }

@@ -1,5 +1,5 @@
 import type { PersonKey } from '../identity/identity.ts';
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import {
   claimSteps,
   holdsSession,
@@ -16,10 +16,10 @@ import { withdrawIn } from './questions.ts';
 import {
   dropSession,
   findSession,
-  namesOf,
   putSession,
   SESSION,
   type StoredSession,
+  sessionIds,
   turns,
 } from './session-document.ts';
 import { shownTurns } from './shown-turns.ts';
@@ -30,7 +30,7 @@ export interface SessionStore {
   find(session_id: string): Promise<Session | null>;
   /**
    * Claims a session for `CLAIM_MS`, even if it does not exist yet. Atomic: null while another caller's claim is valid.
-   * @param session_tag the permanent name of the session (`tagOf`).
+   * @param session_tag the permanent name of the session (`sessionTag`).
    */
   claim(session_tag: string): Promise<SessionClaim | null>;
   /** Extends a claim to `CLAIM_MS` from now. False if it is lost. */
@@ -75,7 +75,7 @@ export interface HistoryReader {
 
 export function sessionStore(kernel: Kernel): SessionStore {
   const claiming = claimSteps(kernel);
-  const turnsOf = (session_id: string) => kernel.step((tx) => turns(tx, session_id));
+  const readTurns = (session_id: string) => kernel.step((tx) => turns(tx, session_id));
   return {
     find: (session_id) => kernel.step((tx) => findSession(tx, session_id)?.session ?? null),
     claim: (session_tag) =>
@@ -109,10 +109,11 @@ export function sessionStore(kernel: Kernel): SessionStore {
         createSession(tx, session);
         return 'saved';
       }),
-    history: async (session_id, reader, limit) => shownTurns(reader, await turnsOf(session_id)).slice(-limit),
-    turns: turnsOf,
+    history: async (session_id, reader, limit) =>
+      shownTurns(reader, await readTurns(session_id)).slice(-limit),
+    turns: readTurns,
     list: async ({ among = [{}], limit }) =>
-      (await listed(kernel, SESSION, ({ session }) => among.some((one) => isOf(session, one))))
+      (await listed(kernel, SESSION, ({ session }) => among.some((one) => belongsTo(session, one))))
         .map(({ session }) => session)
         .sort((a, b) => b.last_active_at - a.last_active_at || b.created_at - a.created_at)
         .slice(0, limit),
@@ -125,7 +126,10 @@ export function sessionStore(kernel: Kernel): SessionStore {
   };
 }
 
-function isOf(session: Session, { platform, user_id }: { platform?: string; user_id?: string }): boolean {
+function belongsTo(
+  session: Session,
+  { platform, user_id }: { platform?: string; user_id?: string },
+): boolean {
   const isOfPlatform = platform === undefined || session.platform === platform;
   return isOfPlatform && (user_id === undefined || session.user_id === user_id);
 }
@@ -133,7 +137,7 @@ function isOf(session: Session, { platform, user_id }: { platform?: string; user
 /** Stores a new session, without anything of an expired session with its tag. */
 export function createSession(tx: Tx, session: Session): void {
   expectFreeIds(tx, session);
-  const tag = tagOf(session);
+  const tag = sessionTag(session);
   withdrawIn(tx, tag);
   tx.delete(SESSION, tag);
   putSession(tx, { session, summaries: [], summarizing: null });
@@ -143,17 +147,17 @@ export function createSession(tx: Tx, session: Session): void {
 
 /** @throws if a live session has one of the new session's ids, as its current or its former id. */
 function expectFreeIds(tx: Tx, session: Session): void {
-  if (namesOf(session).some((name) => findSession(tx, name) !== null))
+  if (sessionIds(session).some((name) => findSession(tx, name) !== null))
     throw new Error('the id of the new session is already used by another session');
 }
 
 /** @throws if the claim is for a different session. */
 export function expectTag(session: Session, session_tag: string): void {
-  if (tagOf(session) !== session_tag) throw new Error('the claim is for a different session');
+  if (sessionTag(session) !== session_tag) throw new Error('the claim is for a different session');
 }
 
 export function endSession(tx: Tx, { session }: StoredSession): void {
-  const tag = tagOf(session);
+  const tag = sessionTag(session);
   withdrawIn(tx, tag);
   dropSession(tx, session);
   tx.delete(GUARD_TURNS, tag);

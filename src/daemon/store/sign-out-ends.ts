@@ -1,6 +1,6 @@
-import { partsOf } from '../identity/identity.ts';
+import { parsePersonKey } from '../identity/identity.ts';
 import type { LogoutClaims } from '../identity/logout-token.ts';
-import { tagOf } from '../session/session.ts';
+import { sessionTag } from '../session/session.ts';
 import { byPerson } from './by-person.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
 import { endCode, LINK_CODE } from './link-codes.ts';
@@ -36,13 +36,14 @@ const READ_MAX = 10_000;
 
 export function signOutEndStore(kernel: Kernel): SignOutEndStore {
   return {
-    tokensOf: (iss, sub) => kernel.step((tx) => tokensOf(tx, byPerson(iss, sub))),
+    tokensOf: (iss, sub) => kernel.step((tx) => listTokens(tx, byPerson(iss, sub))),
     end: (token) => kernel.step((tx) => end(tx, token)),
     withdraw: ({ iss, sub, tenant_id }) =>
       kernel.step((tx) => {
         if (sub === null) return;
         for (const { action_id, person, session_tag } of pendingActionsFor(tx, byPerson(iss, sub))) {
-          if (person === null || (tenant_id !== null && partsOf(person).tenant_id !== tenant_id)) continue;
+          if (person === null || (tenant_id !== null && parsePersonKey(person).tenant_id !== tenant_id))
+            continue;
           const session = session_tag === null ? null : findSession(tx, session_tag)?.session;
           if (session?.credential_owner?.person !== person) withdrawActions(tx, { action_id });
         }
@@ -50,7 +51,7 @@ export function signOutEndStore(kernel: Kernel): SignOutEndStore {
   };
 }
 
-function tokensOf(tx: Tx, person: string): EndedToken[] {
+function listTokens(tx: Tx, person: string): EndedToken[] {
   const links = tx.first(LINK, person, READ_MAX).flatMap(({ key }) => {
     const link = tx.get(LINK, key);
     return link === null ? [] : [{ kind: 'link' as const, key, token: link.token }];
@@ -83,7 +84,7 @@ function end(tx: Tx, ended: EndedToken): boolean {
       const stored = tx.get(SESSION, ended.tag);
       if (stored?.session.metadata.jwt_context?.token !== ended.token) return false;
       const person = stored.session.credential_owner?.person ?? null;
-      withdrawActions(tx, { session_tag: tagOf(stored.session), of: person });
+      withdrawActions(tx, { session_tag: sessionTag(stored.session), of: person });
       putSession(tx, { ...stored, session: { ...stored.session, metadata: {}, credential_owner: null } });
       return true;
     }

@@ -69,7 +69,7 @@ export function signOutMarkStore(kernel: Kernel): SignOutMarkStore {
     add: (signOut) => kernel.step((tx) => add(tx, signOut), { journal: true }),
     finish: ({ iss, jti }) =>
       kernel.step((tx) => {
-        const known = hashOf(iss, jti);
+        const known = hashIds(iss, jti);
         const found = tx.get(LOGOUT_TOKEN, known);
         if (found !== null) tx.put(LOGOUT_TOKEN, known, { ...found, isFinished: true });
       }),
@@ -83,30 +83,30 @@ export function signOutMarkStore(kernel: Kernel): SignOutMarkStore {
  */
 export function isSignedOut(tx: Tx, { iss = '', sub, tenant_id = '', sid, iat }: TokenOrigin): boolean {
   const isOlder = (mark: { iat: number }) => iat === undefined || iat <= mark.iat;
-  const ofSession = sid === undefined ? null : tx.get(SIGN_OUT_SID, hashOf(iss, sid));
-  const ofPerson = tx.get(SIGN_OUT_MARKS, hashOf(iss, sub))?.marks ?? [];
+  const ofSession = sid === undefined ? null : tx.get(SIGN_OUT_SID, hashIds(iss, sid));
+  const ofPerson = tx.get(SIGN_OUT_MARKS, hashIds(iss, sub))?.marks ?? [];
   if (ofSession !== null && isOlder(ofSession)) return true;
   return ofPerson.some(
     (mark) =>
       isOlder(mark) &&
-      (mark.tenant === null || mark.tenant === hashOf(tenant_id)) &&
-      (mark.sid === null || sid === undefined || mark.sid === hashOf(sid)),
+      (mark.tenant === null || mark.tenant === hashIds(tenant_id)) &&
+      (mark.sid === null || sid === undefined || mark.sid === hashIds(sid)),
   );
 }
 
 function add(tx: Tx, { iss, jti, iat, sub, tenant_id, sid, expires_at }: LogoutClaims): AddOutcome {
-  const known = hashOf(iss, jti);
+  const known = hashIds(iss, jti);
   const repeated = tx.get(LOGOUT_TOKEN, known);
-  const person = sub === null ? null : hashOf(iss, sub);
+  const person = sub === null ? null : hashIds(iss, sub);
   const marks = person === null ? [] : (tx.get(SIGN_OUT_MARKS, person)?.marks ?? []);
-  const session = sid === null ? null : hashOf(iss, sid);
+  const session = sid === null ? null : hashIds(iss, sid);
   const earlier = session === null ? null : tx.get(SIGN_OUT_SID, session);
   if (repeated !== null) return repeated.isFinished ? 'repeated' : 'unfinished';
   const until = Math.min(Math.max(expires_at, tx.now + JTI_MIN_MS), tx.now + JTI_MAX_MS);
   tx.put(LOGOUT_TOKEN, known, { expires_at: until, isFinished: false });
   if (person !== null) {
-    const tenant = tenant_id === null ? null : hashOf(tenant_id);
-    const mark: Mark = { tenant, sid: sid === null ? null : hashOf(sid), iat };
+    const tenant = tenant_id === null ? null : hashIds(tenant_id);
+    const mark: Mark = { tenant, sid: sid === null ? null : hashIds(sid), iat };
     tx.put(SIGN_OUT_MARKS, person, { marks: withMark(marks, mark) });
   }
   if (session !== null) {
@@ -142,6 +142,6 @@ function includes(outer: Mark, inner: Mark): boolean {
   );
 }
 
-function hashOf(...ids: readonly string[]): string {
+function hashIds(...ids: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(ids)).digest('base64url');
 }

@@ -1,5 +1,5 @@
-import { markOf } from '../identity/seal.ts';
-import { tagOf } from '../session/session.ts';
+import { readMark } from '../identity/seal.ts';
+import { sessionTag } from '../session/session.ts';
 import { ACTION } from './action-document.ts';
 import { FEEDBACK } from './feedback.ts';
 import type { Kernel, Tx } from './kernels/kernel.ts';
@@ -40,7 +40,7 @@ export function tokenSteps(kernel: Kernel): TokenSteps {
     async countSeals() {
       const counts = new Map<string, number>();
       const count = (mark: string) => counts.set(mark, (counts.get(mark) ?? 0) + 1);
-      for await (const { token } of allTokens(kernel)) count(markOf(token));
+      for await (const { token } of allTokens(kernel)) count(readMark(token));
       for await (const { doc } of kernel.scan(RECORDING)) count(doc.sealed_with);
       return counts;
     },
@@ -65,7 +65,7 @@ async function* allTokens(kernel: Kernel): AsyncGenerator<StoredToken> {
     const { session } = doc;
     const token = session.metadata.jwt_context?.token;
     if (token === undefined || session.credential_owner === null) continue;
-    yield { kind: 'session', tag: tagOf(session), user_id: session.credential_owner.user_id, token };
+    yield { kind: 'session', tag: sessionTag(session), user_id: session.credential_owner.user_id, token };
   }
   for await (const { doc } of kernel.scan(STREAM)) {
     const { stream_id, token } = doc.record;

@@ -128,7 +128,7 @@ export interface StreamStart {
    * belongs to this person.
    */
   cookie_person: PersonKey | null;
-  /** The parent of the message's span (`Observer.parentOf`). Absent if the request had none. */
+  /** The parent of the message's span (`Observer.readParent`). Absent if the request had none. */
   parent_span?: string;
   /** When the message was accepted, ms since the epoch. Absent in streams of earlier versions. */
   accepted_at?: number;
@@ -233,7 +233,7 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         tx.get(STREAM, stream_id) === null ? null : tx.items<StreamEvent>(STREAM, stream_id, after),
       ),
     subscribe: (stream_id, listener) =>
-      kernel.watch(channelOf(stream_id), (change, added) =>
+      kernel.watch(channelName(stream_id), (change, added) =>
         listener(change as 'events' | 'stop', added as readonly StreamEvent[] | undefined),
       ),
     ...hints,
@@ -242,7 +242,7 @@ export function streamStore(kernel: Kernel, hints: StreamHints): StreamStore {
         const stored = tx.get(STREAM, stream_id);
         if (stored?.record.state !== 'running' || stored.claim === null) return;
         putStream(tx, { ...stored, record: { ...stored.record, stop_requested: true } });
-        tx.tell(channelOf(stream_id), 'stop');
+        tx.tell(channelName(stream_id), 'stop');
       }, ONLY_CLAIMS),
     release: (claim) =>
       claiming((tx) => {
@@ -288,7 +288,7 @@ export function appendEvents(tx: Tx, stream_id: string, events: readonly StreamE
   if (isEnd)
     putStream(tx, { record: ended(tx, record, last), claim: null, expires_at: tx.now + record.ttl_ms });
   else putStream(tx, { ...stored, record });
-  tx.tell(channelOf(stream_id), 'events', events);
+  tx.tell(channelName(stream_id), 'events', events);
 }
 
 /** @throws if the events do not follow the last event of a running stream. */
@@ -334,6 +334,6 @@ export function dropStream(tx: Tx, { stream_id, idempotency_key }: StreamRecord)
   if (idempotency_key !== null) tx.delete(STREAM_KEY, idempotency_key);
 }
 
-function channelOf(stream_id: string): string {
+function channelName(stream_id: string): string {
   return `stream ${stream_id}`;
 }

@@ -56,7 +56,7 @@ export function reserveTokens(
   now: number,
 ): { window: TokenWindow; state: TokenState } {
   const before = windowAt(found, now);
-  const left = max - sumOf(before.used) - sumOf(before.reserved);
+  const left = max - sumTokens(before.used) - sumTokens(before.reserved);
   if (tokens > left) {
     const retry_after_ms = tokens > max ? null : freesAt(before, tokens - left) - now;
     return { window: before, state: { granted: false, left: Math.max(0, left), retry_after_ms } };
@@ -123,6 +123,6 @@ function freesAt({ used, reserved }: TokenWindow, wanted: number): number {
   return ends.at(-1)?.at ?? 0;
 }
 
-function sumOf(entries: readonly { tokens: number }[]): number {
+function sumTokens(entries: readonly { tokens: number }[]): number {
   return entries.reduce((sum, { tokens }) => sum + tokens, 0);
 }

@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../../channel/index.ts';
-import { type Session, type StoredTurn, tagOf } from '../session/session.ts';
+import { type Session, type StoredTurn, sessionTag } from '../session/session.ts';
 import type { TraceRecord } from '../trace/trace-record.ts';
 import { actionsOfQuestion, isPending } from './action-document.ts';
 import { actionsOfTurn, declinedActionsIn } from './action-steps.ts';
@@ -171,7 +171,7 @@ function storeTurn(
 ): boolean {
   const stored = findSession(tx, session_tag);
   if (stored === null) return false;
-  const tag = tagOf(stored.session);
+  const tag = sessionTag(stored.session);
   const { turns: count } = stored.session;
   const expires_at = tx.now + ttl_ms;
   putSession(tx, {

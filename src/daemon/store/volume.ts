@@ -39,7 +39,7 @@ export class Volume {
   /** Asks the file system again. Called after a change that used or freed space. */
   askAgain(): void {
     this.#asked_at = performance.now();
-    this.#space = spaceOf(this.#directory);
+    this.#space = readSpace(this.#directory);
   }
 
   /** Whether this much space is free above the low-water mark; true if the file system does not report its space. */
@@ -49,7 +49,7 @@ export class Volume {
   }
 }
 
-function spaceOf(directory: string): Space | null {
+function readSpace(directory: string): Space | null {
   try {
     const { bsize, blocks, bavail } = statfsSync(directory);
     // Some network and pseudo file systems report no size.

@@ -100,7 +100,7 @@ export function endQuestion(tx: Tx, link_key: string): void {
 }
 
 /** Ends the question of a turn, because its message was deleted. */
-export function endQuestionOf(tx: Tx, turn_id: string): void {
+export function endTurnQuestion(tx: Tx, turn_id: string): void {
   for (const { key } of tx.first(WAITING_QUESTION, `turn ${turn_id}`, 1)) tx.delete(WAITING_QUESTION, key);
 }
 

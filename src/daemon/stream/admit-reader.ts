@@ -71,7 +71,7 @@ export async function admitReader(
     throw new AgentdError('token_missing', 'A token is required to open a stream, and none was supplied.');
   }
   const validated = counted ?? explicit ?? (own ? await check(own) : null);
-  const owner = personOf(validated);
+  const owner = readPerson(validated);
   // If a token came with the message (`stream.owner`), only the client of that person got the id.
   const by_address = counted === null && explicit !== null && stream.owner === null;
   return {
@@ -105,7 +105,7 @@ async function refuseOtherPersons(
   stream: StreamRecord,
   presented: readonly ValidatedToken[],
 ): Promise<void> {
-  const persons = presented.map(personOf).filter((person) => person !== null);
+  const persons = presented.map(readPerson).filter((person) => person !== null);
   if (persons.length === 0) return;
   const { session_id } = stream.start;
   const session = await services.store.sessions.find(session_id);
@@ -130,8 +130,8 @@ function refuseOtherReaders(
   after: number,
 ): void {
   if (reader === null) return;
-  if (personOf(explicit) === reader) return;
-  if (personOf(ambient) === reader && start.cookie_person === reader) return;
+  if (readPerson(explicit) === reader) return;
+  if (readPerson(ambient) === reader && start.cookie_person === reader) return;
   const verdict = explicit?.verdict;
   const expired = verdict?.valid === false ? verdict.expired : undefined;
   const posted_at = start.trace[0]?.at ?? Number.POSITIVE_INFINITY;
@@ -145,11 +145,11 @@ function refuseOtherReaders(
  * if the message came from the same person: with a token or a cookie of that person.
  */
 function countsFor({ owner, start }: StreamRecord, ambient: ValidatedToken | null): boolean {
-  const person = personOf(ambient);
+  const person = readPerson(ambient);
   return person !== null && (person === owner || person === start.cookie_person);
 }
 
-function personOf(validated: ValidatedToken | null): PersonKey | null {
+function readPerson(validated: ValidatedToken | null): PersonKey | null {
   return validated?.verdict.valid ? validated.verdict.person : null;
 }
 

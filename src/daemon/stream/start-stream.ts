@@ -1,12 +1,12 @@
 import type { ChannelPlugin, IncomingMessage } from '../../channel/index.ts';
 import type { PersonKey } from '../identity/identity.ts';
-import { arrivalOf, type Origin, withoutLinkCodes } from '../message/arrival.ts';
+import { createArrival, type Origin, withoutLinkCodes } from '../message/arrival.ts';
 import type { StartedStream, Starting } from '../message/create-stream.ts';
 import { storeTrace } from '../message/run-turn.ts';
 import { Ended } from '../message/sequence.ts';
 import type { Services } from '../message/services.ts';
 import { openStream as steps } from '../message/steps.ts';
-import { beginSpan, endTrace, traceOf } from '../message/turn-trace.ts';
+import { beginSpan, buildTrace, endTrace } from '../message/turn-trace.ts';
 import { reportFailure, withTurn } from '../message/with-turn.ts';
 import { shortId } from '../session/ids.ts';
 
@@ -24,9 +24,9 @@ export async function startStream(
   { ttl_ms, ambient = [] }: { ttl_ms: number; ambient?: readonly string[] },
 ): Promise<{ stream_id: string }> {
   const arrival = {
-    ...(await withoutLinkCodes(arrivalOf(plugin, message, origin, services), services)),
+    ...(await withoutLinkCodes(createArrival(plugin, message, origin, services), services)),
     ttl_ms,
-    cookie_person: await cookiePersonOf(message, origin, ambient, services),
+    cookie_person: await identifyCookiePerson(message, origin, ambient, services),
   };
   const { stream_id, session_id } = await withTurn<Starting, StartedStream>(
     arrival,
@@ -52,7 +52,7 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
     const found = await steps.run(turn, services);
     return found instanceof Ended ? found.result : found.stream;
   } catch (error) {
-    const trace = traceOf(turn, reportFailure(turn, error, services), services.clock.now());
+    const trace = buildTrace(turn, reportFailure(turn, error, services), services.clock.now());
     endTrace({ span: beginSpan(turn, services, trace.lines) }, trace, false, services);
     await storeTrace(turn, trace, services).catch((storeError: unknown) =>
       services.log.warn({ err: storeError }, 'the trace of a failed message could not be stored'),
@@ -66,7 +66,7 @@ async function takeSteps(turn: Starting, services: Services): Promise<StartedStr
  * null if a valid token came with the message, or if the message says that the person is signed out, because these take
  * precedence.
  */
-async function cookiePersonOf(
+async function identifyCookiePerson(
   message: IncomingMessage,
   { request_id, validated }: Origin,
   ambient: readonly string[],

@@ -92,7 +92,7 @@ export class StreamOutlet implements Outlet {
   }
 
   #lastEvents(end: TurnEnd): StreamEventData[] {
-    if (end.answered) return this.#lastOf(end.reply);
+    if (end.answered) return this.#buildLastEvent(end.reply);
     if (this.#parts.stopping.aborted) return [INTERRUPTED];
     const { error } = end;
     const { code, message } =
@@ -102,7 +102,7 @@ export class StreamOutlet implements Outlet {
     return [{ event: 'error', data: { code, message } }];
   }
 
-  #lastOf({
+  #buildLastEvent({
     turn_id,
     session_id,
     response,

@@ -14,9 +14,9 @@ const FRAME = /^ *at (?:.*?\()?(?:async )?((?:file:\/\/)?\/[^\n()]*):(\d+):\d+\)
 export function sourceLocation(error: unknown): string | null {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
   const heading = HEADING.exec(stack);
-  if (heading) return `${pathOf(heading[1] ?? '')}:${heading[2]}`;
+  if (heading) return `${toPath(heading[1] ?? '')}:${heading[2]}`;
   const frames = [...stack.matchAll(FRAME)]
-    .map(([, file = '', line]) => ({ file: pathOf(file), line }))
+    .map(([, file = '', line]) => ({ file: toPath(file), line }))
     .filter(({ file }) => !file.startsWith(OWN_CODE));
   const frame = frames.find(({ file }) => !file.includes('/node_modules/')) ?? frames[0];
   return frame === undefined ? null : `${frame.file}:${frame.line}`;
@@ -31,7 +31,7 @@ export function describeThrown(error: unknown, location: string | null = sourceL
   return `${name}${message}${at}`;
 }
 
-function pathOf(file: string): string {
+function toPath(file: string): string {
   // The query is removed. It only makes Node load a file again.
   return file.startsWith('file://') ? fileURLToPath(file.replace(/[?#].*$/, '')) : file;
 }

@@ -13,7 +13,7 @@ const MAX_DEPTH = 500;
  * Finds lines in a YAML or JSON text. A member is on the line of its name. For a path that leads nowhere, or through an
  * alias, the result is the line of the deepest value that exists on the path.
  */
-export function linesOf(text: string): LineFinder {
+export function createLineFinder(text: string): LineFinder {
   let events: readonly Event[] | null = null;
   return (path) => {
     try {
@@ -21,17 +21,17 @@ export function linesOf(text: string): LineFinder {
     } catch {
       return null;
     }
-    const offset = offsetOf(events, text, path);
+    const offset = findOffset(events, text, path);
     return offset < 0 ? null : text.slice(0, offset).split('\n').length;
   };
 }
 
-function offsetOf(events: readonly Event[], text: string, path: DocumentPath): number {
+function findOffset(events: readonly Event[], text: string, path: DocumentPath): number {
   // The first event opens the document.
   let at = 1;
-  let offset = startOf(events[at]);
+  let offset = findStart(events[at]);
   for (const segment of path) {
-    const found = childOf(events, text, at, segment);
+    const found = findChild(events, text, at, segment);
     if (found === null) break;
     at = found.value;
     offset = found.offset;
@@ -39,7 +39,7 @@ function offsetOf(events: readonly Event[], text: string, path: DocumentPath): n
   return offset;
 }
 
-function childOf(
+function findChild(
   events: readonly Event[],
   text: string,
   parent: number,
@@ -49,16 +49,16 @@ function childOf(
   let at = parent + 1;
   if (type === EVENT_ID.SEQUENCE) {
     for (let index = 0; isNode(events[at]); index++) {
-      if (index === Number(segment)) return { value: at, offset: startOf(events[at]) };
-      at = endOf(events, at);
+      if (index === Number(segment)) return { value: at, offset: findStart(events[at]) };
+      at = findEnd(events, at);
     }
   } else if (type === EVENT_ID.MAPPING) {
     while (isNode(events[at])) {
       const key = events[at];
-      const value = endOf(events, at);
+      const value = findEnd(events, at);
       if (key?.type === EVENT_ID.SCALAR && getScalarValue(text, key) === String(segment))
-        return { value, offset: startOf(key) };
-      at = endOf(events, value);
+        return { value, offset: findStart(key) };
+      at = findEnd(events, value);
     }
   }
   return null;
@@ -69,7 +69,7 @@ function isNode(event: Event | undefined): boolean {
 }
 
 /** The index after the node that begins at `at`. */
-function endOf(events: readonly Event[], at: number): number {
+function findEnd(events: readonly Event[], at: number): number {
   let depth = 0;
   let next = at;
   do {
@@ -82,7 +82,7 @@ function endOf(events: readonly Event[], at: number): number {
 }
 
 /** Where a node begins in the text; -1 for an empty node. */
-function startOf(event: Event | undefined): number {
+function findStart(event: Event | undefined): number {
   if (event === undefined || !('anchorStart' in event)) return -1;
   const start = 'valueStart' in event ? event.valueStart : 'start' in event ? event.start : -1;
   return start >= 0 ? start : Math.max(event.anchorStart, 'tagStart' in event ? event.tagStart : -1);

@@ -77,14 +77,14 @@ export class ReportingExporter implements SpanExporter {
     // logged.
     if (this.#lost === 0)
       this.#log.warn(
-        { reason: reasonOf(error) },
+        { reason: describeError(error) },
         'traces cannot be exported; they are dropped until the collector answers',
       );
     this.#lost += spans;
   }
 }
 
-function reasonOf(error: (Error & { code?: unknown }) | undefined): string {
+function describeError(error: (Error & { code?: unknown }) | undefined): string {
   if (error === undefined) return 'unknown';
   const { code } = error;
   return code === undefined || code === '' ? error.message.slice(0, 100) : `${code}`;
@@ -103,7 +103,7 @@ export function heedParent(context: Context): Context {
  * within a message are sampled if the message is.
  */
 export function createSampler(name: SamplerName, ratio: number): Sampler {
-  const configured = samplerOf(name, ratio);
+  const configured = buildSampler(name, ratio);
   const ids = new RandomIdGenerator();
   const forMessages: Sampler = {
     shouldSample(context, traceId, ...about): SamplingResult {
@@ -121,7 +121,7 @@ export function createSampler(name: SamplerName, ratio: number): Sampler {
   });
 }
 
-function samplerOf(name: SamplerName, ratio: number): Sampler {
+function buildSampler(name: SamplerName, ratio: number): Sampler {
   switch (name) {
     case 'always_on':
       return new AlwaysOnSampler();

@@ -14,25 +14,25 @@ const WORDS = /^[A-Za-z][\w .-]{0,63}$/;
  * The exported attributes of a line (agentd-telemetry(7), "Spans"). Only known details are exported, and the length of
  * each is limited. Paths, queries, arguments, persons, sessions and texts are not among them.
  */
-export function attributesOf(line: TraceLine): Attributes {
+export function toAttributes(line: TraceLine): Attributes {
   const { verdict, reason } = line;
   return {
     'agentd.verdict': verdict,
-    ...(reason === undefined ? {} : { 'agentd.reason': wordOf(reason) }),
-    ...(verdict === 'failed' ? { 'error.type': errorTypeOf(line) } : {}),
-    ...detailsOf(line),
+    ...(reason === undefined ? {} : { 'agentd.reason': toWord(reason) }),
+    ...(verdict === 'failed' ? { 'error.type': toErrorType(line) } : {}),
+    ...toDetails(line),
   };
 }
 
 /** The final name of a span. The tool, the model and the source are known only at its end. */
-export function nameOf({ step, detail = {} }: TraceLine): string {
+export function formatSpanName({ step, detail = {} }: TraceLine): string {
   switch (step) {
     case 'tool':
-      return `execute_tool ${textOf(detail.tool)}`;
+      return `execute_tool ${limitText(detail.tool)}`;
     case 'model':
-      return `chat ${textOf(detail.model)}`;
+      return `chat ${limitText(detail.model)}`;
     case 'downstream':
-      return `${textOf(detail.method)} ${textOf(detail.source)}`;
+      return `${limitText(detail.method)} ${limitText(detail.source)}`;
     default:
       return step;
   }
@@ -44,7 +44,7 @@ export function subjectAttributes({ origin, provider, max_output_tokens }: SpanS
   return {
     ...(url === null ? {} : { 'server.address': url.hostname }),
     ...(url === null ? {} : { 'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80) }),
-    ...(provider === undefined ? {} : { 'gen_ai.provider.name': textOf(provider) }),
+    ...(provider === undefined ? {} : { 'gen_ai.provider.name': limitText(provider) }),
     ...(max_output_tokens === undefined ? {} : { 'gen_ai.request.max_tokens': max_output_tokens }),
   };
 }
@@ -54,20 +54,20 @@ export function messageAttributes({ turn_id, channel }: BegunMessage): Attribute
 }
 
 export function outcomeAttributes({ outcome }: TraceRecord): Attributes {
-  return { 'agentd.outcome': wordOf(outcome) };
+  return { 'agentd.outcome': toWord(outcome) };
 }
 
 export function contentAttributes({ input, output }: ModelContent): Attributes {
   return {
-    'gen_ai.input.messages': jsonOf(input),
-    'gen_ai.output.messages': jsonOf([{ role: 'assistant', parts: [{ type: 'text', content: output }] }]),
+    'gen_ai.input.messages': toJson(input),
+    'gen_ai.output.messages': toJson([{ role: 'assistant', parts: [{ type: 'text', content: output }] }]),
   };
 }
 
-function detailsOf({ step, detail = {} }: TraceLine): Attributes {
+function toDetails({ step, detail = {} }: TraceLine): Attributes {
   switch (step) {
     case 'tool':
-      return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': textOf(detail.tool) };
+      return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': limitText(detail.tool) };
     case 'credentials':
       return given({ 'agentd.credentials': detail.credentials, 'agentd.policy': detail.policy });
     case 'downstream':
@@ -92,30 +92,30 @@ function detailsOf({ step, detail = {} }: TraceLine): Attributes {
   }
 }
 
-function errorTypeOf({ step, reason, detail = {} }: TraceLine): string {
+function toErrorType({ step, reason, detail = {} }: TraceLine): string {
   if (step === 'downstream' && typeof detail.status === 'number') return String(detail.status);
-  return reason === undefined ? '_OTHER' : wordOf(reason);
+  return reason === undefined ? '_OTHER' : toWord(reason);
 }
 
 function given(values: Readonly<Record<string, string | number | boolean | undefined>>): Attributes {
   return Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, typeof value === 'string' ? textOf(value) : value]],
+      value === undefined ? [] : [[name, typeof value === 'string' ? limitText(value) : value]],
     ),
   );
 }
 
-function wordOf(reason: string): string {
+function toWord(reason: string): string {
   return WORDS.test(reason) ? reason : '_OTHER';
 }
 
 /** Limits the length of a name from the configuration or from a source of tools. */
-function textOf(value: unknown): string {
+function limitText(value: unknown): string {
   return value === undefined ? 'unknown' : String(value).slice(0, VALUE_MAX).toWellFormed();
 }
 
 /** Messages and tool results are masked when they arrive. This masks everything else, such as instructions. */
-function jsonOf(value: unknown): string {
+function toJson(value: unknown): string {
   return maskTokens(JSON.stringify(value) ?? '')
     .slice(0, CONTENT_MAX)
     .toWellFormed();

@@ -47,8 +47,8 @@ export function telemetryOptions(settings: TelemetrySettings) {
     protocol: (settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ??
       settings.OTEL_EXPORTER_OTLP_PROTOCOL) as (typeof PROTOCOLS)[number],
     headers: {
-      ...headersOf(settings.OTEL_EXPORTER_OTLP_HEADERS),
-      ...headersOf(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
+      ...parseHeaders(settings.OTEL_EXPORTER_OTLP_HEADERS),
+      ...parseHeaders(settings.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
     },
     timeout_ms: settings.OTEL_EXPORTER_OTLP_TRACES_TIMEOUT ?? settings.OTEL_EXPORTER_OTLP_TIMEOUT,
     compression: (settings.OTEL_EXPORTER_OTLP_TRACES_COMPRESSION ??
@@ -61,7 +61,7 @@ export function telemetryOptions(settings: TelemetrySettings) {
         settings.OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE,
       key: settings.OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY ?? settings.OTEL_EXPORTER_OTLP_CLIENT_KEY,
     },
-    resource: resourceOf(settings),
+    resource: buildResource(settings),
     sampler: settings.OTEL_TRACES_SAMPLER as SamplerName,
     sampler_ratio: settings.OTEL_TRACES_SAMPLER_ARG,
     batches: {
@@ -82,13 +82,13 @@ function belowEndpoint(endpoint = ''): string {
 }
 
 /** Header names are case-insensitive, so they are stored in lower case. */
-function headersOf(text: Secret | undefined): Record<string, Secret> {
+function parseHeaders(text: Secret | undefined): Record<string, Secret> {
   const pairs = text === undefined ? [] : (parsePairs(text.reveal()) ?? []);
   return Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), new Secret(value)]));
 }
 
 /** Attributes that all spans share. */
-function resourceOf({
+function buildResource({
   OTEL_SERVICE_NAME,
   OTEL_RESOURCE_ATTRIBUTES = '',
 }: TelemetrySettings): Readonly<Record<string, string>> {

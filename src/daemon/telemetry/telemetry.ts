@@ -18,12 +18,12 @@ import type { BegunMessage, MessageSpan, Span, SpanSubject } from '../trace/span
 import type { TraceLine, TraceRecord } from '../trace/trace-record.ts';
 import { createExporter, createSampler, heedParent, ReportingExporter } from './exporter.ts';
 import {
-  attributesOf,
   contentAttributes,
+  formatSpanName,
   messageAttributes,
-  nameOf,
   outcomeAttributes,
   subjectAttributes,
+  toAttributes,
 } from './span-attributes.ts';
 import type { TelemetryOptions } from './telemetry-options.ts';
 
@@ -59,7 +59,7 @@ export async function createTelemetry(options: TelemetryOptions, log: Log): Prom
   return {
     observer: {
       ...NO_OBSERVER,
-      parentOf: (traceparent) => (propagates ? parentOf(traceparent) : null),
+      readParent: (traceparent) => (propagates ? parseParent(traceparent) : null),
       messageBegan: (message) => messageSpan(message, parts),
     },
     stop: (ms) => shutdownWithin(provider, ms),
@@ -70,13 +70,13 @@ export async function createTelemetry(options: TelemetryOptions, log: Log): Prom
  * The parent that a `traceparent` header names (W3C Trace Context); null if it names none. `tracestate` and `baggage`
  * are ignored, since any client can set them.
  */
-function parentOf(traceparent: string | undefined): string | null {
+function parseParent(traceparent: string | undefined): string | null {
   if (traceparent === undefined || traceparent.length > TRACEPARENT_MAX) return null;
   const parent = parseTraceParent(traceparent);
-  return parent === null ? null : traceparentOf(parent);
+  return parent === null ? null : formatTraceparent(parent);
 }
 
-function traceparentOf(span: { traceId: string; spanId: string; traceFlags: number }): string {
+function formatTraceparent(span: { traceId: string; spanId: string; traceFlags: number }): string {
   const isSampled = (span.traceFlags & TraceFlags.SAMPLED) !== 0;
   return `00-${span.traceId}-${span.spanId}-${isSampled ? '01' : '00'}`;
 }
@@ -107,7 +107,7 @@ class Collected {
   constructor(span: SdkSpan, parts: SpanParts) {
     this.span = span;
     this.#parts = parts;
-    this.traceparent = parts.propagates ? traceparentOf(span.spanContext()) : null;
+    this.traceparent = parts.propagates ? formatTraceparent(span.spanContext()) : null;
   }
 
   child(step: string, about?: SpanSubject): Span {
@@ -115,7 +115,7 @@ class Collected {
   }
 
   event(line: TraceLine): void {
-    if (this.span.isRecording()) this.span.addEvent(line.step, attributesOf(line));
+    if (this.span.isRecording()) this.span.addEvent(line.step, toAttributes(line));
   }
 
   /** @param startTime default: now. */
@@ -145,7 +145,7 @@ class CollectedSpan extends Collected implements Span {
   /** @param endTime default: now. */
   end(line: TraceLine, endTime?: Date): void {
     if (this.span.isRecording()) {
-      this.span.updateName(nameOf(line)).setAttributes(attributesOf(line));
+      this.span.updateName(formatSpanName(line)).setAttributes(toAttributes(line));
       if (line.verdict === 'failed') this.span.setStatus({ code: SpanStatusCode.ERROR });
     }
     this.span.end(endTime);

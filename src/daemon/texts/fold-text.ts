@@ -5,7 +5,7 @@
 const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
 
 /** The form in which words are compared. */
-export function wordOf(text: string): string {
+export function normalizeWord(text: string): string {
   return foldText(text.replace(FINAL_SIGNS, ''));
 }
 

@@ -1,4 +1,4 @@
-import { wordOf } from './fold-text.ts';
+import { normalizeWord } from './fold-text.ts';
 
 /** The words by which an answer names some of the numbered actions of a question. */
 export interface PartWords {
@@ -17,7 +17,7 @@ export interface PartWords {
  * @param count how many actions the question has
  */
 export function confirmedPart(text: string, words: PartWords, count: number): readonly number[] | null {
-  const given = wordOf(text);
+  const given = normalizeWord(text);
   const only = numbersAfter(given, words.only, words.between, count);
   const except = numbersAfter(given, words.except, words.between, count);
   // A text that both lists begin could mean either.
@@ -32,9 +32,9 @@ function numbersAfter(
   between: readonly string[],
   count: number,
 ): ReadonlySet<number> | null {
-  const opener = openers.map(wordOf).find((word) => given.startsWith(`${word} `));
+  const opener = openers.map(normalizeWord).find((word) => given.startsWith(`${word} `));
   if (opener === undefined) return null;
-  const skipped = new Set(between.map(wordOf));
+  const skipped = new Set(between.map(normalizeWord));
   const numbers = new Set<number>();
   for (const part of given.slice(opener.length).split(/[\s,;&+]+/)) {
     if (part === '' || skipped.has(part)) continue;

@@ -28,6 +28,6 @@ export function escapeControls(json: string): string {
 }
 
 /** A value for a line of `name=value` words, quoted if it could be read as more than one word. */
-export function wordOf(value: string): string {
+export function quoteValue(value: string): string {
   return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }

@@ -1,4 +1,4 @@
-import { type ChannelText, placeholdersOf } from '../../channel/index.ts';
+import { type ChannelText, findPlaceholders } from '../../channel/index.ts';
 
 /**
  * One text that people read but that no agent wrote. An operator can replace it under `texts:` in the configuration
@@ -375,7 +375,7 @@ export function textRecords(own: readonly ChannelText[]): Readonly<Record<string
       kind: 'text',
       sentence,
       default: text,
-      placeholders: placeholdersOf(text),
+      placeholders: findPlaceholders(text),
       form: 'markdown',
       limit: null,
     },

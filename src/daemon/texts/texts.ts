@@ -1,5 +1,5 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
-import { wordOf } from './fold-text.ts';
+import { normalizeWord } from './fold-text.ts';
 import { confirmedPart, type PartWords } from './part-answer.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
@@ -24,7 +24,7 @@ export class Texts {
   constructor(replaced: ReadonlyMap<string, Replacements> = new Map(), default_locale = OWN_LANGUAGE) {
     this.#replaced = replaced;
     this.#default_locale = default_locale;
-    this.#fallback = tagsOf(default_locale);
+    this.#fallback = listTags(default_locale);
     this.#default = this.#inLanguage('');
   }
 
@@ -43,7 +43,7 @@ export class Texts {
   }
 
   #inLanguage(locale: string): LocalTexts {
-    const tags = [...tagsOf(locale), ...this.#fallback, OWN_LANGUAGE];
+    const tags = [...listTags(locale), ...this.#fallback, OWN_LANGUAGE];
     return new LocalTexts(tags.flatMap((tag) => this.#of(tag)));
   }
 
@@ -58,7 +58,7 @@ export class Texts {
 
   /** Whether a text is a word of this list in any language. */
   isWord(name: WordsName, text: string): boolean {
-    const given = wordOf(text);
+    const given = normalizeWord(text);
     const lists = [...this.#replaced.values(), DEFAULTS].map(
       (texts) => (texts[name] ?? NO_WORDS) as readonly string[],
     );
@@ -119,7 +119,7 @@ export class LocalTexts {
 
   /** Whether a text is one of the words. Case, outer white space and final punctuation make no difference. */
   isWord(name: WordsName, text: string): boolean {
-    return isOneOf(this.words(name), wordOf(text));
+    return isOneOf(this.words(name), normalizeWord(text));
   }
 
   /**
@@ -158,7 +158,7 @@ const compared = new WeakMap<readonly string[], ReadonlySet<string>>();
 function isOneOf(words: readonly string[], given: string): boolean {
   let known = compared.get(words);
   if (known === undefined) {
-    known = new Set(words.map(wordOf));
+    known = new Set(words.map(normalizeWord));
     compared.set(words, known);
   }
   return given !== '' && known.has(given);
@@ -169,11 +169,11 @@ function partWords(of: (name: WordsName) => readonly string[]): PartWords {
 }
 
 function isKnown(locale: string, replaced: ReadonlyMap<string, Replacements>): boolean {
-  return tagsOf(locale).some((tag) => tag === OWN_LANGUAGE || replaced.has(tag));
+  return listTags(locale).some((tag) => tag === OWN_LANGUAGE || replaced.has(tag));
 }
 
 /** The tags to look up for a locale, such as `de-at` and `de`. Platforms also write `de_AT`. */
-function tagsOf(locale: string): string[] {
+function listTags(locale: string): string[] {
   const parts = locale
     .trim()
     .toLowerCase()

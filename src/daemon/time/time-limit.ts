@@ -102,9 +102,9 @@ export class TimeLimit {
     });
   }
 
-  /** Ends the work for this reason, unless it was ended before. @param reasonOf called only if somebody is told */
-  end(reasonOf: () => unknown): void {
-    this.#end(reasonOf);
+  /** Ends the work for this reason, unless it was ended before. @param getReason called only if somebody is told */
+  end(getReason: () => unknown): void {
+    this.#end(getReason);
   }
 
   /** Call this when the work has ended. */
@@ -127,9 +127,9 @@ export class TimeLimit {
     });
   }
 
-  #end(reasonOf: () => unknown): void {
+  #end(getReason: () => unknown): void {
     if (this.#ended) return;
-    this.#ended = once(reasonOf);
+    this.#ended = once(getReason);
     this.#controller?.abort(this.#ended());
     for (const listener of this.#listeners) listener(this.#ended());
   }
@@ -139,10 +139,10 @@ export class TimeLimit {
 type Reason = () => unknown;
 
 /** Makes the value when it is first asked for: an error with its stack is expensive, and most limits tell nobody. */
-function once(reasonOf: Reason): Reason {
+function once(getReason: Reason): Reason {
   let made: { reason: unknown } | null = null;
   return () => {
-    made ??= { reason: reasonOf() };
+    made ??= { reason: getReason() };
     return made.reason;
   };
 }
@@ -152,7 +152,7 @@ interface Listeners {
   readonly tellAll: () => void;
 }
 
-const listenersOf = new WeakMap<AbortSignal, Listeners>();
+const listenersBySignal = new WeakMap<AbortSignal, Listeners>();
 
 /**
  * Calls `listener` once when a signal aborts. Use this for signals with thousands of listeners, such as the stop of the
@@ -161,14 +161,14 @@ const listenersOf = new WeakMap<AbortSignal, Listeners>();
  * @returns a function that removes the listener. If the signal has already aborted, nothing is called.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  const { all, tellAll } = listenersOf.get(signal) ?? listenTogether(signal);
+  const { all, tellAll } = listenersBySignal.get(signal) ?? listenTogether(signal);
   // A new function for each call, because the same listener may be passed twice.
   const one = () => listener();
   all.add(one);
   return () => {
     if (!all.delete(one) || all.size > 0) return;
     signal.removeEventListener('abort', tellAll);
-    listenersOf.delete(signal);
+    listenersBySignal.delete(signal);
   };
 }
 
@@ -179,7 +179,7 @@ function listenTogether(signal: AbortSignal): Listeners {
     all.clear();
   };
   const listeners = { all, tellAll };
-  listenersOf.set(signal, listeners);
+  listenersBySignal.set(signal, listeners);
   signal.addEventListener('abort', tellAll, { once: true });
   return listeners;
 }

@@ -18,8 +18,8 @@ type Mask = (text: string) => string;
 /** The outcome of a call that was sent, for the agent, the trace and the journal. */
 export function composeAnswer(tool: Tool, sent: Sent, opened: CallClient): CallOutcome {
   const mask = (text: string) => maskTokens(maskSecrets(text, opened.secrets));
-  const headers = sent.outcome === 'answered' ? headersOf(tool, sent, opened, mask) : undefined;
-  const outcome = readOutcome(tool, sent, opened, mask, MAX_RESULT_BYTES - sizeOf(headers));
+  const headers = sent.outcome === 'answered' ? selectHeaders(tool, sent, opened, mask) : undefined;
+  const outcome = readOutcome(tool, sent, opened, mask, MAX_RESULT_BYTES - measureHeaders(headers));
   return headers === undefined ? outcome : { ...outcome, answer: { ...outcome.answer, headers } };
 }
 
@@ -51,7 +51,7 @@ function readOutcome(tool: Tool, sent: Sent, opened: CallClient, mask: Mask, max
       if (status !== null && status >= 400) return refusedBy(status, sent.result, opened, mask);
       if (sent.is_error) return reportedError(tool, sent.result, opened, mask);
       return {
-        answer: { ok: true, result: fitResult(shownOf(tool, sent.result, opened), mask, max_bytes) },
+        answer: { ok: true, result: fitResult(filterResult(tool, sent.result, opened), mask, max_bytes) },
         // A module returns no status, but the client knows the status of the last answer.
         written: { state: 'done', status: status ?? opened.status },
         ...(needs.length === 0 ? {} : { pages: needed(tool, needs, opened, mask).pages }),
@@ -65,7 +65,7 @@ function needed(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Ma
   const { usedDefault, client } = opened;
   const isPersonal = client.credentials === 'user' || client.credentials === 'exchange';
   const told = usedDefault && tool.public !== 'all' ? 'something else first' : mask(needsInWords(needs));
-  const pages = pagesOf(tool.source, needs, { isPersonal, mask });
+  const pages = listPages(tool.source, needs, { isPersonal, mask });
   const unshown =
     needs.some(({ url }) => url !== null) && pages.length === 0
       ? ' The person would have to open a page. It cannot be shown, because the other system does not know who the person is.'
@@ -80,7 +80,7 @@ function needed(tool: Tool, needs: readonly Need[], opened: CallClient, mask: Ma
  * The headers of an answer that the agent may see: those of a result that is shown as a whole. Otherwise they could tell
  * more than the public fields do, for example how many entries a list has.
  */
-function headersOf(
+function selectHeaders(
   tool: Tool,
   { headers, status }: Extract<Sent, { outcome: 'answered' }>,
   { usedDefault }: CallClient,
@@ -91,7 +91,7 @@ function headersOf(
   return fitResult(headers, mask, MAX_HEADERS_BYTES) as AnswerHeaders;
 }
 
-function sizeOf(headers: AnswerHeaders | undefined): number {
+function measureHeaders(headers: AnswerHeaders | undefined): number {
   return headers === undefined ? 0 : Buffer.byteLength(JSON.stringify(headers));
 }
 
@@ -99,7 +99,7 @@ function sizeOf(headers: AnswerHeaders | undefined): number {
  * The part of a result that the agent may see. Results of a module were reduced when they were fetched. The built-in
  * tools choose their public fields themselves.
  */
-function shownOf(tool: Tool, result: unknown, { usedDefault }: CallClient): unknown {
+function filterResult(tool: Tool, result: unknown, { usedDefault }: CallClient): unknown {
   return usedDefault && tool.source.kind !== 'module' ? reducedForNobody(tool, result) : result;
 }
 
@@ -139,19 +139,19 @@ function refusedBy(status: number, body: unknown, { usedDefault }: CallClient, m
       ...refusal(reason, 'The other system does not accept the credentials of this service.'),
       written,
     };
-  const told = usedDefault ? '' : textOf(body, mask);
+  const told = usedDefault ? '' : toText(body, mask);
   const message = `The call was refused with the status ${status}.${told === '' ? '' : ` The answer was: ${told}`}`;
   return { ...refusal(reason, message), written };
 }
 
 /** The answer if the tool ran and its result says that it failed. */
 function reportedError(tool: Tool, result: unknown, { usedDefault }: CallClient, mask: Mask): CallOutcome {
-  const told = usedDefault && tool.public !== 'all' ? '' : textOf(result, mask);
+  const told = usedDefault && tool.public !== 'all' ? '' : toText(result, mask);
   const message = `The tool reported an error${told === '' ? '.' : `: ${told}`}`;
   return { ...refusal('tool_failed', message), written: { state: 'failed', status: null } };
 }
 
-function textOf(body: unknown, mask: Mask): string {
+function toText(body: unknown, mask: Mask): string {
   if (body === null || body === undefined) return '';
   const text = typeof body === 'string' ? body : (JSON.stringify(body) ?? '');
   return mask(text).slice(0, MAX_REFUSAL_CHARACTERS).toWellFormed();
@@ -176,7 +176,7 @@ function needsInWords(needs: readonly Need[]): string {
  * The pages that may be shown. What a person does on a page counts for whom the server takes the person to be. A server
  * that does not get the person's credential would take all people for one.
  */
-function pagesOf(
+function listPages(
   { name: source }: ToolSourceInfo,
   needs: readonly Need[],
   { isPersonal, mask }: { isPersonal: boolean; mask: (text: string) => string },

@@ -8,7 +8,7 @@ import { type CallOutcome, invalidArguments, type Refusal, refusal } from './cal
 import { holds } from './confirmation/confirm-policy.ts';
 import {
   endAttempt,
-  namesOf,
+  pickNames,
   prepareCall,
   sendAttempt,
   startAttempt,
@@ -229,12 +229,12 @@ async function reported(
   const started_at = performance.now();
   let isStarted = false;
   const start = () => {
-    if (!isStarted) run.tool({ ...namesOf(tool), status: 'started' });
+    if (!isStarted) run.tool({ ...pickNames(tool), status: 'started' });
     isStarted = true;
   };
   const tellEnd = (status: ToolStatus, end: ToolEnd = {}) => {
     start();
-    run.tool({ ...namesOf(tool), status, ...end });
+    run.tool({ ...pickNames(tool), status, ...end });
   };
   let credentials: ToolEnd = {};
   const trace: TracePart = {

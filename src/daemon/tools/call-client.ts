@@ -7,7 +7,7 @@ import type { TraceLine } from '../trace/trace-record.ts';
 import { reduceResult } from './answer.ts';
 import type { CallCredential } from './choose-credential.ts';
 import type { ToolRequest } from './downstream/client.ts';
-import { addressOf, DownstreamFailure, type DownstreamResponse } from './downstream/client.ts';
+import { buildUrl, DownstreamFailure, type DownstreamResponse } from './downstream/client.ts';
 import { type CredentialForm, credentialHeader, credentialValue } from './downstream/credential-form.ts';
 import { DefaultTokenFailure, TOKEN_PATH } from './downstream/default-token.ts';
 import { isAllowedHeader, isHeaderValue } from './downstream/headers.ts';
@@ -166,7 +166,7 @@ export class CallClient {
     const watch = (status: number | null) =>
       this.#call.watch?.({
         method,
-        url: addressOf(target.base_url, request).href,
+        url: buildUrl(target.base_url, request).href,
         headers: headers ?? {},
         body: request.encoded?.shown ?? request.body,
         credentials: bearer.use,
@@ -175,7 +175,7 @@ export class CallClient {
       });
     try {
       const { traceparent } = line;
-      const response = await this.#access.downstreamOf(this.#tool.source.name, target).send({
+      const response = await this.#access.getDownstream(this.#tool.source.name, target).send({
         ...request,
         headers: { ...headers, ...(traceparent === null ? {} : { traceparent }), ...fixedHeaders(target) },
         token: bearer.token,

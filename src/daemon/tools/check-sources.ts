@@ -31,8 +31,8 @@ export async function checkSources(
   const named: Named[] = [];
   for (const entry of entries) {
     try {
-      if (entry.kind === 'mcp') named.push(...namesOf(entry, api_base_url));
-      else defined.push(...(await toolsOf(entry, api_base_url)));
+      if (entry.kind === 'mcp') named.push(...listNames(entry, api_base_url));
+      else defined.push(...(await loadTools(entry, api_base_url)));
     } catch (error) {
       if (!(error instanceof ConfigurationError)) throw error;
       problems.push(...error.problems);
@@ -60,12 +60,12 @@ export function allBuiltIn(api_base_url: string | undefined): readonly Tool[] {
 }
 
 /** The names of an MCP server's tools are in the entry. Only the server knows the rest. */
-function namesOf(entry: McpEntry, api_base_url: string | undefined): Named[] {
+function listNames(entry: McpEntry, api_base_url: string | undefined): Named[] {
   const source = describeSource(entry, api_base_url);
   return [...toolNames(entry).values()].map((name) => ({ name, source }));
 }
 
-async function toolsOf(
+async function loadTools(
   entry: Exclude<SourceEntry, McpEntry>,
   api_base_url: string | undefined,
 ): Promise<readonly Tool[]> {

@@ -90,7 +90,7 @@ export async function chooseCredentials(
   } catch (err) {
     return byDefault('session_unreachable', 'warn', err);
   }
-  return { use: 'user', token: new Secret(token), claims: claimsOf(token, stored) };
+  return { use: 'user', token: new Secret(token), claims: readClaims(token, stored) };
 
   function byDefault(reason: string, level: 'info' | 'warn', err?: unknown): CredentialChoice {
     const fields = { request_id: context?.request_id, reason, ...(err === undefined ? {} : { err }) };
@@ -101,7 +101,7 @@ export async function chooseCredentials(
 }
 
 /** The claims exactly as in the token: a claim that is bound to a parameter must keep its type. */
-function claimsOf(token: string, { user_id, email }: JwtContext): PersonClaims {
+function readClaims(token: string, { user_id, email }: JwtContext): PersonClaims {
   return Object.freeze({ sub: user_id, ...decodePayload(token), email });
 }
 

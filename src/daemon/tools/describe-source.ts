@@ -13,13 +13,13 @@ import type { CredentialPolicy, SourceTarget, ToolSourceInfo } from './tool.ts';
 export function describeSource(entry: SourceEntry, api_base_url: string | undefined): ToolSourceInfo {
   if (entry.kind === 'module') {
     const target = apiTarget(api_base_url, entry.credential);
-    return frozen({ name: entry.module, kind: 'module', origin: originOf(target), target, foreign: false });
+    return frozen({ name: entry.module, kind: 'module', origin: toOrigin(target), target, foreign: false });
   }
-  const target = targetOf(entry, api_base_url);
+  const target = toTarget(entry, api_base_url);
   return frozen({
     name: entry.name,
     kind: entry.kind,
-    origin: originOf(target),
+    origin: toOrigin(target),
     target,
     foreign: target?.is_api !== true,
   });
@@ -28,7 +28,7 @@ export function describeSource(entry: SourceEntry, api_base_url: string | undefi
 /** The source of the tools that are part of the daemon. */
 export function builtInSource(api_base_url: string | undefined): ToolSourceInfo {
   const target = apiTarget(api_base_url);
-  return frozen({ name: 'built-in', kind: 'built-in', origin: originOf(target), target, foreign: false });
+  return frozen({ name: 'built-in', kind: 'built-in', origin: toOrigin(target), target, foreign: false });
 }
 
 /** The business API itself. */
@@ -47,8 +47,8 @@ function apiTarget(
   });
 }
 
-function targetOf(entry: OpenApiEntry | McpEntry, api_base_url: string | undefined): SourceTarget | null {
-  const base_url = baseUrlOf(entry);
+function toTarget(entry: OpenApiEntry | McpEntry, api_base_url: string | undefined): SourceTarget | null {
+  const base_url = readBaseUrl(entry);
   if (base_url === null) return null;
   const url = new URL(base_url);
   const is_api = api_base_url !== undefined && url.origin === new URL(api_base_url).origin;
@@ -57,7 +57,7 @@ function targetOf(entry: OpenApiEntry | McpEntry, api_base_url: string | undefin
   return frozen({
     base_url,
     is_api,
-    may_see_user_token: is_api || (is_private && [entry.credentials, ...policiesOf(entry)].some(namesUser)),
+    may_see_user_token: is_api || (is_private && [entry.credentials, ...listPolicies(entry)].some(namesUser)),
     credential: frozen({ ...(entry.credential ?? BEARER) }),
     headers: frozen(
       Object.fromEntries(
@@ -82,13 +82,13 @@ function isForListing(name: string, entry: OpenApiEntry | McpEntry): boolean {
   );
 }
 
-function baseUrlOf(entry: OpenApiEntry | McpEntry): string | null {
+function readBaseUrl(entry: OpenApiEntry | McpEntry): string | null {
   if (entry.kind === 'openapi') return entry.base_url;
   return 'url' in entry.server ? entry.server.url : null;
 }
 
 /** The policy of each tool of an entry; undefined if neither the tool nor the entry has one. */
-function policiesOf(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
+function listPolicies(entry: OpenApiEntry | McpEntry): (CredentialPolicy | undefined)[] {
   const tools = Object.values(entry.kind === 'openapi' ? entry.operations : entry.tools);
   return tools.map(({ credentials }) => credentials ?? entry.credentials);
 }
@@ -97,7 +97,7 @@ function namesUser(policy: CredentialPolicy | undefined): boolean {
   return policy === 'user' || policy === 'user-or-default';
 }
 
-function originOf(target: SourceTarget | null): string | null {
+function toOrigin(target: SourceTarget | null): string | null {
   return target === null ? null : new URL(target.base_url).origin;
 }
 
@@ -123,7 +123,7 @@ export function tokenReach(entry: SourceEntry, api_base_url: string | undefined)
   const info = describeSource(entry, api_base_url);
   const { name: source, origin, target } = info;
   const { kind } = entry;
-  const policies = entry.kind === 'module' ? [undefined] : policiesOf(entry);
+  const policies = entry.kind === 'module' ? [undefined] : listPolicies(entry);
   // Each tool of a module chooses its credentials, so the module may see the person's token.
   const isOwn = (policy: CredentialPolicy | undefined) =>
     policy === undefined ? target?.is_api === true && entry.kind !== 'mcp' : namesUser(policy);

@@ -36,7 +36,7 @@ export interface ToolEnd {
 }
 
 /** The names of a tool in its progress. */
-export function namesOf({ name, title }: Tool): Pick<ToolProgress, 'tool_name' | 'title'> {
+export function pickNames({ name, title }: Tool): Pick<ToolProgress, 'tool_name' | 'title'> {
   return { tool_name: name, ...(title === null ? {} : { title }) };
 }
 
@@ -225,7 +225,7 @@ export async function sendAttempt(
   write: Attempt | null,
   run: ToolRun,
 ): Promise<CallOutcome> {
-  run.tool({ ...namesOf(prepared.tool), status: 'started' });
+  run.tool({ ...pickNames(prepared.tool), status: 'started' });
   const isWrite = prepared.tool.effect === 'write';
   const key = isWrite ? (write?.key ?? crypto.randomUUID()) : null;
   try {

@@ -19,7 +19,7 @@ export interface ToolAccess extends CredentialSources {
   readonly exchange: TokenExchange;
   readonly observer: Pick<Observer, 'downstreamEnded'>;
   /** The client for a source's address. @param name the name of the source. */
-  downstreamOf(name: string, target: SourceTarget): Downstream;
+  getDownstream(name: string, target: SourceTarget): Downstream;
 }
 
 type AccessSettings = Pick<
@@ -49,7 +49,7 @@ export function createToolAccess(
 ): ToolAccess {
   const timeoutMs = settings.API_TIMEOUT_SECONDS * 1000;
   const clients = new WeakMap<object, Downstream>();
-  const clientOf = (baseUrl: string, name: string) => {
+  const createClient = (baseUrl: string, name: string) => {
     const isApi = baseUrl === settings.API_BASE_URL;
     return createDownstream({
       ...{ baseUrl, timeoutMs },
@@ -61,12 +61,12 @@ export function createToolAccess(
   const defaultToken =
     API_BASE_URL === undefined
       ? null
-      : createDefaultToken({ downstream: clientOf(API_BASE_URL, API), email, password, clock });
+      : createDefaultToken({ downstream: createClient(API_BASE_URL, API), email, password, clock });
   return {
     ...{ settings, seal, marks, clock, log, observer, defaultToken },
     exchange: createTokenExchange({ clock, timeoutMs, observer }),
-    downstreamOf(name, target) {
-      const client = clients.get(target) ?? clientOf(target.base_url, name);
+    getDownstream(name, target) {
+      const client = clients.get(target) ?? createClient(target.base_url, name);
       clients.set(target, client);
       return client;
     },

@@ -1,6 +1,6 @@
 import { isObject } from '../../channel/json-object.ts';
 import { estimateTokens } from '../agent/model-meter.ts';
-import { partsOf, SchemaReferences } from './schema/schema-parts.ts';
+import { listParts, SchemaReferences } from './schema/schema-parts.ts';
 import type { JsonSchema, Tool } from './tool.ts';
 
 /** Above these numbers, models refuse the tools or choose among them badly, and each call of the model costs more. */
@@ -58,20 +58,20 @@ interface ArgumentSize {
 /** The arguments of a tool that take the most tokens of its definition. */
 export function largestArguments(parameters: JsonSchema): readonly ArgumentSize[] {
   const references = new SchemaReferences(parameters);
-  const named = Object.entries(propertiesOf(parameters, references)).flatMap(([name, schema]) => {
-    const inner = name === BODY ? Object.entries(propertiesOf(schema, references)) : [];
+  const named = Object.entries(collectProperties(parameters, references)).flatMap(([name, schema]) => {
+    const inner = name === BODY ? Object.entries(collectProperties(schema, references)) : [];
     return inner.length === 0
       ? [[name, schema] as const]
       : inner.map(([field, member]) => [`${BODY}.${field}`, member] as const);
   });
   return named
-    .map(([name, schema]) => ({ name, tokens: tokensOf(schema, references) }))
+    .map(([name, schema]) => ({ name, tokens: countTokens(schema, references) }))
     .toSorted((one, other) => other.tokens - one.tokens)
     .slice(0, MAX_NAMED);
 }
 
 /** The properties of an object, also those of the schemas that apply to the same object. */
-function propertiesOf(root: JsonSchema, references: SchemaReferences): Record<string, JsonSchema> {
+function collectProperties(root: JsonSchema, references: SchemaReferences): Record<string, JsonSchema> {
   const applied = new Set([root]);
   const found: [string, JsonSchema][] = [];
   // A set also visits what is added meanwhile.
@@ -79,13 +79,13 @@ function propertiesOf(root: JsonSchema, references: SchemaReferences): Record<st
     if (isObject(schema.properties))
       for (const [name, member] of Object.entries(schema.properties))
         if (isObject(member)) found.push([name, member]);
-    const same = partsOf(schema).filter((part) => part.applies === 'same');
+    const same = listParts(schema).filter((part) => part.applies === 'same');
     for (const one of [...same.map((part) => part.schema), ...references.of(schema)]) applied.add(one);
   }
   return Object.fromEntries(found);
 }
 
-function tokensOf(root: JsonSchema, references: SchemaReferences): number {
+function countTokens(root: JsonSchema, references: SchemaReferences): number {
   const targets = new Set<JsonSchema>();
   const seen = new Set([root]);
   for (const schema of seen) {
@@ -93,7 +93,7 @@ function tokensOf(root: JsonSchema, references: SchemaReferences): number {
       targets.add(target);
       seen.add(target);
     }
-    for (const { schema: part } of partsOf(schema)) seen.add(part);
+    for (const { schema: part } of listParts(schema)) seen.add(part);
   }
   return [root, ...targets].reduce((sum, schema) => sum + estimateTokens(JSON.stringify(schema)), 0);
 }

@@ -7,7 +7,7 @@ export interface Observer {
    * Reads the `traceparent` header of a request.
    * @returns the header in its canonical form. Null if it is absent or invalid, or if no spans are collected.
    */
-  parentOf(traceparent: string | undefined): string | null;
+  readParent(traceparent: string | undefined): string | null;
   /**
    * Called when the processing of a message starts. @returns the span of the message; null if no spans are collected.
    */
@@ -60,7 +60,7 @@ export interface EndedRequest {
 const ignore = () => {};
 
 export const NO_OBSERVER: Observer = {
-  parentOf: () => null,
+  readParent: () => null,
   messageBegan: () => null,
   turnBegan: ignore,
   turnEnded: ignore,
@@ -80,8 +80,8 @@ export function observers(all: readonly Observer[]): Observer {
   const [first = NO_OBSERVER, ...rest] = all;
   if (rest.length === 0) return first;
   return {
-    parentOf: (traceparent) => firstOf(all, (one) => one.parentOf(traceparent)),
-    messageBegan: (message) => firstOf(all, (one) => one.messageBegan(message)),
+    readParent: (traceparent) => findFirst(all, (one) => one.readParent(traceparent)),
+    messageBegan: (message) => findFirst(all, (one) => one.messageBegan(message)),
     turnBegan: (...of) => all.forEach((one) => void one.turnBegan(...of)),
     turnEnded: (...of) => all.forEach((one) => void one.turnEnded(...of)),
     turnTraced: (...of) => all.forEach((one) => void one.turnTraced(...of)),
@@ -96,7 +96,7 @@ export function observers(all: readonly Observer[]): Observer {
   };
 }
 
-function firstOf<T>(all: readonly Observer[], ask: (one: Observer) => T | null): T | null {
+function findFirst<T>(all: readonly Observer[], ask: (one: Observer) => T | null): T | null {
   for (const one of all) {
     const answer = ask(one);
     if (answer !== null) return answer;

@@ -45,7 +45,7 @@ export interface BegunMessage {
   channel: string;
   /** Whether the reply is sent later, and not in the response to the request that delivered the message. */
   is_later: boolean;
-  /** From `Observer.parentOf`. Null: the message starts a new OpenTelemetry trace. */
+  /** From `Observer.readParent`. Null: the message starts a new OpenTelemetry trace. */
   parent: string | null;
   /** Whether the request had a valid user token, or a platform signed the message. */
   is_authenticated: boolean;

@@ -53,7 +53,7 @@ export class Trace implements TraceWriter {
 
   /** Starts a step. Lines belong to the step until it ends. Steps do not overlap. */
   enter(step: string): Pick<TracePart, 'end'> {
-    const span = this.#childOf(this.#scope, step);
+    const span = this.#startChild(this.#scope, step);
     this.#step = span;
     return {
       end: (line) => {
@@ -74,7 +74,7 @@ export class Trace implements TraceWriter {
   }
 
   #part(step: string, parent: SpanScope | null, about?: SpanSubject): TracePart {
-    const span = this.#childOf(parent, step, about);
+    const span = this.#startChild(parent, step, about);
     return {
       traceparent: span?.traceparent ?? parent?.traceparent ?? null,
       content: span?.content ?? null,
@@ -106,7 +106,7 @@ export class Trace implements TraceWriter {
   }
 
   /** Starts a span. Null if there are too many spans; then the lines belong to the surrounding span. */
-  #childOf(parent: SpanScope | null, step: string, about?: SpanSubject): Span | null {
+  #startChild(parent: SpanScope | null, step: string, about?: SpanSubject): Span | null {
     if (parent === null || this.#children >= Trace.MAX_LINES) return null;
     this.#children++;
     return parent.child(step, about);

@@ -1,6 +1,6 @@
 import type { AgentTool } from '../../../src/agent/index.ts';
 import { createSeal } from '../../../src/daemon/identity/seal.ts';
-import { tagOf } from '../../../src/daemon/session/session.ts';
+import { sessionTag } from '../../../src/daemon/session/session.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { systemClock } from '../../../src/daemon/time/clock.ts';
@@ -117,7 +117,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
     sessionOf(`session-${worker}`, `visitor-${worker}`, personOf(worker)),
   );
   for (const session of sessions) {
-    const claim = await claimed(store, tagOf(session));
+    const claim = await claimed(store, sessionTag(session));
     await store.sessions.save(claim, session, 'new');
     await store.sessions.release(claim);
   }
@@ -132,7 +132,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
         readSession: () => store.sessions.find(session.session_id),
         trace,
       });
-      const claim = effect === 'write' ? await claimed(store, tagOf(session)) : null;
+      const claim = effect === 'write' ? await claimed(store, sessionTag(session)) : null;
       const journal =
         claim &&
         new TurnJournal(

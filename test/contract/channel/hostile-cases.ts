@@ -4,14 +4,14 @@ import { withChannel } from '../../../src/channel/conformance/open-channel.ts';
 import {
   type ConformanceCase,
   type ConformanceOptions,
-  casesOf,
   type SampleRequest,
   type Trial,
   type TrialOptions,
+  toCases,
 } from '../../../src/channel/conformance/options.ts';
 import { isFailure, PASSING, sending, status } from '../../../src/channel/conformance/send-reply.ts';
 import { failing } from '../../../src/channel/conformance/sending-cases.ts';
-import { eventsOf } from '../../../src/channel/conformance/shape-and-signature-cases.ts';
+import { listEvents } from '../../../src/channel/conformance/shape-and-signature-cases.ts';
 import { TEXT_MAX } from '../../../src/channel/index.ts';
 import { hostileBodies } from './hostile-bodies.ts';
 
@@ -28,7 +28,7 @@ export function hostileCases(options: ConformanceOptions): ConformanceCase[] {
   const isPush = plugin.delivery === 'push';
   const isSimulated = plugin.simulator !== undefined;
   const requests = messages.filter(({ expect }) => expect.length > 0).map(({ request }) => request);
-  return casesOf(options, [
+  return toCases(options, [
     ...(isSimulated ? simulatedCases() : []),
     ...(isPush && (isSimulated || send) ? answerCases() : []),
     ...(!isPush && requests.length > 0
@@ -67,7 +67,7 @@ async function acceptsSignedBodies(options: TrialOptions): Promise<void> {
   const { simulator, settings } = bench;
   if (!simulator) throw new Error(`the channel ${options.plugin.name} has no simulator`);
   await withChannel(bench, { start: true }, async (open) => {
-    for (const event of eventsOf(bench)) {
+    for (const event of listEvents(bench)) {
       // Only messages differ between groups and private chats.
       if (event.place === 'group' && event.kind !== 'message') continue;
       const right = simulator.delivery(bench.event(event), settings);

@@ -85,7 +85,7 @@ const calling = (
     fetch: (input, init = {}) => call(() => scope.fetch(input, init), scope, init),
   }));
 
-function secretOf({ settings }: PushScope, name: 'COURIER_SEAL' | 'COURIER_TOKEN'): string {
+function readSecret({ settings }: PushScope, name: 'COURIER_SEAL' | 'COURIER_TOKEN'): string {
   return (settings[name] as SecretValue).reveal();
 }
 
@@ -110,7 +110,7 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
   [
     'accepts every signature',
     taking((request, right, scope) => {
-      const seal = createHmac('sha256', secretOf(scope, 'COURIER_SEAL')).update(request.body).digest('hex');
+      const seal = createHmac('sha256', readSecret(scope, 'COURIER_SEAL')).update(request.body).digest('hex');
       return right({ ...request, headers: { ...request.headers, 'x-courier-seal': seal } });
     }),
     [
@@ -237,7 +237,7 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
   [
     'puts its token into reply_to',
     accepting((_message, scope) => ({
-      reply_to: { to: 'home:ada', token: secretOf(scope, 'COURIER_TOKEN') },
+      reply_to: { to: 'home:ada', token: readSecret(scope, 'COURIER_TOKEN') },
     })),
     ['enqueues messages from direct conversations and from groups'],
   ],
@@ -332,7 +332,7 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
     'throws network errors unchanged',
     sending(async (reply, right, scope) => {
       await right(reply).catch((error: Error) => {
-        throw new Error(`${error.message} with ${secretOf(scope, 'COURIER_TOKEN')}`);
+        throw new Error(`${error.message} with ${readSecret(scope, 'COURIER_TOKEN')}`);
       });
     }),
     [
@@ -399,7 +399,7 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
   [
     'shows its token in its health',
     broken((_channel, scope) => ({
-      health: () => ({ status: 'degraded', detail: secretOf(scope, 'COURIER_TOKEN') }),
+      health: () => ({ status: 'degraded', detail: readSecret(scope, 'COURIER_TOKEN') }),
     })),
     [
       'reports its health before it is started',
@@ -419,7 +419,7 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
     broken((channel, scope) => ({
       async check() {
         const found = await channel.check?.();
-        return found?.outcome === 'ok' ? found : { ...LOST, detail: secretOf(scope, 'COURIER_TOKEN') };
+        return found?.outcome === 'ok' ? found : { ...LOST, detail: readSecret(scope, 'COURIER_TOKEN') };
       },
     })),
     [
@@ -454,7 +454,7 @@ const DEFECTS: readonly [what: string, plugin: PushPlugin, noticed: readonly str
   [
     'shows its token when typing fails',
     broken((_channel, scope) => ({
-      typing: () => Promise.reject(new Error(secretOf(scope, 'COURIER_TOKEN'))),
+      typing: () => Promise.reject(new Error(readSecret(scope, 'COURIER_TOKEN'))),
     })),
     ['sends the reply, whether typing works or fails'],
   ],

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fieldsOf, isRecent, isSameSecret, objectsOf } from '../../../src/channel/index.ts';
+import { asFields, asObjects, isRecent, isSameSecret } from '../../../src/channel/index.ts';
 
 const NOW = 1_700_000_000_900;
 
@@ -25,9 +25,9 @@ it('secrets are compared whatever their length', () => {
 
 it('a payload of any shape is read as objects', () => {
   for (const value of [null, undefined, 1, 'text', [], true]) {
-    expect(fieldsOf(value)).toEqual({});
-    expect(objectsOf(value)).toEqual([]);
+    expect(asFields(value)).toEqual({});
+    expect(asObjects(value)).toEqual([]);
   }
-  expect(fieldsOf({ a: 1 })).toEqual({ a: 1 });
-  expect(objectsOf([{ a: 1 }, null, 'text', [{ b: 1 }], { c: 1 }])).toEqual([{ a: 1 }, { c: 1 }]);
+  expect(asFields({ a: 1 })).toEqual({ a: 1 });
+  expect(asObjects([{ a: 1 }, null, 'text', [{ b: 1 }], { c: 1 }])).toEqual([{ a: 1 }, { c: 1 }]);
 });

@@ -6,7 +6,7 @@ import { command as list } from '../../../src/cli/commands/keys-list.ts';
 import { command as remove } from '../../../src/cli/commands/keys-remove.ts';
 import { command as rotate } from '../../../src/cli/commands/keys-rotate.ts';
 import { checkSealing } from '../../../src/cli/doctor/store.ts';
-import { createSeal, keyIdOf, marksOf } from '../../../src/daemon/identity/seal.ts';
+import { createSeal, listMarks, parseKeyId } from '../../../src/daemon/identity/seal.ts';
 import { Secret } from '../../../src/daemon/settings/secret.ts';
 import type { Settings } from '../../../src/daemon/settings/settings.ts';
 import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
@@ -19,7 +19,7 @@ import { stubSettings } from './stub-settings.ts';
 
 const LINK = 'chat:jwt:u1';
 const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
-const idOf = (one: string) => keyIdOf(marksOf(new Secret(one))[0] as string);
+const idOf = (one: string) => parseKeyId(listMarks(new Secret(one))[0] as string);
 
 describe('agentd keys', () => {
   let directory: string;

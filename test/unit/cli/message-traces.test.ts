@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findingsOf, traceInWords, traceView } from '../../../src/cli/message-traces.ts';
+import { listFindings, traceInWords, traceView } from '../../../src/cli/message-traces.ts';
 import type { TraceLine, TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { capturedOutput } from './captured-output.ts';
 
@@ -98,10 +98,10 @@ describe('the timeline of a message', () => {
       { step: 'resolve-principal', verdict: 'fallback', reason: 'no_link' },
       { step: 'credentials', verdict: 'fallback', reason: 'no_jwt_context' },
     ] as const;
-    expect(findingsOf(trace('answered', [...lines])).map(({ reason }) => reason)).toEqual(['no_link']);
+    expect(listFindings(trace('answered', [...lines])).map(({ reason }) => reason)).toEqual(['no_link']);
     const refused = { step: 'credentials', verdict: 'refused', reason: 'no_jwt_context' } as const;
     const record = trace('answered', [...lines, refused]);
-    expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['no_link', 'no_jwt_context']);
+    expect(listFindings(record).map(({ reason }) => reason)).toEqual(['no_link', 'no_jwt_context']);
     expect(words(record)).not.toContain('default credentials');
   });
 
@@ -110,7 +110,7 @@ describe('the timeline of a message', () => {
       { step: 'identify', verdict: 'fallback', reason: 'Token Expired' },
       { step: 'resolve-principal', verdict: 'fallback', reason: 'Token Expired' },
     ]);
-    expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['Token Expired']);
+    expect(listFindings(record).map(({ reason }) => reason)).toEqual(['Token Expired']);
     expect(words(record)).toMatch(
       /Token Expired\n {2}what happened: The token has expired\..*\n {2}what to do: {4}\S/,
     );
@@ -119,7 +119,7 @@ describe('the timeline of a message', () => {
   it('names the address of the source whose request failed, not that of the business API', () => {
     const unreachable = (source: string) =>
       ({ step: 'downstream', verdict: 'failed', reason: 'unreachable', detail: { source } }) as const;
-    const found = findingsOf(trace('answered', ['api', 'shop', 'shop', 'docs'].map(unreachable)));
+    const found = listFindings(trace('answered', ['api', 'shop', 'shop', 'docs'].map(unreachable)));
     expect(found.map(({ happened }) => happened)).toEqual([
       'The business API cannot be reached.',
       'The system of `shop` cannot be reached.',
@@ -135,22 +135,22 @@ describe('the timeline of a message', () => {
     const record = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'model_unreachable' },
     ]);
-    expect(findingsOf(record).map(({ reason }) => reason)).toEqual(['model_unreachable']);
+    expect(listFindings(record).map(({ reason }) => reason)).toEqual(['model_unreachable']);
   });
 
   it('explains the error code if no line gives the cause', () => {
-    expect(findingsOf(trace('rate_limited', [])).map(({ reason }) => reason)).toEqual(['rate_limited']);
+    expect(listFindings(trace('rate_limited', [])).map(({ reason }) => reason)).toEqual(['rate_limited']);
     const unknown = trace('agent_failed', [
       { step: 'run-agent', verdict: 'failed', reason: 'word_of_a_plugin' },
     ]);
-    expect(findingsOf(unknown).map(({ reason }) => reason)).toEqual(['agent_failed']);
+    expect(listFindings(unknown).map(({ reason }) => reason)).toEqual(['agent_failed']);
   });
 
   it('explains a refused request with the text of its error code', () => {
     const record = trace('malformed_json', [
       { step: 'receive', verdict: 'refused', reason: 'malformed_json' },
     ]);
-    expect(findingsOf(record)).toMatchObject([
+    expect(listFindings(record)).toMatchObject([
       { reason: 'malformed_json', happened: 'The body is not JSON, or its top level is not an object.' },
     ]);
   });
@@ -163,7 +163,9 @@ describe('the timeline of a message', () => {
 
   it('explains a failure status of the business API', () => {
     const record = trace('answered', [{ step: 'downstream', verdict: 'failed', reason: 'http_503' }]);
-    expect(findingsOf(record)).toMatchObject([{ reason: 'http_503', happened: 'The business API failed.' }]);
+    expect(listFindings(record)).toMatchObject([
+      { reason: 'http_503', happened: 'The business API failed.' },
+    ]);
   });
 
   it('prints times as ISO 8601 for programs', () => {

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { command as erase } from '../../../src/cli/commands/person-erase.ts';
 import { command as show } from '../../../src/cli/commands/person-show.ts';
-import { hmacOf } from '../../../src/daemon/admin/who.ts';
+import { hashPerson } from '../../../src/daemon/admin/who.ts';
 import { personKey } from '../../../src/daemon/identity/identity.ts';
-import { tagOf } from '../../../src/daemon/session/session.ts';
+import { sessionTag } from '../../../src/daemon/session/session.ts';
 import { openSqliteStore } from '../../../src/daemon/store/kernels/sqlite/store.ts';
 import type { Store } from '../../../src/daemon/store/store.ts';
 import { aPendingAction, aSession, aTrace } from '../../contract/fixtures.ts';
@@ -130,8 +130,8 @@ describe('agentd person, while a daemon runs,', () => {
       const session = aSession(now, { session_id: `s-${action_id}`, user_id: 'cleo', platform: PLATFORM });
       await saveSession(store, session);
       const pending = aPendingAction(session, { action_id, person: personKey({ sub: 'cleo' }), ...members });
-      await commitUnderClaim(store, tagOf(session), { trace: aTrace(session), pending: [pending] });
-      const claim = await claimSession(store, tagOf(session));
+      await commitUnderClaim(store, sessionTag(session), { trace: aTrace(session), pending: [pending] });
+      const claim = await claimSession(store, sessionTag(session));
       if (action_id === 'declined') await store.actions.settle(claim, action_id, 'declined', 't');
       if (action_id === 'started' || action_id === 'done')
         await store.actions.settle(claim, action_id, 'started', 't');
@@ -225,8 +225,8 @@ describe('agentd person, while a daemon runs,', () => {
     await shown([byUser]);
     const key = await store.audit.key();
     expect(await store.audit.list({ limit: 5 })).toMatchObject([
-      { command: 'person show', person: hmacOf({ platform: PLATFORM, user_id: ada.user_id }, key) },
-      { command: 'person erase', person: hmacOf({ person: ada.person }, key) },
+      { command: 'person show', person: hashPerson({ platform: PLATFORM, user_id: ada.user_id }, key) },
+      { command: 'person erase', person: hashPerson({ person: ada.person }, key) },
     ]);
   });
 });

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { showLive } from '../../../src/cli/top/live-screen.ts';
-import { snapshotOf, type TopSources, WINDOW_MS } from '../../../src/cli/top/snapshot.ts';
+import { type TopSources, takeSnapshot, WINDOW_MS } from '../../../src/cli/top/snapshot.ts';
 import type { TraceRecord } from '../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../contract/fixtures.ts';
 import { capture } from './captured-output.ts';
@@ -26,7 +26,7 @@ describe('the snapshot of `agentd top`', () => {
     const counted = (state: 'waiting' | 'running' | 'replied' | 'failed', messages: number, age: number) => {
       return { platform: 'chat', state, messages, oldest_at: NOW - age * 1000 };
     };
-    const { channels, daemon } = snapshotOf({
+    const { channels, daemon } = takeSnapshot({
       ...nothing,
       inbox: [
         counted('waiting', 3, 40),
@@ -65,7 +65,7 @@ describe('the snapshot of `agentd top`', () => {
 
   it('counts how the messages of the last five minutes ended, and shows the newest failures', () => {
     const line = { at: NOW, step: 'send-reply', verdict: 'failed' as const };
-    const { channels, failures } = snapshotOf({
+    const { channels, failures } = takeSnapshot({
       ...nothing,
       traces: [
         ended('agent_failed', 10, { finished_at: NOW - WINDOW_MS }),
@@ -96,7 +96,7 @@ describe('the snapshot of `agentd top`', () => {
       probes: 1,
       probe_at: NOW,
     };
-    const { channels } = snapshotOf({ ...nothing, outages: [{ platform: 'chat', ...outage }] });
+    const { channels } = takeSnapshot({ ...nothing, outages: [{ platform: 'chat', ...outage }] });
     expect(channels).toMatchObject([{ state: 'away', detail: 'unreachable: ECONNREFUSED' }]);
   });
 });

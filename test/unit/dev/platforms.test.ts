@@ -67,7 +67,7 @@ const parts = {
   issueToken: async () => 'a token',
   requestsAfter: () => null,
   restore: () => undefined,
-  actionsOf: async () => [],
+  listActions: async () => [],
 };
 
 const ask = (route: Route | undefined, host: string) =>

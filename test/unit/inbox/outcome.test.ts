@@ -5,7 +5,7 @@ import {
   DeliveryFailed,
   failureOfDelivery,
   judgeRun,
-  platformFailureOf,
+  toPlatformFailure,
 } from '../../../src/daemon/inbox/outcome.ts';
 import { CommitUnknown } from '../../../src/daemon/store/commit-unknown.ts';
 import { token } from '../../support/tokens.ts';
@@ -80,17 +80,17 @@ describe('a failed delivery', () => {
       retry_after_seconds: 7,
       platform: 'unreachable',
     });
-    expect(platformFailureOf(away)).toEqual({
+    expect(toPlatformFailure(away)).toEqual({
       reason: 'unreachable',
       words: 'delivery_failed: status 503',
       askedSeconds: 7,
     });
-    expect(platformFailureOf(network('ECONNRESET'))).toMatchObject({ reason: 'unreachable' });
-    expect(platformFailureOf(new DOMException('late', 'TimeoutError'))).toMatchObject({
+    expect(toPlatformFailure(network('ECONNRESET'))).toMatchObject({ reason: 'unreachable' });
+    expect(toPlatformFailure(new DOMException('late', 'TimeoutError'))).toMatchObject({
       reason: 'unreachable',
     });
-    expect(platformFailureOf(new DeliveryFailed('status 429', { final: false }))).toBeNull();
-    expect(platformFailureOf(new TypeError('x is not a function'))).toBeNull();
+    expect(toPlatformFailure(new DeliveryFailed('status 429', { final: false }))).toBeNull();
+    expect(toPlatformFailure(new TypeError('x is not a function'))).toBeNull();
   });
 
   it('is never final if the whole platform fails', () => {

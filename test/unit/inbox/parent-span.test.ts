@@ -33,7 +33,7 @@ it('a message keeps its parent span until it runs, even in another process and a
   const database = join(stateDirectory(), 'agentd.db');
   const first = await processOn(database, {
     ...NO_OBSERVER,
-    parentOf: (traceparent) => (traceparent === undefined ? null : `taken ${traceparent}`),
+    readParent: (traceparent) => (traceparent === undefined ? null : `taken ${traceparent}`),
   });
   const request = { id: 'r1', headers: { traceparent: PARENT } } as unknown as ChannelRequest;
   await enqueue(TELEX, first.services, first.worker, [MESSAGE], request);

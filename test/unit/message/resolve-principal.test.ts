@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Credential } from '../../../src/daemon/identity/identity.ts';
 import { resolvePrincipal } from '../../../src/daemon/message/resolve-principal.ts';
 import { jwtContext, sealRecord } from '../../../src/daemon/session/jwt-context.ts';
-import { type Session, tagOf } from '../../../src/daemon/session/session.ts';
+import { type Session, sessionTag } from '../../../src/daemon/session/session.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { aSession } from '../../contract/fixtures.ts';
 import { saveSession } from '../../contract/store-writes.ts';
@@ -44,7 +44,7 @@ async function stored(members: Partial<Session> = {}, sub?: string, ttl = 3600):
 
 async function withContext(session: Session, sub: string, ttl: number): Promise<Session> {
   const { user, person: owner } = personVerdict(sub, await token({ sub, ttl }));
-  const record = sealRecord(tagOf(session), session.user_id);
+  const record = sealRecord(sessionTag(session), session.user_id);
   const jwt_context = jwtContext(user, world.clock.now() + ttl * 1000, world.services.seal, record);
   return {
     ...session,

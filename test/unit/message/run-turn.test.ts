@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { AgentRuntime } from '../../../src/agent/index.ts';
 import { runTurn } from '../../../src/daemon/message/run-turn.ts';
 import { answerNow } from '../../../src/daemon/message/steps.ts';
-import { traceOf } from '../../../src/daemon/message/turn-trace.ts';
+import { buildTrace } from '../../../src/daemon/message/turn-trace.ts';
 import { withTurn } from '../../../src/daemon/message/with-turn.ts';
 import { CLAIM_MS } from '../../../src/daemon/store/claims.ts';
 import { aSession, aStream } from '../../contract/fixtures.ts';
@@ -166,14 +166,14 @@ describe('the trace of a turn', () => {
   ])(
     '%s on a platform has a session id only if the message became part of the session: %s',
     (_case, outcome, session_id) => {
-      expect(traceOf(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
+      expect(buildTrace(aTurnOf(world, ON_PLATFORM), outcome, 0).session_id).toBe(session_id);
     },
   );
 
   it('has the person of a valid token, even if the message was refused before the step `identify`', () => {
     const verdict = personVerdict('ada');
     const validated = { token: 'token-of-ada', verdict };
-    expect(traceOf(aTurnOf(world, { validated }), 'loop_guard_blocked', 0).person).toBe(verdict.person);
-    expect(traceOf(aTurnOf(world), 'loop_guard_blocked', 0)).not.toHaveProperty('person');
+    expect(buildTrace(aTurnOf(world, { validated }), 'loop_guard_blocked', 0).person).toBe(verdict.person);
+    expect(buildTrace(aTurnOf(world), 'loop_guard_blocked', 0)).not.toHaveProperty('person');
   });
 });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { StoreUnavailable } from '../../../src/daemon/errors.ts';
-import { gaugesOf } from '../../../src/daemon/metrics/measured-store.ts';
+import { createGauges } from '../../../src/daemon/metrics/measured-store.ts';
 import { Metrics } from '../../../src/daemon/metrics/metrics.ts';
 import type { InboxCount } from '../../../src/daemon/store/inbox.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -8,7 +8,7 @@ import { VirtualClock } from '../../support/virtual-clock.ts';
 const NOW = 1_000_000;
 
 function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NOW)) {
-  return gaugesOf({
+  return createGauges({
     runs: { running: 1, waiting: 0 },
     streaming: new Set(),
     broadcaster: { size: 0 },
@@ -16,7 +16,7 @@ function gauges(counts: () => Promise<InboxCount[]>, clock = new VirtualClock(NO
     memory: null,
     agents: { all: [] },
     clock,
-  } as unknown as Parameters<typeof gaugesOf>[0]);
+  } as unknown as Parameters<typeof createGauges>[0]);
 }
 
 it('the inbox gauges give the age of the oldest unfinished message, but no age for failed messages', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readPress as readTelegramPress } from '../../../plugins/msgbot/parse.ts';
-import { partsOf as telegramParts } from '../../../plugins/msgbot/render.ts';
+import { renderParts as telegramParts } from '../../../plugins/msgbot/render.ts';
 import { parse as parseWhatsApp } from '../../../plugins/phonechat/parse.ts';
-import { messagesOf as whatsAppMessages } from '../../../plugins/phonechat/render.ts';
+import { renderMessages as whatsAppMessages } from '../../../plugins/phonechat/render.ts';
 import { readPress as readSlackPress } from '../../../plugins/teamchat/parse.ts';
-import { partsOf as slackParts } from '../../../plugins/teamchat/render.ts';
+import { renderParts as slackParts } from '../../../plugins/teamchat/render.ts';
 import { deliver } from '../../../src/channel/conformance/open-channel.ts';
 import { pressPayload, readPressPayload } from '../../../src/channel/index.ts';
 import { recordingScope } from '../../support/channel-scope.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { framesOf, writeEvents } from '../../../plugins/sse/index.ts';
+import { encodeFrames, writeEvents } from '../../../plugins/sse/index.ts';
 import type { OpenStream, ResponseStream, StreamEvent, StreamReader } from '../../../src/channel/index.ts';
 
 const scope = { problem: (code: string, detail: string) => new Error(`${code}: ${detail}`) };
@@ -60,8 +60,8 @@ describe('an event stream', () => {
 
   it('encodes a list of events once for all readers', () => {
     const events = [event(1), event(2)];
-    expect(framesOf(events, false)).toBe(framesOf(events, false));
-    expect(framesOf(events, true)).toBe(framesOf(events, true));
+    expect(encodeFrames(events, false)).toBe(encodeFrames(events, false));
+    expect(encodeFrames(events, true)).toBe(encodeFrames(events, true));
   });
 
   it('tells more of a call of a tool only to a reader that asks for it', () => {
@@ -69,8 +69,8 @@ describe('an event stream', () => {
     const data = { title: 'Look', ...progress, credentials: 'default', sign_in_needed: true };
     const events = [{ id: 1, event: 'tool_call' as const, data: JSON.stringify(data) }];
     const dataOf = (frames: Buffer) => JSON.parse(/^data: (.*)$/m.exec(frames.toString())?.[1] ?? '');
-    expect(dataOf(framesOf(events, false))).toEqual(progress);
-    expect(dataOf(framesOf(events, true))).toEqual(data);
+    expect(dataOf(encodeFrames(events, false))).toEqual(progress);
+    expect(dataOf(encodeFrames(events, true))).toEqual(data);
   });
 
   it('writes a comment every 10 seconds, and none after the end', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Piece, TAGS } from '../../../plugins/webchat/widget/markdown/inline.ts';
-import { parseMarkdown, wordsOf } from '../../../plugins/webchat/widget/markdown/parse.ts';
+import { parseMarkdown, toPlainText } from '../../../plugins/webchat/widget/markdown/parse.ts';
 
 /** The result as HTML, for the tests. The widget itself creates no HTML. */
 function html(text: string): string {
@@ -104,7 +104,7 @@ describe('Markdown in the widget', () => {
   });
 
   it('removes characters that reorder or hide text, and keeps the characters that right-to-left text needs', () => {
-    const words = wordsOf(parseMarkdown('a\u202eb\u202ac\u0007d\ufeffe \u200f\u2067f\u2069'));
+    const words = toPlainText(parseMarkdown('a\u202eb\u202ac\u0007d\ufeffe \u200f\u2067f\u2069'));
     expect(words).toBe('abcde \u200f\u2067f\u2069\n');
   });
 
@@ -205,7 +205,7 @@ describe('Markdown in the widget', () => {
         fc.constantFrom(' ', '\n', '\n\n'),
         (words, gap) => {
           expect(
-            wordsOf(parseMarkdown(words.join(gap)))
+            toPlainText(parseMarkdown(words.join(gap)))
               .split(/\s+/)
               .filter(Boolean),
           ).toEqual(words);

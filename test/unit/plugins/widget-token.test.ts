@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { expiryOf, personOf, TokenSource } from '../../../plugins/webchat/widget/talk/token.ts';
+import { identifyPerson, readExpiry, TokenSource } from '../../../plugins/webchat/widget/talk/token.ts';
 
 function token(claims: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -20,17 +20,17 @@ afterEach(() => {
 
 describe('the person of a token', () => {
   it('is determined by the issuer, the tenant and the subject together', () => {
-    expect(personOf(null)).toBeNull();
-    expect(personOf(token({ sub: 'ada', exp: 1 }))).toBe(personOf(token({ sub: 'ada', exp: 2 })));
+    expect(identifyPerson(null)).toBeNull();
+    expect(identifyPerson(token({ sub: 'ada', exp: 1 }))).toBe(identifyPerson(token({ sub: 'ada', exp: 2 })));
     const others = [{ sub: 'ada' }, { sub: 'ada', iss: 'x' }, { sub: 'ada', tenant_id: 'x' }, { sub: 'x' }];
-    expect(new Set(others.map((claims) => personOf(token(claims)))).size).toBe(4);
-    expect(personOf(token({ sub: 'Zoë 🎈' }))).toContain('Zoë 🎈');
+    expect(new Set(others.map((claims) => identifyPerson(token(claims)))).size).toBe(4);
+    expect(identifyPerson(token({ sub: 'Zoë 🎈' }))).toContain('Zoë 🎈');
   });
 
   it('is identified by the token itself if its claims cannot be read', () => {
-    expect(personOf('not a token')).not.toBeNull();
-    expect(personOf('not a token')).not.toBe(personOf('another'));
-    expect(expiryOf('not a token')).toBe(Number.POSITIVE_INFINITY);
+    expect(identifyPerson('not a token')).not.toBeNull();
+    expect(identifyPerson('not a token')).not.toBe(identifyPerson('another'));
+    expect(readExpiry('not a token')).toBe(Number.POSITIVE_INFINITY);
   });
 });
 

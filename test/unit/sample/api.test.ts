@@ -18,7 +18,7 @@ beforeEach(async () => {
   await api?.close();
   api = await startSampleApi({
     ...ACCOUNT,
-    emailOf: async (token) =>
+    findEmail: async (token) =>
       token.startsWith('token-of-') ? personVerdict(token.slice('token-of-'.length)).user.email : null,
   });
   const body = JSON.stringify(ACCOUNT);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { linesOf } from '../../../src/daemon/syntax/yaml-lines.ts';
+import { createLineFinder } from '../../../src/daemon/syntax/yaml-lines.ts';
 
 const YAML = `# settings
 PORT: 1
@@ -17,7 +17,7 @@ tools:
 `;
 
 describe('the line of a value', () => {
-  const lineOf = linesOf(YAML);
+  const findLine = createLineFinder(YAML);
 
   it.each([
     [['PORT'], 2],
@@ -29,7 +29,7 @@ describe('the line of a value', () => {
     [['tools', 1], 9],
     [['tools', 1, 'name'], 13],
   ])('is the line of its name: %j', (path, line) => {
-    expect(lineOf(path)).toBe(line);
+    expect(findLine(path)).toBe(line);
   });
 
   it.each([
@@ -38,15 +38,15 @@ describe('the line of a value', () => {
     [['tools', 1, 'headers', 'X-Key'], 12],
     [['PORT', 'deeper'], 2],
   ])('is the line of the deepest value that exists: %j', (path, line) => {
-    expect(lineOf(path)).toBe(line);
+    expect(findLine(path)).toBe(line);
   });
 
   it('is also found in JSON', () => {
     const json = '{\n\t"a": [\n\t\t{"b": 1},\n\t\t{"b":\n\t\t2}\n\t]\n}\n';
-    expect(linesOf(json)(['a', 1, 'b'])).toBe(4);
+    expect(createLineFinder(json)(['a', 1, 'b'])).toBe(4);
   });
 
   it.each(['', 'a: [', '%'])('is unknown in a text that cannot be parsed: %j', (text) => {
-    expect(linesOf(text)(['a'])).toBeNull();
+    expect(createLineFinder(text)(['a'])).toBeNull();
   });
 });

@@ -107,12 +107,12 @@ describe('the traceparent header of a request', () => {
     ['may be absent', undefined, null],
   ])('%s', async (_words, header, parent) => {
     const { observer } = await telemetryOf();
-    expect(observer.parentOf(header)).toBe(parent);
+    expect(observer.readParent(header)).toBe(parent);
   });
 
   it('is ignored if OTEL_PROPAGATORS lacks tracecontext, and messages then have no traceparent', async () => {
     const telemetry = await telemetryOf({ propagates: false });
-    expect(telemetry.observer.parentOf(valid)).toBeNull();
+    expect(telemetry.observer.readParent(valid)).toBeNull();
     expect(send(telemetry)).toBeNull();
   });
 });

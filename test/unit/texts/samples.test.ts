@@ -17,7 +17,7 @@ const records = textRecords(own);
 function sample(tag: string) {
   const file = new URL(`../../../config/texts.${tag}.yaml`, import.meta.url);
   const { texts } = load(readFileSync(file, 'utf8')) as { texts: object };
-  const given = { key: 'texts', value: texts, source: 'agentd.yaml', folder: '/', lineOf: () => null };
+  const given = { key: 'texts', value: texts, source: 'agentd.yaml', folder: '/', findLine: () => null };
   return checkTexts(given, own);
 }
 

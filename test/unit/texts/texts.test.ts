@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fillIn } from '../../../src/channel/index.ts';
-import { foldText, wordOf } from '../../../src/daemon/texts/fold-text.ts';
+import { foldText, normalizeWord } from '../../../src/daemon/texts/fold-text.ts';
 import { TEXTS } from '../../../src/daemon/texts/text-records.ts';
 import { Texts } from '../../../src/daemon/texts/texts.ts';
 import { randomFrom } from '../../support/chance.ts';
@@ -79,7 +79,7 @@ describe('confirmation words', () => {
   );
 
   it('have one normal form for all spellings', () => {
-    expect(wordOf('STRASSE!')).toBe(wordOf('straße'));
+    expect(normalizeWord('STRASSE!')).toBe(normalizeWord('straße'));
   });
 
   it.each(['!', ' ', '\n', '.', '_', '"'])(

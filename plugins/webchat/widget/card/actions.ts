@@ -9,7 +9,7 @@ export interface AskedAction {
 }
 
 /** Reads the actions of a question. If the service sends only its text, they are read from the text. */
-export function actionsOf({ actions, summary }: Question): AskedAction[] {
+export function readActions({ actions, summary }: Question): AskedAction[] {
   const listed = Array.isArray(actions) ? actions.map(actionIn) : [];
   return listed.length > 0 ? listed : [actionInText(String(summary ?? ''))];
 }

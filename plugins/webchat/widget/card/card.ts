@@ -3,7 +3,7 @@ import { fill, type Texts } from '../texts.ts';
 import { button, drawing, h, type IconName, icon, set } from '../view/dom.ts';
 import { addStyle } from '../view/part-style.ts';
 import { withPartTexts } from '../view/part-texts.ts';
-import { type AskedAction, actionsOf } from './actions.ts';
+import { type AskedAction, readActions } from './actions.ts';
 import style from './style.css';
 
 /** The time that is left is shown when it is shorter than this, in ms. */
@@ -19,7 +19,7 @@ const SIGNS: Readonly<Partial<Record<QuestionState, IconName>>> = {
 };
 const CLOCK = 'M12 4.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15M12 8v4.2l2.8 1.8';
 
-function signOf(state: QuestionState): SVGElement | null {
+function createSign(state: QuestionState): SVGElement | null {
   const name = SIGNS[state];
   if (name) return icon(name);
   return state === 'expired' || state === 'closed' ? drawing('clock', CLOCK) : null;
@@ -46,7 +46,7 @@ export class Card {
   /** @returns what to announce to screen readers: a new question with its buttons, or what became of it */
   show(question: Question): readonly string[] {
     addStyle(this.element, style);
-    const state = stateOf(question);
+    const state = currentState(question);
     set(this.element, { hidden: state === 'repeated' });
     if (question.id === this.#id && state === this.#state) return [];
     const isNew = this.#id !== question.id;
@@ -54,7 +54,7 @@ export class Card {
     this.#state = state;
     this.#build(question, state);
     clearInterval(this.#timer);
-    if (state !== 'open') return isNew ? [] : [this.#wordsOf(question, state)];
+    if (state !== 'open') return isNew ? [] : [this.#describeState(question, state)];
     this.#count(question);
     this.#timer = setInterval(() => this.#count(question), TICK_MS);
     const words = [...this.element.querySelectorAll('h3, dt, dd, .as')].map((one) => one.textContent);
@@ -64,25 +64,25 @@ export class Card {
   /** How the buttons are announced. */
   #hint(question: Question): string {
     const { decline, question: words } = this.#texts;
-    return fill(words, { confirm: this.#verbOf(question), decline });
+    return fill(words, { confirm: this.#chooseVerb(question), decline });
   }
 
   /** One action has a verb of its own. Several have only the general word. */
-  #verbOf(question: Question): string {
-    const [first, second] = actionsOf(question);
+  #chooseVerb(question: Question): string {
+    const [first, second] = readActions(question);
     return (second === undefined && first?.confirm_label) || this.#texts.confirm;
   }
 
   #build(question: Question, state: QuestionState): void {
     const { as } = question;
-    const actions = actionsOf(question);
+    const actions = readActions(question);
     this.#boxes = [];
     const list = actions.map((action, index) =>
       h(
         'div',
         { class: 'ask' },
         this.#heading(question, state, action, actions.length > 1 ? index + 1 : 0),
-        ...(action.details.length > 0 ? [detailsOf(action)] : []),
+        ...(action.details.length > 0 ? [createDetails(action)] : []),
       ),
     );
     const whose = as === null ? '' : fill(this.#texts.actsAs, { name: as });
@@ -107,8 +107,8 @@ export class Card {
     const receipt = question.receipts?.find(({ id }) => id === `${question.id}:${number}`);
     const outcome = isChosen ? receipt?.outcome : 'declined';
     if (outcome === undefined) return h('div', { class: 'what' }, h('i'), title);
-    const words = h('span', { class: 'heard' }, `: ${this.#wordsOf(question, outcome)}`);
-    return h('div', { class: `what ${outcome}` }, signOf(outcome) ?? '', title, words);
+    const words = h('span', { class: 'heard' }, `: ${this.#describeState(question, outcome)}`);
+    return h('div', { class: `what ${outcome}` }, createSign(outcome) ?? '', title, words);
   }
 
   /** The actions that are chosen. */
@@ -119,7 +119,7 @@ export class Card {
 
   #buttons(question: Question): HTMLElement {
     const { decline, confirmSome } = this.#texts;
-    const label = this.#verbOf(question);
+    const label = this.#chooseVerb(question);
     const primary = button({ class: 'primary' }, () => this.#answer(this.#chosen()), label);
     for (const box of this.#boxes)
       box.onchange = () => {
@@ -137,7 +137,7 @@ export class Card {
     );
   }
 
-  #wordsOf({ at }: Question, state: QuestionState | Outcome): string {
+  #describeState({ at }: Question, state: QuestionState | Outcome): string {
     const time = new Date(at ?? Date.now()).toLocaleTimeString([], { timeStyle: 'short' });
     return fill(this.#texts.outcomes[state] ?? '', { time });
   }
@@ -146,8 +146,8 @@ export class Card {
     return h(
       'p',
       { class: `outcome ${state}` },
-      signOf(state) ?? h('i', { class: 'spinner', 'aria-hidden': 'true' }),
-      h('span', {}, bdi(this.#wordsOf(question, state))),
+      createSign(state) ?? h('i', { class: 'spinner', 'aria-hidden': 'true' }),
+      h('span', {}, bdi(this.#describeState(question, state))),
     );
   }
 
@@ -163,7 +163,7 @@ export class Card {
   }
 }
 
-function detailsOf({ details }: AskedAction): HTMLElement {
+function createDetails({ details }: AskedAction): HTMLElement {
   const rows = details.map(({ label, value }) =>
     h('div', {}, h('dt', {}, bdi(label)), h('dd', {}, bdi(value))),
   );
@@ -176,6 +176,6 @@ function bdi(text: string): HTMLElement {
 }
 
 /** The state at this moment: an open question expires by itself. */
-function stateOf({ state, expires_at }: Pick<Question, 'state' | 'expires_at'>): QuestionState {
+function currentState({ state, expires_at }: Pick<Question, 'state' | 'expires_at'>): QuestionState {
   return state === 'open' && expires_at <= Date.now() ? 'expired' : state;
 }

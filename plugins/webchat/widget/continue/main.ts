@@ -1,10 +1,10 @@
-import { personOf, type TokenSource } from '../talk/token.ts';
+import { identifyPerson, type TokenSource } from '../talk/token.ts';
 import { button, drawing } from '../view/dom.ts';
 import { addStyle } from '../view/part-style.ts';
 import type { LoadPart } from '../view/parts.ts';
 import type { Options } from '../widget.ts';
 import { Codes } from './codes.ts';
-import { Sheet, titleOf } from './sheet.ts';
+import { formatTitle, Sheet } from './sheet.ts';
 import style from './style.css';
 import { CONTINUE_ENGLISH, type ContinueTexts } from './texts.ts';
 
@@ -35,7 +35,7 @@ export async function offerChats(
   tokens: Pick<TokenSource, 'current'>,
   load: LoadPart,
 ): Promise<void> {
-  const person = personOf(await tokens.current());
+  const person = identifyPerson(await tokens.current());
   const before = offers.get(root);
   if (before?.person === person) return;
   before?.withdraw();
@@ -45,7 +45,7 @@ export async function offerChats(
   // After somebody else has signed in, this offer must not use the other token.
   const codes = new Codes(base, async () => {
     const token = await tokens.current();
-    if (personOf(token) !== person) throw new Error('somebody else is signed in');
+    if (identifyPerson(token) !== person) throw new Error('somebody else is signed in');
     return token;
   });
   const found = await codes.links().catch((error: unknown) => {
@@ -57,7 +57,7 @@ export async function offerChats(
   addStyle(chat, style);
   const texts = textsIn(language);
   const sheet = new Sheet({ chat, codes, texts, load, ...found });
-  const title = titleOf(texts, found.channels);
+  const title = formatTitle(texts, found.channels);
   const opener = button(
     { class: 'quiet', 'aria-label': title, title },
     () => sheet.open(opener),

@@ -36,7 +36,7 @@ export class Sheet {
   constructor(parts: SheetParts) {
     this.#parts = parts;
     const { texts, channels, links } = parts;
-    const title = h('h2', { id: 'continue', tabindex: -1 }, titleOf(texts, channels));
+    const title = h('h2', { id: 'continue', tabindex: -1 }, formatTitle(texts, channels));
     this.#element = h(
       'section',
       { class: 'sheet', 'aria-labelledby': 'continue' },
@@ -124,7 +124,7 @@ export class Sheet {
     const { qrCode } = await load('qr');
     const places = Object.entries(channels).flatMap(([channel, { url }]) => {
       if (url === undefined || !/^https:\/\//.test(url)) return [];
-      const name = nameOf(channel);
+      const name = displayName(channel);
       return h(
         'a',
         { class: 'secondary', href: url, target: '_blank', rel: 'noopener noreferrer' },
@@ -191,14 +191,14 @@ export class Sheet {
 }
 
 /** What the sheet and its button are called. */
-export function titleOf({ offer }: ContinueTexts, channels: readonly string[]): string {
-  return offer.replace('{channels}', channels.map(nameOf).join(', '));
+export function formatTitle({ offer }: ContinueTexts, channels: readonly string[]): string {
+  return offer.replace('{channels}', channels.map(displayName).join(', '));
 }
 
 /** Names come from the platform, and may have any direction of writing. */
 function chatLine({ channel = '', masked_id = '', name }: Chat): HTMLElement {
   const who = [...(name ? [h('bdi', {}, name), ', '] : []), h('bdi', {}, masked_id)];
-  return h('p', { class: 'who' }, h('b', {}, nameOf(channel)), ' ', h('span', {}, ...who));
+  return h('p', { class: 'who' }, h('b', {}, displayName(channel)), ' ', h('span', {}, ...who));
 }
 
 function words(text: string): HTMLElement {
@@ -213,6 +213,6 @@ function result(isGood: boolean, text: string): HTMLElement {
   return h('p', { class: `state ${isGood ? 'good' : 'bad'}` }, icon(isGood ? 'check' : 'warning'), text);
 }
 
-function nameOf(channel: string): string {
+function displayName(channel: string): string {
   return NAMES[channel] ?? channel;
 }

@@ -136,8 +136,8 @@ function takeList(lines: readonly string[], at: number, depth: number): [Element
     const start = firstWritten(lines, next);
     const item = ITEM.exec(lines[start] ?? '');
     if (!item || item[2]?.at(-1) !== kind || RULE.test(lines[start] ?? '')) break;
-    const end = endOfItem(lines, start, indentOf(item), depth);
-    items.push(itemOf(lines.slice(start, end), item, depth));
+    const end = endOfItem(lines, start, measureIndent(item), depth);
+    items.push(parseItem(lines.slice(start, end), item, depth));
     next = end;
   }
   if (number === undefined) return [element('ul', items), next];
@@ -151,7 +151,7 @@ function firstWritten(lines: readonly string[], at: number): number {
 }
 
 /** How far the lines of an item are indented. */
-function indentOf([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): number {
+function measureIndent([, blanks = '', mark = '', , gap = ' ']: RegExpExecArray): number {
   return blanks.length + mark.length + gap.length;
 }
 
@@ -182,8 +182,8 @@ function leading(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-function itemOf(lines: readonly string[], item: RegExpExecArray, depth: number): Element {
-  const indent = indentOf(item);
+function parseItem(lines: readonly string[], item: RegExpExecArray, depth: number): Element {
+  const indent = measureIndent(item);
   const inner = lines.map((line, index) =>
     index === 0 ? line.slice(item[0].length) : line.slice(Math.min(leading(line), indent)),
   );
@@ -204,15 +204,15 @@ function isTable(lines: readonly string[], at: number): boolean {
   const head = lines[at] ?? '';
   const line = (lines[at + 1] ?? '').trim();
   if (!head.includes('|') || !line.includes('-') || !line.includes('|')) return false;
-  return cellsOf(line).every((cell) => /^:?-+:?$/.test(cell));
+  return splitCells(line).every((cell) => /^:?-+:?$/.test(cell));
 }
 
 function takeTable(lines: readonly string[], at: number): [Element, number] | null {
   if (!isTable(lines, at)) return null;
   let end = at + 2;
   while (end < lines.length && lines[end]?.includes('|')) end++;
-  const head = cellsOf(lines[at] ?? '');
-  const columns = cellsOf(lines[at + 1] ?? '').map(alignmentOf);
+  const head = splitCells(lines[at] ?? '');
+  const columns = splitCells(lines[at + 1] ?? '').map(parseAlignment);
   const row = (cells: readonly string[], tag: 'th' | 'td') =>
     element(
       'tr',
@@ -220,17 +220,17 @@ function takeTable(lines: readonly string[], at: number): [Element, number] | nu
         .slice(0, head.length)
         .map((cell, column) => ({ ...element(tag, parseInline(cell)), ...columns[column] })),
     );
-  const body = lines.slice(at + 2, end).map((line) => row(cellsOf(line), 'td'));
+  const body = lines.slice(at + 2, end).map((line) => row(splitCells(line), 'td'));
   return [element('table', [element('thead', [row(head, 'th')]), element('tbody', body)]), end];
 }
 
 /** Alignment in a delimiter cell: `:--`, `:-:` or `--:`. */
-function alignmentOf(cell: string): Pick<Element, 'align'> {
+function parseAlignment(cell: string): Pick<Element, 'align'> {
   if (cell.endsWith(':')) return { align: cell.startsWith(':') ? 'center' : 'right' };
   return cell.startsWith(':') ? { align: 'left' } : {};
 }
 
-function cellsOf(line: string): string[] {
+function splitCells(line: string): string[] {
   const inner = line.trim().replace(/^\|/, '').replace(/\|$/, '');
   return inner
     .split(/(?<!\\)\|/)
@@ -241,12 +241,12 @@ function cellsOf(line: string): string[] {
 const INLINE: ReadonlySet<Tag> = new Set(['code', 'strong', 'em', 'del', 'a']);
 
 /** The text without markup. Each block is on its own lines. */
-export function wordsOf(pieces: readonly Piece[]): string {
+export function toPlainText(pieces: readonly Piece[]): string {
   return pieces
     .map((piece) =>
       typeof piece === 'string'
         ? piece
-        : `${taskSign(piece)}${wordsOf(piece.children)}${INLINE.has(piece.tag) ? '' : '\n'}`,
+        : `${taskSign(piece)}${toPlainText(piece.children)}${INLINE.has(piece.tag) ? '' : '\n'}`,
     )
     .join('');
 }

@@ -23,7 +23,7 @@ export class TabMemory extends OpenMemory implements Memory {
   }
 
   keep(kept: Kept): void {
-    const text = this.textOf(kept);
+    const text = this.serialize(kept);
     attempt(() => sessionStorage.setItem(this.name, text));
   }
 

@@ -7,9 +7,9 @@ import { Reach } from './reach.ts';
 import { type RecallParts, recallOwn } from './recall.ts';
 import { Failure, type Service } from './service.ts';
 import type { Connection, State } from './state.ts';
-import { nameOf, personOf } from './token.ts';
+import { identifyPerson, readName } from './token.ts';
 import { type Answer, Transcript } from './transcript.ts';
-import { isUndelivered, troubleOf } from './trouble.ts';
+import { isUndelivered, toTrouble } from './trouble.ts';
 import { writeAnswer } from './write-answer.ts';
 
 export interface ConversationParts extends RecallParts {
@@ -259,7 +259,7 @@ export class Conversation {
    * @returns whether a new conversation began
    */
   #followPerson(token: string | null): boolean {
-    const person = personOf(token);
+    const person = identifyPerson(token);
     const before = this.#kept.person;
     const changed = before !== null && person !== before;
     const { texts } = this.#parts;
@@ -299,7 +299,7 @@ export class Conversation {
         if (isNew) await this.#sendNew(pending.message);
         return;
       }
-      const listener = this.#listener(run, pending, nameOf(token));
+      const listener = this.#listener(run, pending, readName(token));
       const end = await this.#parts.delivery.send(pending, token, listener, run.signal);
       if (this.#run !== run) return;
       this.#finish(end);
@@ -379,7 +379,7 @@ export class Conversation {
     // If the run has ended, another attempt sends a new message. Otherwise, it repeats the request.
     if (over) this.#kept.pending = { ...this.#pendingFor(pending.message), metadata: pending.metadata };
     if (pending.stream_id === null && isUndelivered(failure)) this.#transcript.mark(pending);
-    const trouble = troubleOf(failure, texts);
+    const trouble = toTrouble(failure, texts);
     this.#kept.trouble = trouble;
     if (trouble.automatic) this.#reach.lost(retryAfter * 1000);
     else this.#reach.found();

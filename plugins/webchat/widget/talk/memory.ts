@@ -57,7 +57,7 @@ export class OpenMemory {
   }
 
   /** Stores whether the chat is open. @returns the conversation as text, without its oldest entries if it is too long */
-  protected textOf(kept: Kept): string {
+  protected serialize(kept: Kept): string {
     let text: string;
     let most = MAX_ENTRIES;
     do {
@@ -83,19 +83,19 @@ export class HistoryMemory extends OpenMemory implements Memory {
 
   /** Also deletes the conversations of other people, because they have signed out. */
   async recall(person: string | null): Promise<Kept | null> {
-    const own = [this.#keyOf(person), this.#keyOf(null)];
+    const own = [this.#storageKey(person), this.#storageKey(null)];
     for (const key of this.#keys()) if (!own.includes(key)) attempt(() => localStorage.removeItem(key));
-    const kept = keptIn(attempt(() => localStorage.getItem(this.#keyOf(person))));
+    const kept = keptIn(attempt(() => localStorage.getItem(this.#storageKey(person))));
     this.#key = own[kept?.person === person ? 0 : 1] as string;
     if (kept?.person === person) return kept;
     // A visitor who has just signed in continues the conversation of this tab, but not that of another visitor.
     if (attempt(() => sessionStorage.getItem(`${this.name} tab`)) !== '1') return null;
-    return keptIn(attempt(() => localStorage.getItem(this.#keyOf(null))));
+    return keptIn(attempt(() => localStorage.getItem(this.#storageKey(null))));
   }
 
   keep(kept: Kept): void {
-    const text = this.textOf(kept);
-    const key = this.#keyOf(kept.person);
+    const text = this.serialize(kept);
+    const key = this.#storageKey(kept.person);
     // The person has signed in or out. The conversation continues under the new key, or has ended.
     if (this.#key !== '' && this.#key !== key) attempt(() => localStorage.removeItem(this.#key));
     this.#key = key;
@@ -118,7 +118,7 @@ export class HistoryMemory extends OpenMemory implements Memory {
     return all.filter((key) => key.startsWith(`${this.name} `));
   }
 
-  #keyOf(person: string | null): string {
+  #storageKey(person: string | null): string {
     return `${this.name} ${person === null ? 'anonymous' : hash(person)}`;
   }
 }

@@ -97,6 +97,6 @@ export function receiptsIn({ actions, begins_at }: EventData): Receipts {
 const OUTCOMES = ['unknown', 'failed', 'done'] as const;
 
 /** The outcome of all writes together: `unknown` or `failed` if that is the outcome of any of them. */
-export function outcomeOf(receipts: readonly Receipt[] = []): Outcome | null {
+export function combineOutcomes(receipts: readonly Receipt[] = []): Outcome | null {
   return OUTCOMES.find((wanted) => receipts.some(({ outcome }) => outcome === wanted)) ?? null;
 }

@@ -1,5 +1,5 @@
 import type { Kept, Memory } from './memory.ts';
-import { personOf, type TokenSource } from './token.ts';
+import { identifyPerson, type TokenSource } from './token.ts';
 
 export interface RecallParts {
   memory: Memory;
@@ -13,10 +13,10 @@ export interface RecallParts {
  * not say who is signed in: then nothing is shown, and nothing is deleted. `foreign` if it belongs to somebody else.
  */
 export async function recallOwn({ memory, tokens, user_id }: RecallParts): Promise<Kept | 'foreign' | null> {
-  let person = memory.needsPerson ? personOf(await tokens.current()) : null;
+  let person = memory.needsPerson ? identifyPerson(await tokens.current()) : null;
   const kept = memory.needsPerson && !tokens.isKnown ? null : await memory.recall(person);
   if (kept === null) return null;
-  if (kept.person !== null) person = personOf(await tokens.current());
+  if (kept.person !== null) person = identifyPerson(await tokens.current());
   const own = user_id === null || user_id === kept.user_id;
   return own && (kept.person === null || person === kept.person) ? kept : 'foreign';
 }

@@ -127,12 +127,12 @@ export class Service {
       if (signal.aborted) throw error;
       throw unreachable();
     });
-    const body = await bodyOf(response);
+    const body = await readBody(response);
     if (response.ok) return body;
     // A gateway sent this response, so the service is unreachable. The service itself always sends a code.
     if (response.status > 501 && body.code === undefined) throw unreachable();
     const retryAfter = Number(response.headers.get('Retry-After')) || 0;
-    throw failureOf(body, { status: response.status, retryAfter });
+    throw toFailure(body, { status: response.status, retryAfter });
   }
 }
 
@@ -147,7 +147,7 @@ async function isDone(address: string, options: RequestInit): Promise<boolean> {
 }
 
 /** The error page of a proxy is not JSON. Its status is enough. */
-async function bodyOf(response: Response): Promise<Readonly<Record<string, unknown>>> {
+async function readBody(response: Response): Promise<Readonly<Record<string, unknown>>> {
   return jsonObject(await response.text().catch(() => ''));
 }
 
@@ -188,7 +188,7 @@ export function unreachable(): Failure {
 }
 
 /** Returns the failure that a problem document or an `error` event describes. */
-export function failureOf(
+export function toFailure(
   { code, reason }: { code?: unknown; reason?: unknown },
   options: FailureOptions,
 ): Failure {

@@ -5,7 +5,7 @@ import {
   type StreamHandler,
 } from '../../../../src/channel/event-stream.ts';
 import { jsonObject } from '../../../../src/channel/json-object.ts';
-import { failureOf } from './service.ts';
+import { toFailure } from './service.ts';
 
 /** Gets the events of a stream as they arrive. */
 export interface StreamListener extends AnswerHandler {
@@ -91,7 +91,7 @@ export function readStream(
     const handler: StreamHandler = {
       ...listener,
       ended: (end) => finish(() => resolve(end)),
-      failed: (problem) => finish(() => reject(failureOf(problem, { over: true }))),
+      failed: (problem) => finish(() => reject(toFailure(problem, { over: true }))),
     };
 
     /** Reads an event, unless it was read before. */

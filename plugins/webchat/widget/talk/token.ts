@@ -9,22 +9,22 @@ const ANSWER_WITHIN_MS = 10_000;
 export type AskForToken = () => Promise<string | null | undefined> | string | null | undefined;
 
 /** Identifies the person of a token by issuer, tenant and subject, as one string. */
-export function personOf(token: string | null): string | null {
+export function identifyPerson(token: string | null): string | null {
   if (token === null) return null;
-  const { iss = '', tenant_id = '', sub = token } = claimsOf(token);
+  const { iss = '', tenant_id = '', sub = token } = decodeClaims(token);
   return JSON.stringify([iss, tenant_id, sub]);
 }
 
 /** The name of the person of a token, for the person to read: `name`, else `email`. Null if there is none. */
-export function nameOf(token: string | null): string | null {
-  const { name, email } = token === null ? {} : (claimsOf(token) as Readonly<Record<string, unknown>>);
+export function readName(token: string | null): string | null {
+  const { name, email } = token === null ? {} : (decodeClaims(token) as Readonly<Record<string, unknown>>);
   const found = typeof name === 'string' && name.trim() !== '' ? name : email;
   return typeof found === 'string' ? found : null;
 }
 
 /** When a token expires, in ms since the epoch. To the widget, a token without `exp` never expires. */
-export function expiryOf(token: string): number {
-  const { exp } = claimsOf(token);
+export function readExpiry(token: string): number {
+  const { exp } = decodeClaims(token);
   return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
 }
 
@@ -32,7 +32,7 @@ export function expiryOf(token: string): number {
  * Reads the claims without validation: the service validates tokens. The widget only needs to know when to renew the
  * token, and whether the person has changed.
  */
-function claimsOf(token: string): Readonly<Record<string, unknown>> {
+function decodeClaims(token: string): Readonly<Record<string, unknown>> {
   try {
     const payload = token.split('.')[1] ?? '';
     const bytes = Uint8Array.from(atob(payload.replaceAll('-', '+').replaceAll('_', '/')), (one) =>
@@ -70,7 +70,7 @@ export class TokenSource {
    * because it may still be valid for some minutes.
    */
   async current(): Promise<string | null> {
-    const remains = this.#token === null || expiryOf(this.#token) - Date.now() > RENEW_BEFORE_MS;
+    const remains = this.#token === null || readExpiry(this.#token) - Date.now() > RENEW_BEFORE_MS;
     if (this.#asked && remains) return this.#token;
     return this.renew();
   }

@@ -1,6 +1,6 @@
 import type { ConfirmationAnswer } from '../../../../src/channel/event-stream.ts';
 import type { Pending } from './deliver.ts';
-import { outcomeOf, type Question, type QuestionState, type Receipts, SETTLED } from './question.ts';
+import { combineOutcomes, type Question, type QuestionState, type Receipts, SETTLED } from './question.ts';
 
 /** One entry of the transcript. `at` is in ms since the epoch. Entries that an older script stored have no `at`. */
 export type Entry =
@@ -130,7 +130,7 @@ export class Transcript {
       // The confirmed call is made first. Later calls are the agent's.
       const isOne = !Array.isArray(asks.actions) || asks.actions.length < 2;
       const [first] = isOne && asks.state !== 'words' ? tools : [];
-      const outcome = outcomeOf(did?.actions) ?? (first ? MADE[first.status] : null);
+      const outcome = combineOutcomes(did?.actions) ?? (first ? MADE[first.status] : null);
       asks.receipts = did?.actions;
       asks.state =
         asks.id === next?.id ? 'repeated' : asks.state === 'refusing' ? 'declined' : (outcome ?? 'closed');

@@ -18,7 +18,7 @@ const PASSING: readonly string[] = ['offline', 'unreachable', 'unavailable'];
 const TAKEN: readonly number[] = [409, 500, 502, 504];
 
 /** Explains a failure to the visitor. */
-export function troubleOf({ code, retryAfter }: Failure, texts: Texts): Trouble {
+export function toTrouble({ code, retryAfter }: Failure, texts: Texts): Trouble {
   return {
     text: wordsForFailure(texts, code),
     remedy: code === 'turn_limit' ? 'anew' : code === 'body_too_large' ? 'edit' : 'again',

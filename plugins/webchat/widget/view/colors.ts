@@ -41,7 +41,7 @@ const DARK = { accent: '8f9dff', surface: '191b24', text: 'eceef6', alarm: 'ffb0
  */
 export function paletteFor(site: SiteColors, dark: boolean): Palette {
   const own = Object.fromEntries(
-    Object.entries(dark ? DARK : LIGHT).map(([name, digits]) => [name, colorOf(digits)]),
+    Object.entries(dark ? DARK : LIGHT).map(([name, digits]) => [name, parseColor(digits)]),
   ) as Record<keyof typeof LIGHT, Color>;
   // The surface must be clearly light or clearly dark: in between, no shade of the text would be readable.
   const fits =
@@ -141,7 +141,7 @@ function mix(one: Color, other: Color, share: number): Color {
   return [part(0), part(1), part(2)];
 }
 
-function colorOf(digits: string): Color {
+function parseColor(digits: string): Color {
   const part = (at: number) => Number.parseInt(digits.slice(at, at + 2), 16) / 255;
   return [part(0), part(2), part(4)];
 }

@@ -1,4 +1,4 @@
-import { parseMarkdown, wordsOf } from '../markdown/parse.ts';
+import { parseMarkdown, toPlainText } from '../markdown/parse.ts';
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
@@ -111,7 +111,7 @@ export class Announcer {
     const end = done ? fresh.length : endOfSentences(fresh);
     if (end === 0) return;
     this.#told += end;
-    this.say(wordsOf(parseMarkdown(withoutPipes(fresh.slice(0, end)))));
+    this.say(toPlainText(parseMarkdown(withoutPipes(fresh.slice(0, end)))));
   }
 
   /** Treats the text of this entry as announced, because it is not new. */

@@ -55,7 +55,7 @@ export class EntryView {
     this.element = h('li', { class: `entry ${entry.from}` });
     if (entry.at) this.element.title = new Date(entry.at).toLocaleString();
     if (entry.at && entry.at - (before ?? 0) > PAUSE_MS)
-      this.element.append(h('p', { class: 'when' }, timeOf(entry.at)));
+      this.element.append(h('p', { class: 'when' }, formatTime(entry.at)));
     if (entry.from === 'agent') {
       this.element.append(heard(texts.assistant), this.#tools, this.#body, this.#did);
       this.element.append(this.#signIn, this.#foot, this.#meta);
@@ -78,7 +78,7 @@ export class EntryView {
    * @returns false if nothing has changed since the last call
    */
   show(entry: Entry, aloud: boolean): boolean {
-    const state = stateOf(entry);
+    const state = entryState(entry);
     const [asks, did, rating] = entry.from === 'agent' ? [entry.asks, entry.did, entry.rating] : [];
     const shown = [state, entry.text.length, asks?.state, did?.begins_at, rating].join();
     if (shown === this.#shown && state !== 'writing') return false;
@@ -170,7 +170,7 @@ export class EntryView {
 
 type EntryState = AgentState | 'undelivered';
 
-function stateOf(entry: Entry): EntryState {
+function entryState(entry: Entry): EntryState {
   if (entry.from === 'agent') return entry.state;
   return entry.from === 'visitor' && entry.undelivered ? 'undelivered' : 'done';
 }
@@ -180,7 +180,7 @@ function heard(words: string): HTMLElement {
 }
 
 /** The time of an entry: with the day, unless it is today. */
-function timeOf(at: number): string {
+function formatTime(at: number): string {
   const when = new Date(at);
   const isToday = when.toDateString() === new Date().toDateString();
   const day = isToday ? {} : ({ dateStyle: 'medium' } as const);

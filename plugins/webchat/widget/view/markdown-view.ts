@@ -29,11 +29,11 @@ export class MarkdownView {
     const same = wanted.findIndex((block, index) => block !== this.#shown[index]);
     const from = same === -1 ? wanted.length : same;
     while (this.#place.childNodes.length > from) this.#place.lastChild?.remove();
-    this.#place.append(...blocks.slice(from).map((block) => this.#nodeOf(block)));
+    this.#place.append(...blocks.slice(from).map((block) => this.#createNode(block)));
     this.#shown = wanted;
   }
 
-  #nodeOf(piece: Piece): Node {
+  #createNode(piece: Piece): Node {
     if (typeof piece === 'string') return document.createTextNode(piece);
     const { tag, children, href, start, align, done } = piece;
     if (!ALLOWED.has(tag)) throw new TypeError(`no such element: ${tag}`);
@@ -43,7 +43,7 @@ export class MarkdownView {
     if (start !== undefined) set(made, { start });
     if (align !== undefined) made.style.textAlign = align;
     if (done !== undefined) made.className = done ? 'task check' : 'task';
-    made.append(...children.map((child) => this.#nodeOf(child)));
+    made.append(...children.map((child) => this.#createNode(child)));
     if (tag !== 'table' && tag !== 'pre') return made;
     const scroller = h('div', { class: 'wide', tabindex: 0 }, made);
     // A page without a secure origin has no clipboard.

@@ -17,7 +17,7 @@ interface Parts {
 export type LoadPart = <Name extends keyof Parts>(name: Name) => Promise<Parts[Name]>;
 
 /** @param base the address of the service */
-export function partsOf(base: string): LoadPart {
+export function createLoader(base: string): LoadPart {
   const loaded = new Map<string, Promise<unknown>>();
   let failures = 0;
   return (name) => {

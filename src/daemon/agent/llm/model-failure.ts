@@ -17,7 +17,7 @@ import { AgentFailure } from '../agent.ts';
  * @param keys API keys of the models
  */
 export function modelFailure(error: unknown, keys: readonly Secret[] = []): AgentFailure {
-  if (APICallError.isInstance(error)) return ofCall(error, wordsOf(error, keys));
+  if (APICallError.isInstance(error)) return ofCall(error, readWords(error, keys));
   const passing = isNetworkFailure(error);
   return broken(error instanceof Error ? error.name : 'error in the stream', passing);
 }
@@ -32,7 +32,7 @@ export function describeModelError(
 ): { name: string; status?: number; said?: string; code?: string } {
   const name = error instanceof Error ? error.name : 'StreamError';
   if (APICallError.isInstance(error) && error.statusCode !== undefined) {
-    const said = wordsOf(error, keys);
+    const said = readWords(error, keys);
     return { name, status: error.statusCode, ...(said === null ? {} : { said }) };
   }
   const code = connectionCode(error);
@@ -75,7 +75,10 @@ function askedSeconds(headers: Headers): number | undefined {
   return /^\d{1,12}(\.\d+)?$/.test(ms) ? Number(ms) / 1000 : retryAfterSeconds(headers);
 }
 
-function wordsOf({ responseBody, requestBodyValues }: APICallError, keys: readonly Secret[]): string | null {
+function readWords(
+  { responseBody, requestBodyValues }: APICallError,
+  keys: readonly Secret[],
+): string | null {
   return providerWords(responseBody, { keys, request: requestBodyValues });
 }
 

@@ -36,7 +36,8 @@ export async function loadModels(settings: ModelSettings): Promise<ChosenModels>
   const { first, fallback } = chooseModels(settings);
   const provider = readProviderSettings(settings);
   // Another server must not get the headers of the first one.
-  const isSameServer = fallback?.inherits_base_url && providerOf(fallback.model) === providerOf(first.model);
+  const isSameServer =
+    fallback?.inherits_base_url && parseProvider(fallback.model) === parseProvider(first.model);
   const loading = [
     loadModel(first, provider),
     fallback && loadModel(fallback, isSameServer ? provider : NO_PROVIDER_SETTINGS),
@@ -83,7 +84,7 @@ async function loadModel(choice: ModelChoice, settings: ProviderSettings): Promi
 /** A provider and its model: `anthropic:…`, or a package with its scope and a model. */
 const PROVIDER_MODEL = /^([a-z][a-z0-9-]*|@[a-z0-9._-]+\/[a-z0-9._-]+):(.+)$/;
 
-function providerOf(model: string | undefined): string | undefined {
+function parseProvider(model: string | undefined): string | undefined {
   return PROVIDER_MODEL.exec(model ?? '')?.[1];
 }
 
@@ -240,7 +241,7 @@ async function streamOfCompletion(response: Response, asked: unknown): Promise<R
   const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
   if (!response.ok || !isJson || !asksForStream(asked)) return response;
   const text = await response.text();
-  const chunk = chunkOf(text);
+  const chunk = toChunk(text);
   const headers = new Headers(response.headers);
   // These headers describe the original body.
   for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) headers.delete(name);
@@ -262,7 +263,7 @@ interface Choice {
 }
 
 /** The completion as the chunk of a stream. Null if the text is not a completion. */
-function chunkOf(text: string): object | null {
+function toChunk(text: string): object | null {
   const completion = parsed(text);
   const choices = (completion as { choices?: unknown } | null)?.choices;
   if (!Array.isArray(choices)) return null;

@@ -1,5 +1,5 @@
 import type { SettingProblem } from '../../settings/problem.ts';
-import { problemOf } from '../agent.ts';
+import { createProblem } from '../agent.ts';
 
 /** Stands for the API key in the settings of agentd, which can replace the provider's own variable. */
 const KEY = 'key';
@@ -78,12 +78,12 @@ export function unmetNeeds(
     .map(([[first = KEY] = [], ...others]) => {
       const setting = first === KEY ? key.setting : first;
       const right = first === KEY ? 'a key of the provider' : 'set it in the environment of the daemon';
-      const rest = others.map(placeOf);
-      return problemOf(setting, `is not set, but \`${model}\` needs it`, [right, ...rest].join('; or '));
+      const rest = others.map(describePlace);
+      return createProblem(setting, `is not set, but \`${model}\` needs it`, [right, ...rest].join('; or '));
     });
 }
 
-function placeOf(names: readonly string[]): string {
+function describePlace(names: readonly string[]): string {
   const isOption = names[0]?.startsWith(OPTION) === true;
   const said = names.map((name) => (isOption ? name.slice(OPTION.length) : name)).join(' and ');
   return isOption ? `${said} in AGENT_PROVIDER_OPTIONS` : `${said} in the environment of the daemon`;

@@ -30,8 +30,8 @@ export async function summarize(
   let failure: unknown = null;
   const result = streamText({
     model: meteredModel(model, request.meter),
-    instructions: instructionsOf(request),
-    messages: [{ role: 'user', content: conversationOf(request, tokens) }],
+    instructions: buildInstructions(request),
+    messages: [{ role: 'user', content: renderConversation(request, tokens) }],
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     maxRetries: 0,
@@ -48,7 +48,7 @@ export async function summarize(
   return text;
 }
 
-function instructionsOf({ max_characters }: SummaryRequest): string {
+function buildInstructions({ max_characters }: SummaryRequest): string {
   const words = Math.floor(max_characters / CHARACTERS_PER_WORD);
   return [
     'You sum up the beginning of a conversation between a person and an assistant, for the assistant, who continues it and no longer sees the beginning.',
@@ -58,7 +58,7 @@ function instructionsOf({ max_characters }: SummaryRequest): string {
   ].join('\n');
 }
 
-function conversationOf({ summary, exchanges }: SummaryRequest, tokens: number): string {
+function renderConversation({ summary, exchanges }: SummaryRequest, tokens: number): string {
   const shown = fittingExchanges(exchanges.map(shortened), tokens);
   const before = summary === null ? [] : [fencedJson({ summary_of_what_came_before: summary })];
   return maskTokens(['<conversation>', ...before, ...shown.map(fencedJson), '</conversation>'].join('\n'));

@@ -27,7 +27,7 @@ export async function importModule(file: string, wanted: string, { fresh = false
   }
   let module: { default?: unknown };
   try {
-    module = await withinTime(import(`${pathToFileURL(file).href}${fresh ? await versionOf(file) : ''}`));
+    module = await withinTime(import(`${pathToFileURL(file).href}${fresh ? await hashContent(file) : ''}`));
   } catch (error) {
     return refuse(
       `cannot be loaded: ${await importFailure(error, file)}`,
@@ -50,7 +50,7 @@ const firstImports = new Map<string, string>();
  * What makes Node.js load the current content of a file, and not a module that it has loaded before: a query for each
  * content other than the first. Equal contents are one module, so reading a file again and again takes no memory.
  */
-async function versionOf(file: string): Promise<string> {
+async function hashContent(file: string): Promise<string> {
   const content = await readFile(file).catch(() => '');
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
   const first = firstImports.get(file) ?? hash;
@@ -105,7 +105,7 @@ async function locationIn(error: unknown, file: string): Promise<string | null> 
 /** The line that imports the missing module. */
 async function importLine(importer: string, missing: string): Promise<string> {
   const name = missing.startsWith('/') ? missing.slice(missing.lastIndexOf('/') + 1) : missing;
-  const lines = (await textOf(importer)).split('\n');
+  const lines = (await readText(importer)).split('\n');
   const at = lines.findIndex((line) => /\b(?:from|import)\b/.test(line) && line.includes(name));
   return at === -1 ? importer : `${importer}:${at + 1}`;
 }
@@ -116,7 +116,7 @@ async function syntaxErrorBelow(file: string): Promise<string | null> {
   for (const one of files) {
     const location = await syntaxErrorIn(one);
     if (location !== null) return location;
-    for (const [, specifier = ''] of (await textOf(one)).matchAll(IMPORTED)) {
+    for (const [, specifier = ''] of (await readText(one)).matchAll(IMPORTED)) {
       const next = resolve(dirname(one), specifier);
       if (files.size < FILES_MAX && (await isFile(next))) files.add(next);
     }
@@ -137,7 +137,7 @@ function syntaxErrorIn(file: string): Promise<string | null> {
  * The text of a file. Empty if the file cannot be read: the reason for the failure is already known, and only the line
  * is then missing.
  */
-async function textOf(file: string): Promise<string> {
+async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
 }
 

@@ -60,7 +60,7 @@ async function packageEntry(folder: string): Promise<string | null> {
   const manifest = join(folder, 'package.json');
   if (!(await isFile(manifest))) return null;
   try {
-    return entryOf(JSON.parse(await readFile(manifest, 'utf8'))) ?? null;
+    return findEntry(JSON.parse(await readFile(manifest, 'utf8'))) ?? null;
   } catch {
     // A `package.json` that is not JSON names no module, but index files are still tried.
     return null;
@@ -79,7 +79,7 @@ export async function locatePackage(
   ]) {
     const manifest = packageManifest(name, from);
     if (manifest === undefined) continue;
-    const entry = entryOf(JSON.parse(await readFile(manifest, 'utf8')));
+    const entry = findEntry(JSON.parse(await readFile(manifest, 'utf8')));
     const file = join(dirname(manifest), entry ?? 'index.js');
     if (await isFile(file)) return { found: true, file };
     return {
@@ -109,7 +109,7 @@ function packageManifest(name: string, from: string | URL): string | undefined {
  * The file that `import` would load: the file that `exports` names under Node's conditions, otherwise the file that
  * `main` names.
  */
-function entryOf(manifest: unknown): string | undefined {
+function findEntry(manifest: unknown): string | undefined {
   const { exports, main } = (isObject(manifest) ? manifest : {}) as { exports?: unknown; main?: unknown };
   const root = isObject(exports) && '.' in exports ? exports['.'] : exports;
   return entryUnder(root) ?? (typeof main === 'string' ? main : undefined);

@@ -19,7 +19,7 @@ import type { CarriedOut } from './carry-out.ts';
 import { carryOutAll, type LeftOut, NOT_MADE } from './carry-out-all.ts';
 import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
-import { leftOutInWords, pagesInWords, receiptsOf, WriteReports } from './reports.ts';
+import { leftOutInWords, pagesInWords, toReceipts, WriteReports } from './reports.ts';
 import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
 import { isUnbackedClaim } from './unbacked-claim.ts';
 
@@ -81,7 +81,7 @@ export async function composeReply(
   for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);
   const sign_in = stopped ? null : askForSignIn(reply, turn, run, services);
-  const end = stopped ? null : endOf(turn, run, services);
+  const end = stopped ? null : chooseEnd(turn, run, services);
   if (end && end.notice !== '') reply.add(end.notice);
   const receipts = addReceipts(reply, reports);
   if (isUnbacked) {
@@ -97,7 +97,7 @@ export async function composeReply(
 function addReceipts(reply: ReplyText, reports: WriteReports): Receipts | null {
   const lines = reports.lines();
   if (lines !== '') reply.add(lines);
-  return receiptsOf(reports.receipts, lines === '' ? null : reply.text.length - lines.length);
+  return toReceipts(reports.receipts, lines === '' ? null : reply.text.length - lines.length);
 }
 
 /**
@@ -128,7 +128,7 @@ async function addAnswer(
 }
 
 /** The confirmed actions, as the agent gets them. */
-function toldOf({ made, left_out }: Confirmed): ConfirmedAction[] {
+function listConfirmed({ made, left_out }: Confirmed): ConfirmedAction[] {
   return [
     ...made.map(({ told }) => told),
     ...left_out.map(({ tool, summary }) => ({ tool, summary, answer: NOT_MADE })),
@@ -143,7 +143,7 @@ async function speak(
   run: Run,
 ): Promise<void> {
   const given = await agentTurn(turn, services, run, {
-    confirmed_actions: done === null ? [] : toldOf(done),
+    confirmed_actions: done === null ? [] : listConfirmed(done),
     reportWrites: () => reports.reportAll(),
   });
   run.recorder?.begin(given);
@@ -228,7 +228,7 @@ interface End {
   ask(reply: ReplyText): AskedQuestion | null;
 }
 
-function endOf(turn: Runnable, { desk }: Run, services: RunServices): End {
+function chooseEnd(turn: Runnable, { desk }: Run, services: RunServices): End {
   const { open, texts } = turn;
   const kept = desk.question();
   if (kept !== null) {

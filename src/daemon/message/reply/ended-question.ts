@@ -2,7 +2,7 @@ import type { Action } from '../../store/actions.ts';
 import type { ProseName } from '../../texts/text-records.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import type { ActionOutcomeNow, NotSent } from '../../tools/journal/action-record.ts';
-import { outcomeOf, whyNotSent } from '../../tools/journal/action-record.ts';
+import { resolveOutcome, whyNotSent } from '../../tools/journal/action-record.ts';
 
 /** Longest text that every platform shows to the person who pressed a button, in characters. */
 const LINE_MAX = 200;
@@ -23,10 +23,10 @@ export function lateAnswer({ expires_at }: Pick<Action, 'expires_at'>, { texts, 
  * What became of the actions of a question, on one line of plain text. Null if they are still pending, or if there is no
  * room for it.
  */
-export function becameOf(actions: readonly Action[], now: number, reading: Reading): string | null {
+export function describeOutcome(actions: readonly Action[], now: number, reading: Reading): string | null {
   const [first] = actions;
   if (first === undefined) return null;
-  const outcomes = actions.map((action) => whyNotSent(action, now) ?? outcomeOf(action, now));
+  const outcomes = actions.map((action) => whyNotSent(action, now) ?? resolveOutcome(action, now));
   if (outcomes.includes('pending')) return null;
   if (outcomes[0] === 'expired') return lateAnswer(first, reading);
   const line = outcomesInWords(outcomes, reading.texts);
@@ -44,7 +44,7 @@ export function decisionInWords(
 ): string | null {
   const [first] = actions;
   const outcomes = actions.map((action) => {
-    const outcome = whyNotSent(action, now) ?? outcomeOf(action, now);
+    const outcome = whyNotSent(action, now) ?? resolveOutcome(action, now);
     return outcome === 'running' ? 'unknown' : outcome === 'confirmed' ? 'withdrawn' : outcome;
   });
   if (first === undefined || outcomes.includes('pending')) return null;

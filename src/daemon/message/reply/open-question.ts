@@ -2,13 +2,13 @@ import type { Seal } from '../../identity/seal.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { actingAs, asInPlainWords, asInWords } from '../../tools/confirmation/acting-as.ts';
 import {
+  buildQuestion,
   escapeMarkdown,
   howToAnswer,
   howToConfirmPart,
   plainQuestions,
   type Question,
   questionLine,
-  questionOf,
   questionText,
 } from '../../tools/confirmation/question.ts';
 import { openActionText, recordedSummary } from '../../tools/journal/action-record.ts';
@@ -62,7 +62,7 @@ function sameQuestions({ actions }: OpenQuestion, { seal, tools }: Uses): readon
   const questions = actions.map((action) => {
     const tool = tools.tools().find(({ name }) => name === action.tool);
     const args = openActionText(seal, action, 'args');
-    const question = tool && args !== null ? questionOf(tool, JSON.parse(args) as ToolArguments) : null;
+    const question = tool && args !== null ? buildQuestion(tool, JSON.parse(args) as ToolArguments) : null;
     return question && questionLine(question) === recordedSummary(seal, action) ? question : null;
   });
   return questions.every((question) => question !== null) ? questions : null;
@@ -81,23 +81,23 @@ export function askedQuestion(
     shown: questions.map((question, index) => ({ number: index + 1, ...question })),
     summary: plainQuestions(questions),
     begins_at,
-    buttons: buttonsOf(questions, texts),
+    buttons: chooseButtons(questions, texts),
     card: {
       how: howToAnswer(questions, texts).length,
       ...(questions.length === 1
         ? {}
         : { heading: texts.say('confirm_question_list', { count: String(questions.length) }) }),
-      ...partOf('as_line', asInPlainWords(principal, shared, texts)),
-      ...partOf('part_line', howToConfirmPart(questions, texts)),
+      ...optionalMember('as_line', asInPlainWords(principal, shared, texts)),
+      ...optionalMember('part_line', howToConfirmPart(questions, texts)),
     },
   };
 }
 
-function partOf<Name extends string>(name: Name, text: string | null): Partial<Record<Name, string>> {
+function optionalMember<Name extends string>(name: Name, text: string | null): Partial<Record<Name, string>> {
   return text === null ? {} : ({ [name]: text } as Record<Name, string>);
 }
 
-function buttonsOf(questions: readonly Question[], texts: LocalTexts): AskedQuestion['buttons'] {
+function chooseButtons(questions: readonly Question[], texts: LocalTexts): AskedQuestion['buttons'] {
   const [only] = questions;
   if (only === undefined || questions.length > 1)
     return { confirm: texts.say('confirm_all_button'), decline: texts.say('decline_all_button') };

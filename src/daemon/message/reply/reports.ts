@@ -1,7 +1,7 @@
 import type { ActionReceipt, Receipts } from '../../../channel/index.ts';
 import type { LocalTexts } from '../../texts/texts.ts';
 import { visible } from '../../tools/confirmation/plain-value.ts';
-import { escapeMarkdown, wordsOf } from '../../tools/confirmation/question.ts';
+import { escapeMarkdown, splitName } from '../../tools/confirmation/question.ts';
 import { isUnknown, type ShownWrite, type TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRegistry } from '../../tools/registry.ts';
 import type { Run } from '../run/run.ts';
@@ -39,7 +39,7 @@ export class WriteReports {
 
   /** What the writes did; empty if there are none. */
   get receipts(): readonly ActionReceipt[] {
-    return this.#journal.written.map((write) => this.#receiptOf(write));
+    return this.#journal.written.map((write) => this.#toReceipt(write));
   }
 
   /** A line for each write, or only for those whose outcome is unknown; empty if there is nothing to report. */
@@ -49,9 +49,9 @@ export class WriteReports {
     return lines.length > 1 ? lines.map((line) => `- ${line}`).join('\n') : lines.join('');
   }
 
-  #receiptOf({ action_id, tool: name, summary, state, status, at }: ShownWrite): ActionReceipt {
+  #toReceipt({ action_id, tool: name, summary, state, status, at }: ShownWrite): ActionReceipt {
     const tool = this.#parts.tools.tools().find((one) => one.name === name);
-    const title = visible(tool?.title ?? wordsOf(name));
+    const title = visible(tool?.title ?? splitName(name));
     return {
       action_id,
       tool: name,
@@ -75,7 +75,7 @@ export class WriteReports {
 }
 
 /** The receipts of a reply. @param begins_at where the lines about them begin; null if there are no lines */
-export function receiptsOf(actions: readonly ActionReceipt[], begins_at: number | null): Receipts | null {
+export function toReceipts(actions: readonly ActionReceipt[], begins_at: number | null): Receipts | null {
   if (actions.length === 0) return null;
   return { actions, ...(begins_at === null ? {} : { begins_at }) };
 }

@@ -23,8 +23,8 @@ export async function agentTurn(
     session_id: turn.session.session_id,
     history: history.turns.map((past) => pastExchange(past, turn, services)),
     summary: history.summary?.text ?? null,
-    person: principal.person === null ? null : knownOf(principal.claims),
-    principal: principal.person === null ? null : principalOf(principal.claims),
+    person: principal.person === null ? null : toPerson(principal.claims),
+    principal: principal.person === null ? null : toPrincipal(principal.claims),
     state: state.forRun(limit),
     sign_in_expired:
       principal.person === null &&
@@ -85,11 +85,11 @@ function inWords(answer: ToolAnswer, index: number): string {
   return `${index + 1}. ${answer.ok ? 'Done.' : answer.message}`;
 }
 
-function principalOf({ sub, tenant_id, roles = [] }: Claims): AgentTurn['principal'] {
+function toPrincipal({ sub, tenant_id, roles = [] }: Claims): AgentTurn['principal'] {
   return { sub, tenant_id: tenant_id ?? null, roles: [...roles] };
 }
 
-function knownOf({ email, name, locale, timezone }: Claims): AgentTurn['person'] {
+function toPerson({ email, name, locale, timezone }: Claims): AgentTurn['person'] {
   return {
     email,
     ...(name === undefined ? {} : { name }),

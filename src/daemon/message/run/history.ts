@@ -1,6 +1,6 @@
 import type { PastCall, PastExchange } from '../../../agent/index.ts';
 import type { Seal } from '../../identity/seal.ts';
-import { isTainted, openTurnText, type StoredTurn, tagOf } from '../../session/session.ts';
+import { isTainted, openTurnText, type StoredTurn, sessionTag } from '../../session/session.ts';
 import type { HistoryReader } from '../../store/sessions.ts';
 import { shownTurns } from '../../store/shown-turns.ts';
 import type { Summary } from '../../store/summaries.ts';
@@ -60,7 +60,7 @@ export async function readHistory(
   const owner = agent.summarize ? summaryOwner(turn) : null;
   const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };
   const [summary, turns] = await Promise.all([
-    owner === null ? null : store.summaries.find(tagOf(session), owner),
+    owner === null ? null : store.summaries.find(sessionTag(session), owner),
     begunHistory(turn, reader) ?? store.sessions.history(session.session_id, reader, HISTORY_TURNS),
   ]);
   return {

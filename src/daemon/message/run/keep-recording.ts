@@ -1,7 +1,7 @@
 import { runtimeName } from '../../agent/load.ts';
 import { closeRecording, maskedCopy } from '../../agent/recording.ts';
 import { AgentdError } from '../../errors.ts';
-import { tagOf } from '../../session/session.ts';
+import { sessionTag } from '../../session/session.ts';
 import { ClaimLost } from '../../store/claim-lost.ts';
 import type { NewRecording } from '../../store/recordings.ts';
 import type { TraceLine } from '../../trace/trace-record.ts';
@@ -31,7 +31,7 @@ async function store(turn: Turn, outcome: string, services: Services): Promise<v
   if (!turn.recording) return;
   const { recording, session, principal, message, turn_id, request_id } = turn;
   const { seal, settings, secrets, log } = services;
-  const warnings = warningsOf(turn.trace.finished());
+  const warnings = listWarnings(turn.trace.finished());
   const run = recording.recorder.end({
     agent_digest: turn.agent_digest,
     ...{ turn_id, request_id, runtime: runtimeName(settings), reply: turn.reply ?? null, outcome, warnings },
@@ -41,7 +41,7 @@ async function store(turn: Turn, outcome: string, services: Services): Promise<v
   const past = recording.history;
   const stored: NewRecording = {
     ...{ turn_id, request_id, message_id: message.message_id ?? null, platform: message.platform },
-    ...{ session_id: session.session_id, session_tag: tagOf(session) },
+    ...{ session_id: session.session_id, session_tag: sessionTag(session) },
     turns: [turn_id, ...past.map((one) => one.turn_id)],
     users: unique([message.user_id, message.alias_id ?? null, ...past.map(({ user_id }) => user_id)]),
     persons: unique([principal.person, ...past.map(({ person }) => person)]),
@@ -60,7 +60,7 @@ function unique<T>(values: readonly (T | null)[]): T[] {
 const ORDINARY: readonly (string | undefined)[] = ['sign_in_needed', 'no_token', 'claim_missing', 'stopped'];
 
 /** The reasons for which somebody should look at the run although it was answered. */
-function warningsOf(lines: readonly TraceLine[]): string[] {
+function listWarnings(lines: readonly TraceLine[]): string[] {
   const reasons = lines.flatMap(({ step, verdict, reason = verdict }) => {
     const isCall = step === 'tool' || step === 'downstream';
     const isWarning =

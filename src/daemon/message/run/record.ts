@@ -61,14 +61,14 @@ export class RunState {
       value: this.#before,
       set: (value: unknown) => {
         if (limit.hasEnded) throw ContextEnded.ofRun();
-        this.#changed = { value: copyOf(value) };
+        this.#changed = { value: copyState(value) };
       },
     });
   }
 }
 
 /** A copy, so that a runtime cannot change the state after its size was checked. */
-function copyOf(value: unknown): unknown {
+function copyState(value: unknown): unknown {
   const json = JSON.stringify(value);
   if (json === undefined) throw new TypeError('the state of a runtime must be a JSON value; null deletes it');
   const bytes = Buffer.byteLength(json);

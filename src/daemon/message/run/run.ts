@@ -3,13 +3,13 @@ import { RunTaint } from '../../agent/context.ts';
 import { budgetKey, type MeterParts, RunMeter } from '../../agent/model-meter.ts';
 import type { RunRecorder } from '../../agent/run-recorder.ts';
 import { type MemoryOwner, memoryOwner } from '../../identity/memory-owner.ts';
-import { writingsOf } from '../../linking/link-ids.ts';
+import { listSpellings } from '../../linking/link-ids.ts';
 import type { Action, OwnActions } from '../../store/actions.ts';
 import { randomSuffix } from '../../time/clock.ts';
 import type { TimeLimit } from '../../time/time-limit.ts';
 import type { ServerPage } from '../../tools/answer.ts';
 import { ConfirmationDesk } from '../../tools/confirmation/desk.ts';
-import { confirmerOf } from '../../tools/confirmation/judge-answer.ts';
+import { identifyConfirmer } from '../../tools/confirmation/judge-answer.ts';
 import { ownJournal } from '../../tools/journal/own-journal.ts';
 import { TurnJournal } from '../../tools/journal/turn-journal.ts';
 import type { ToolRun } from '../../tools/perform-call.ts';
@@ -76,7 +76,13 @@ export async function beginRun(
   const journal = new TurnJournal({ ...sender, claims, earlier: turn.begun.earlier }, parts);
   const { session_tag } = turn;
   const open = turn.open?.actions ?? [];
-  const asking = { ...sender, confirmer: confirmerOf(turn), session_tag, open, ...declinedActions(turn) };
+  const asking = {
+    ...sender,
+    confirmer: identifyConfirmer(turn),
+    session_tag,
+    open,
+    ...declinedActions(turn),
+  };
   const desk = new ConfirmationDesk(asking, seal, randomSuffix);
   const pages = new Map<string, ServerPage>();
   const sign_in = { needed: false };
@@ -88,7 +94,7 @@ export async function beginRun(
         if (progress.sign_in_needed) sign_in.needed = true;
         turn.outlet.tool(progress);
       },
-      audience: { memory_of: memoryOwnerOf(turn)?.key ?? null, shared: message.shared ?? false },
+      audience: { memory_of: resolveMemoryOwner(turn)?.key ?? null, shared: message.shared ?? false },
       record(call) {
         calls.add(call);
         recorder?.tool({
@@ -117,7 +123,7 @@ export async function beginRun(
  */
 function declinedActions(turn: Runnable): { declined: Action[]; declined_tools: string[] } {
   const { settlement, says_more, begun, channel, message, accepted_at } = turn;
-  const confirmer = confirmerOf(turn);
+  const confirmer = identifyConfirmer(turn);
   const isTheirs = ({ principal, user_id }: Action) =>
     principal === confirmer || (channel.has_platform && user_id === message.user_id);
   const earlier = begun.declined.filter(
@@ -135,9 +141,9 @@ function requestContext(
   taint: RunTaint,
 ): RequestContext {
   const { session, message, principal, turn_id, request_id, trace } = turn;
-  const own = ownActionsOf(turn);
-  const owner = memoryOwnerOf(turn);
-  const isLost = lossOf(turn, { store });
+  const own = selectOwnActions(turn);
+  const owner = resolveMemoryOwner(turn);
+  const isLost = createLossCheck(turn, { store });
   return {
     request_id,
     session_id: session.session_id,
@@ -166,7 +172,7 @@ function requestContext(
  * person, the actions that a platform's verified user caused while not linked. Null if the sender's identity is only
  * claimed by the client, or if other people can read the answer.
  */
-export function ownActionsOf({
+export function selectOwnActions({
   principal: { person },
   channel,
   message,
@@ -181,9 +187,9 @@ export function ownActionsOf({
 /**
  * The owner of the memories of a run. Null if the sender is not known, or if other people can read the conversation.
  */
-export function memoryOwnerOf({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
+export function resolveMemoryOwner({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
   // A platform may write the same id in several ways.
-  const [user_id = message.user_id] = writingsOf(channel, message.user_id);
+  const [user_id = message.user_id] = listSpellings(channel, message.user_id);
   return memoryOwner({
     person: principal.person,
     platform: channel.has_platform ? channel.name : null,
@@ -198,7 +204,7 @@ export function memoryOwnerOf({ message, principal, channel }: Arrived & Resolve
  * its person, or another daemon has taken it over. The run is also aborted in these cases, but only when its claim is
  * renewed the next time.
  */
-export function lossOf(
+export function createLossCheck(
   { claim }: Locked,
   { store: { sessions } }: Pick<RunServices, 'store'>,
 ): () => Promise<boolean> {

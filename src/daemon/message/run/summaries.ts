@@ -1,7 +1,7 @@
 import type { AgentRuntime } from '../../../agent/index.ts';
 import { estimateTokens } from '../../agent/model-meter.ts';
 import { fittingExchanges } from '../../agent/prompt.ts';
-import { type StoredTurn, tagOf } from '../../session/session.ts';
+import { type StoredTurn, sessionTag } from '../../session/session.ts';
 import { maskTokens } from '../../settings/secret.ts';
 import type { Summary } from '../../store/summaries.ts';
 import { TimeLimit } from '../../time/time-limit.ts';
@@ -9,7 +9,7 @@ import { Trace } from '../../trace/trace.ts';
 import type { StepLine } from '../../trace/trace-record.ts';
 import type { Services } from '../services.ts';
 import type { Answered, Answering, Resolved } from '../turn.ts';
-import { traceOf } from '../turn-trace.ts';
+import { buildTrace } from '../turn-trace.ts';
 import { HISTORY_TURNS, isBeforeSignIn, isTaintedHistory, pastExchange, summaryOwner } from './history.ts';
 import { meterOfTurn } from './run.ts';
 
@@ -56,10 +56,10 @@ export class HistorySummaries {
   afterTurn(turn: Turn, record: StoredTurn): void {
     const services = { ...this.#services() };
     const { agent } = services;
-    const tag = tagOf(turn.session);
+    const tag = sessionTag(turn.session);
     if (!agent.summarize || this.#stop.signal.aborted) return;
     if (this.#running.size >= AT_ONCE || this.#running.has(tag)) return;
-    const overflow = overflowOf(turn, record, services);
+    const overflow = findOverflow(turn, record, services);
     if (overflow === null) return;
     const work = this.#summarize(turn, overflow, services, agent.summarize.bind(agent)).finally(() =>
       this.#running.delete(tag),
@@ -86,7 +86,7 @@ export class HistorySummaries {
     summarize: NonNullable<AgentRuntime['summarize']>,
   ): Promise<void> {
     const { store, settings, clock, log } = services;
-    const tag = tagOf(turn.session);
+    const tag = sessionTag(turn.session);
     const ttl_ms = settings.AGENT_TIMEOUT_SECONDS * 1000;
     const started_at = clock.now();
     const span = turn.span?.child('summarize') ?? null;
@@ -131,7 +131,7 @@ export class HistorySummaries {
     const ended = { step: 'summarize', ...line, took_ms: clock.now() - started_at };
     trace.note(ended);
     span?.end({ at: clock.now(), ...ended });
-    const record = traceOf({ ...turn, trace, started_at }, 'summarized', clock.now());
+    const record = buildTrace({ ...turn, trace, started_at }, 'summarized', clock.now());
     // `true` because a summary is not a separate message, so no message has ended.
     services.observer.turnTraced(record, true);
     await store.traces.keep(record).catch((err: unknown) => {
@@ -144,7 +144,7 @@ export class HistorySummaries {
  * The turns to summarize. Null if the history has room for everything, the conversation has no owner, or there was no
  * run.
  */
-function overflowOf(turn: Turn, record: StoredTurn, services: SummaryServices): Overflow | null {
+function findOverflow(turn: Turn, record: StoredTurn, services: SummaryServices): Overflow | null {
   const owner = summaryOwner(turn);
   const { history } = turn;
   if (owner === null || history === null) return null;

@@ -15,8 +15,8 @@ export class RequestSequencer {
   }
 
   /** Called as soon as the complete request has arrived. Null if the request names no thread. */
-  ticketOf(route: Pick<Route, 'thread'>, request: ChannelRequest): Ticket | null {
-    const thread = threadOf(route, request);
+  issueTicket(route: Pick<Route, 'thread'>, request: ChannelRequest): Ticket | null {
+    const thread = readThread(route, request);
     return thread === null ? null : this.ticketIn(thread);
   }
 
@@ -30,7 +30,7 @@ export class RequestSequencer {
  * The thread that the request names; null if it names none, or if its body cannot be read. If the body cannot be read,
  * the handler gets the same error and reports it.
  */
-function threadOf(route: Pick<Route, 'thread'>, request: ChannelRequest): string | null {
+function readThread(route: Pick<Route, 'thread'>, request: ChannelRequest): string | null {
   try {
     return route.thread?.(request) ?? null;
   } catch {

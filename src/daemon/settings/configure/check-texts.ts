@@ -1,5 +1,5 @@
 import type { ChannelText } from '../../../channel/index.ts';
-import { wordOf } from '../../texts/fold-text.ts';
+import { normalizeWord } from '../../texts/fold-text.ts';
 import {
   type ProseRecord,
   TEXTS,
@@ -81,7 +81,7 @@ function checkedWords(node: ConfigNode): readonly string[] | undefined {
 }
 
 function isWord(node: ConfigNode, word: string): boolean {
-  if (wordOf(word) === '') node.refuse('has no letter or digit', RIGHT_WORDS);
+  if (normalizeWord(word) === '') node.refuse('has no letter or digit', RIGHT_WORDS);
   else if (word.length > WORD_CHARACTERS) node.refuse('is too long', RIGHT_WORDS);
   else return true;
   return false;
@@ -116,9 +116,9 @@ function refuseInBoth(
   [confirms, declines]: readonly [WordsName, WordsName],
   right: string,
 ): void {
-  const wordsOf = (name: WordsName) => [checked[name] ?? TEXTS[name].default].flat();
-  const confirming = new Set(wordsOf(confirms).map(wordOf));
-  const both = wordsOf(declines).find((word) => confirming.has(wordOf(word)));
+  const listWords = (name: WordsName) => [checked[name] ?? TEXTS[name].default].flat();
+  const confirming = new Set(listWords(confirms).map(normalizeWord));
+  const both = listWords(declines).find((word) => confirming.has(normalizeWord(word)));
   if (both !== undefined)
     language.child(declines).refuse(`has \`${both}\`, which is also a word that confirms`, right);
 }

@@ -26,12 +26,12 @@ export class ConfigNode {
 
   /** `tools[0].operations["GET /orders/{id}"].bind` */
   get setting(): string {
-    return this.#path.map(stepOf).join('');
+    return this.#path.map(formatStep).join('');
   }
 
   /** `agentd.yaml, line 12` */
   get source(): string {
-    const line = this.#file.lineOf(this.#path);
+    const line = this.#file.findLine(this.#path);
     return line === null ? this.#file.source : `${this.#file.source}, line ${line}`;
   }
 
@@ -117,7 +117,7 @@ export class ConfigNode {
   }
 }
 
-function stepOf(segment: string | number, index: number): string {
+function formatStep(segment: string | number, index: number): string {
   if (typeof segment === 'number') return `[${segment}]`;
   if (!/^[\w-]+$/.test(segment)) return `[${JSON.stringify(segment)}]`;
   return index === 0 ? segment : `.${segment}`;

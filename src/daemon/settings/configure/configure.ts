@@ -27,7 +27,7 @@ import {
   checkStoreSettings,
   checkTelemetrySettings,
 } from './cross-checks.ts';
-import { type ConfigurationFiles, filesOf } from './files.ts';
+import { type ConfigurationFiles, listFiles } from './files.ts';
 import { type Merged, mergeRunning, type RunningConfiguration } from './running.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
@@ -97,7 +97,7 @@ const READ_TOKENS: readonly Purpose[] = ['tokens', 'links', 'link', 'person'];
 
 /** `NODE_ENV` as in `Configuration.environment`. Checks no settings and loads no plugins. */
 export async function environmentAt(place: Place): Promise<string> {
-  return environmentOf(await readSources(place));
+  return readEnvironment(await readSources(place));
 }
 
 /**
@@ -106,7 +106,7 @@ export async function environmentAt(place: Place): Promise<string> {
  */
 export async function isDaemonAt(place: Place): Promise<boolean> {
   const sources = await readSources(place);
-  return GUARDED.includes(environmentOf(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
+  return GUARDED.includes(readEnvironment(sources)) || given(sources, 'JWT_ALGORITHM') !== undefined;
 }
 
 /**
@@ -122,7 +122,7 @@ export async function configure(place: Place, running?: RunningConfiguration): P
     ...found
   } = await inspectConfiguration(place, running);
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return { ...found, settings: settingsOf(found.effective) };
+  return { ...found, settings: toSettings(found.effective) };
 }
 
 /** All available plugins, active or not, with the problems of plugins that do not follow the contract. */
@@ -219,7 +219,7 @@ export async function inspectConfiguration(
       changed: compared.changed,
       fixed: around.environment === environment ? compared.fixed : ['NODE_ENV', ...compared.fixed],
     },
-    files: filesOf({ sources, tools: tools.entries, agents: agents.entries, look, place }),
+    files: listFiles({ sources, tools: tools.entries, agents: agents.entries, look, place }),
     structured: new Map([...sources.structured].map(([key, { value }]) => [key, value])),
     warnings: [
       ...look.warnings,
@@ -254,7 +254,7 @@ export async function configureCore(place: Place, purpose: Purpose): Promise<Set
     ...[...problems, ...look.problems].filter(({ setting }) => needed.includes(setting)),
   ];
   if (all.length > 0) throw new ConfigurationError(all);
-  return settingsOf(effective.map(orDefault));
+  return toSettings(effective.map(orDefault));
 }
 
 /**
@@ -279,7 +279,7 @@ function orDefault(setting: EffectiveSetting): EffectiveSetting {
 }
 
 /** The settings of a configuration without problems. They are complete, since required settings were checked. */
-export function settingsOf(effective: readonly EffectiveSetting[]): Settings {
+export function toSettings(effective: readonly EffectiveSetting[]): Settings {
   const own = new Set<string>(SETTINGS.map(({ name }) => name));
   return Object.fromEntries(
     effective.filter(({ record }) => own.has(record.name)).map(({ record, value }) => [record.name, value]),
@@ -300,7 +300,7 @@ function readPlatforms(sources: Sources, { cwd }: Place) {
 }
 
 /** `NODE_ENV`, from the environment or `.env`. It is not a setting, since it also affects other programs. */
-function environmentOf({ layers }: Sources): string {
+function readEnvironment({ layers }: Sources): string {
   const layer = layers.find(
     ({ kind, values }) => (kind === 'environment' || kind === 'env-file') && !isBlank(values.get('NODE_ENV')),
   );
@@ -312,7 +312,7 @@ function environmentOf({ layers }: Sources): string {
 }
 
 function surroundings(sources: Sources, { cwd, defaults }: Place) {
-  return { environment: environmentOf(sources), cwd, dev: defaults !== undefined };
+  return { environment: readEnvironment(sources), cwd, dev: defaults !== undefined };
 }
 
 function noChannel({ plugins }: LoadedPlugins): string {

@@ -153,7 +153,7 @@ export function checkOrigins(look: Examination, active: readonly ChannelPlugin[]
   const origins = look.value('WEBCHAT_ALLOWED_ORIGINS') ?? [];
   for (const origin of origins) {
     if (origin === '*') continue;
-    const exact = originOf(origin);
+    const exact = parseOrigin(origin);
     if (exact === origin) continue;
     look.refuse(
       'WEBCHAT_ALLOWED_ORIGINS',
@@ -225,7 +225,7 @@ export function checkDevelopmentSettings(look: Examination): void {
  * The origin of an http or https address; null for any other text. Null for a pattern, too, because origins are
  * compared exactly.
  */
-function originOf(text: string): string | null {
+function parseOrigin(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || url.hostname.includes('*')) return null;
   return url.protocol === 'http:' || url.protocol === 'https:' ? url.origin : null;
@@ -323,12 +323,12 @@ function checkAdminToken(look: Examination): void {
 function checkRedisTransport(look: Examination): void {
   const text = look.value('REDIS_URL')?.reveal();
   if (text === undefined) return;
-  const remote = remoteHostOf(text);
+  const remote = findRemoteHost(text);
   if (remote !== null) look.warn(unencrypted('REDIS_URL', remote, 'rediss'));
 }
 
 /** A host on another machine that Redis is reached at without TLS; null if there is none. */
-function remoteHostOf(text: string): string | null {
+function findRemoteHost(text: string): string | null {
   const address = (() => {
     try {
       return parseRedisUrl(text);

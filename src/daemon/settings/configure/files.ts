@@ -16,7 +16,7 @@ export interface ConfigurationFiles {
 /** The usual name of the configuration file, which may be written while a daemon runs. */
 const USUAL_FILE = 'agentd.yaml';
 
-export function filesOf({
+export function listFiles({
   sources: { layers },
   tools,
   agents,
@@ -46,7 +46,7 @@ export function filesOf({
   ].map((path) => resolve(cwd, path));
   return {
     read: [...new Set([...paths, ...absent])],
-    named: [...new Set([...named, ...tools.flatMap(fileOf)])],
+    named: [...new Set([...named, ...tools.flatMap(listEntryFiles)])],
   };
 }
 
@@ -59,7 +59,7 @@ function pathIn(value: string | undefined): string[] {
   return path === '' || path.length > PATH_MAX || path.includes('\n') || path.includes('-----') ? [] : [path];
 }
 
-function fileOf(entry: SourceEntry): string[] {
+function listEntryFiles(entry: SourceEntry): string[] {
   if (entry.kind === 'openapi') return [entry.path];
   return entry.kind === 'module' && /^[./]/.test(entry.module) ? [resolve(entry.folder, entry.module)] : [];
 }

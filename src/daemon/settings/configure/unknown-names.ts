@@ -1,5 +1,5 @@
 import { RESERVED_CHANNEL_NAMES } from '../../../../plugins/names.ts';
-import { prefixOf } from '../../channels/check-plugin.ts';
+import { settingPrefix } from '../../channels/check-plugin.ts';
 import { nearest } from '../nearest.ts';
 import type { SettingProblem } from '../problem.ts';
 import { given, isBlank, type Layer, type Sources } from '../sources.ts';
@@ -46,7 +46,7 @@ export function findUnknownNames(
     if (layer.kind === 'defaults') continue;
     for (const [name, value] of layer.values) {
       if (known.includes(name) || isBlank(value)) continue;
-      const channel = missing.find((candidate) => name.startsWith(prefixOf(candidate)));
+      const channel = missing.find((candidate) => name.startsWith(settingPrefix(candidate)));
       if (channel !== undefined) {
         ofMissingChannel(name, value, layer, channel, channels, found);
       } else if (layer.kind === 'file') {
@@ -81,7 +81,7 @@ function ofMissingChannel(
   channels: readonly string[],
   { problems, warnings }: UnknownNames,
 ): void {
-  if (name !== `${prefixOf(channel)}ENABLED`) {
+  if (name !== `${settingPrefix(channel)}ENABLED`) {
     warnings.push(
       `${name} (${layer.source}) has no effect: this version does not have the channel ${channel}`,
     );

@@ -6,23 +6,23 @@ import { StoreUnavailable } from '../../errors.ts';
  */
 export class Batches<Given, Result> {
   readonly #work: (given: readonly Given[]) => Promise<Result[]>;
-  readonly #shareOf: (given: Given) => number;
+  readonly #measureShare: (given: Given) => number;
   readonly #isDivisible: boolean;
   #waiting: { given: Given; done: PromiseWithResolvers<Result> }[] = [];
   #isBusy = false;
 
   /**
    * @param work resolves to one result for each of the calls, in their order
-   * @param shareOf the part of a trip that a call takes up; by default, it does not matter
+   * @param measureShare the part of a trip that a call takes up; by default, it does not matter
    * @param isDivisible whether a failed call has had no effect, so that its parts can be made again
    */
   constructor(
     work: (given: readonly Given[]) => Promise<Result[]>,
-    shareOf: (given: Given) => number = () => 0,
+    measureShare: (given: Given) => number = () => 0,
     isDivisible = true,
   ) {
     this.#work = work;
-    this.#shareOf = shareOf;
+    this.#measureShare = measureShare;
     this.#isDivisible = isDivisible;
   }
 
@@ -44,7 +44,7 @@ export class Batches<Given, Result> {
   #nextSize(): number {
     let share = 0;
     const full = this.#waiting.findIndex(({ given }, place) => {
-      share += this.#shareOf(given);
+      share += this.#measureShare(given);
       return place === BATCH_MAX || (place > 0 && share > 1);
     });
     return full < 0 ? this.#waiting.length : full;

@@ -25,13 +25,13 @@ export class OrderedIndex {
   }
 
   add(place: Ordered): void {
-    this.#places.splice(this.#positionOf(place), 0, place);
+    this.#places.splice(this.#findPosition(place), 0, place);
     if (typeof place.ends_at === 'number') this.#ending++;
   }
 
   /** No effect if the place is not in the index. */
   delete(place: Ordered): void {
-    const at = this.#positionOf(place);
+    const at = this.#findPosition(place);
     const found = this.#places[at];
     if (found?.key !== place.key) return;
     this.#places.splice(at, 1);
@@ -39,7 +39,7 @@ export class OrderedIndex {
   }
 
   /** The position of the first place that is not before this one. */
-  #positionOf(place: Ordered): number {
+  #findPosition(place: Ordered): number {
     let low = 0;
     let high = this.#places.length;
     while (low < high) {

@@ -56,7 +56,7 @@ function asUser(answer: ToolResponse, email: string): Sent {
   const { status, body } = answer;
   if (status === 403) return refuseToSend('http_403', 'The business system does not allow this look-up.');
   if (status >= 300 && status !== 404) return failure(answer);
-  const users = status === 404 ? [] : matching(usersOf(body), email);
+  const users = status === 404 ? [] : matching(readUsers(body), email);
   const [user] = users;
   if (!user) return looked({ found: false, message: 'The business system shows no such user.' });
   return looked(users.length === 1 ? { user } : { users: users.slice(0, MAX_USERS) });
@@ -69,9 +69,10 @@ function asUser(answer: ToolResponse, email: string): Sent {
 function asStranger(answer: ToolResponse, email: string, publicFields: readonly string[]): Sent {
   if (isOutage(answer)) return failure(answer);
   const users =
-    answer.outcome === 'answered' && answer.status < 300 ? matching(usersOf(answer.body), email) : [];
+    answer.outcome === 'answered' && answer.status < 300 ? matching(readUsers(answer.body), email) : [];
   // A single entry may still be a different person.
-  const [user] = users.length === 1 && (users[0]?.email === undefined || isOf(users[0], email)) ? users : [];
+  const [user] =
+    users.length === 1 && (users[0]?.email === undefined || hasEmail(users[0], email)) ? users : [];
   const shown = Object.fromEntries(
     publicFields.filter((name) => user && Object.hasOwn(user, name)).map((name) => [name, user?.[name]]),
   );
@@ -109,7 +110,7 @@ function looked(result: UserLookUp): Sent {
 }
 
 /** The users in an answer, which may be one object, a list, or a collection. */
-function usersOf(body: unknown): Fields[] {
+function readUsers(body: unknown): Fields[] {
   if (Array.isArray(body)) return body.filter(isObject);
   if (!isObject(body)) return [];
   // A user may have a member `items`, too, but a collection has no e-mail address.
@@ -122,10 +123,10 @@ function usersOf(body: unknown): Fields[] {
  * parts of the address.
  */
 function matching(users: Fields[], email: string): Fields[] {
-  const exact = users.find((user) => isOf(user, email));
+  const exact = users.find((user) => hasEmail(user, email));
   return exact ? [exact] : users;
 }
 
-function isOf(user: Fields, email: string): boolean {
+function hasEmail(user: Fields, email: string): boolean {
   return typeof user.email === 'string' && user.email.toLowerCase() === email.toLowerCase();
 }

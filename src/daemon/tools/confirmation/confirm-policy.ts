@@ -29,11 +29,11 @@ export function readConfirmPolicy(value: unknown): { policy: ConfirmPolicy } | {
   const { when } = value;
   if (!Array.isArray(when) || when.length === 0)
     problems.push({ path: ['when'], problem: 'is not a list with at least one condition', right: RIGHT });
-  else when.forEach((rule, index) => void problems.push(...problemsOf(rule, ['when', index])));
+  else when.forEach((rule, index) => void problems.push(...findProblems(rule, ['when', index])));
   return problems.length > 0 ? { problems } : { policy: { when: when as ConfirmRule[] } };
 }
 
-function problemsOf(rule: unknown, path: readonly (string | number)[]): PolicyProblem[] {
+function findProblems(rule: unknown, path: readonly (string | number)[]): PolicyProblem[] {
   if (!isObject(rule))
     return [{ path, problem: 'is not a condition', right: '{ argument: body.amount, over: 100 }' }];
   const problems: PolicyProblem[] = [];
@@ -129,7 +129,7 @@ function referred(root: JsonSchema, reference: string): unknown {
  */
 export function holds({ when }: ConfirmWhen, args: ToolArguments): boolean {
   return when.some((rule) => {
-    const found = valuesOf(args, rule.argument);
+    const found = findValues(args, rule.argument);
     if ('present' in rule) return found.values.length > 0 || found.hasAlias;
     return found.values.length === 0 || found.hasAlias || found.values.some((value) => isMet(rule, value));
   });
@@ -150,7 +150,7 @@ function isMet(rule: Compared, value: unknown): boolean {
  * The values that a name denotes: an argument with this name, and the member that a dotted name leads to. `hasAlias`:
  * beside one of them there is a name with the same letters.
  */
-function valuesOf(args: ToolArguments, name: string): { values: unknown[]; hasAlias: boolean } {
+function findValues(args: ToolArguments, name: string): { values: unknown[]; hasAlias: boolean } {
   const values: unknown[] = [];
   let hasAlias = false;
   for (const path of name.includes('.') ? [[name], name.split('.')] : [[name]]) {

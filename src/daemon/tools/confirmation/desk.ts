@@ -7,12 +7,12 @@ import { closeActionText, openActionText } from '../journal/action-record.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
 import type { CompleteCall } from '../tool.ts';
 import {
+  buildQuestion,
   plainQuestion,
   plainQuestions,
   QUESTION_MAX,
   type Question,
   questionLine,
-  questionOf,
 } from './question.ts';
 
 /** Maximum number of actions that one question asks about. */
@@ -83,10 +83,10 @@ export class ConfirmationDesk {
     this.#turn = turn;
     this.#seal = seal;
     this.#makeId = makeId;
-    const callsOf = (actions: readonly Action[]) =>
+    const listCalls = (actions: readonly Action[]) =>
       new Set(actions.flatMap((action) => storedCall(action, seal) ?? []));
-    this.#open = callsOf(turn.open);
-    this.#declined = callsOf(turn.declined);
+    this.#open = listCalls(turn.open);
+    this.#declined = listCalls(turn.declined);
   }
 
   /** Whether a call waits for confirmation. */
@@ -104,7 +104,7 @@ export class ConfirmationDesk {
     const id = this.#makeId();
     const isAlone = waiting.length === 1;
     const calls = waiting.map((call, index) => ({
-      action: this.#actionOf(call, isAlone ? { action_id: id } : placeIn(id, index + 1)),
+      action: this.#buildAction(call, isAlone ? { action_id: id } : placeIn(id, index + 1)),
       question: call.question,
     }));
     return { id, calls };
@@ -129,7 +129,7 @@ export class ConfirmationDesk {
       );
     const replaces = this.#open.size > 0 && !this.#open.has(key);
     if (this.#waiting.has(key)) return { outcome: 'waits', replaces };
-    const question = questionOf(tool, args);
+    const question = buildQuestion(tool, args);
     if (question === null)
       return refused(
         'question_too_long',
@@ -152,7 +152,7 @@ export class ConfirmationDesk {
     return questions.length <= ACTIONS_MAX && Array.from(plainQuestions(questions)).length <= QUESTION_MAX;
   }
 
-  #actionOf(
+  #buildAction(
     { tool, args, question, principal }: WaitingCall,
     ids: Pick<AskedAction, 'action_id' | 'question'>,
   ): AskedAction {

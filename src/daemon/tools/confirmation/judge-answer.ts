@@ -14,7 +14,7 @@ export interface AnswerFacts {
   user_id: string;
   /**
    * Who must confirm the actions that a message like this one requests: the person, or else the platform's user
-   * (`confirmerOf`). Null for an anonymous web client.
+   * (`identifyConfirmer`). Null for an anonymous web client.
    */
   confirmer: string | null;
   /** The person whom the message acts for; null if there is none. */
@@ -84,7 +84,7 @@ interface Acting {
  * Who must confirm the actions of a message: the person whom it acts for, or else the platform's verified user. Null
  * for an anonymous web client. The two kinds of ids are never equal: the key of a person begins with `[`.
  */
-export function confirmerOf({ principal, channel, message }: Acting): string | null {
+export function identifyConfirmer({ principal, channel, message }: Acting): string | null {
   if (principal.person !== null) return principal.person;
   return channel.has_platform ? `${channel.name}:${message.user_id}` : null;
 }

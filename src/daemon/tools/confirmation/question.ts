@@ -55,7 +55,7 @@ export interface Detail {
  * @param args all arguments that are sent, including those from claims of the person
  * @returns null if the question would be too long
  */
-export function questionOf(tool: AskedTool, args: Arguments): Question | null {
+export function buildQuestion(tool: AskedTool, args: Arguments): Question | null {
   if (JSON.stringify(args).length > ARGUMENTS_MAX) return null;
   const plain = built(tool, args, { value: shownValue, name: shownName, text: visible });
   const isMixed = isRightToLeft(plainQuestion(plain));
@@ -93,12 +93,12 @@ function built(tool: AskedTool, args: Arguments, write: Writing): Question {
   };
   const title =
     tool.summary === null
-      ? write.text(tool.title ?? wordsOf(tool.name))
+      ? write.text(tool.title ?? splitName(tool.name))
       : tool.summary
           .split(/\{([^{}]+)\}/)
           .map((part, index) => (index % 2 === 0 ? write.text(part) : fill(part)))
           .join('');
-  const leaves = leavesOf(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
+  const leaves = listLeaves(args, [], { write, isShown: (path) => shown.has(JSON.stringify(path)) });
   const { confirm_label } = tool;
   return {
     title,
@@ -136,16 +136,16 @@ function detailLine({ label, value }: Detail): string {
 export function markdownQuestion({ title, details }: Question): { action: string; list: string } {
   return {
     action: escapeMarkdown(title),
-    list: listOf(details),
+    list: renderList(details),
   };
 }
 
-function listOf(details: readonly Detail[], indent = ''): string {
+function renderList(details: readonly Detail[], indent = ''): string {
   return details.map((detail) => `${indent}- ${escapeMarkdown(detailLine(detail))}`).join('\n');
 }
 
 /** The name of a tool as words: `shop_cancelOrder` is `shop cancel order`. */
-export function wordsOf(name: string): string {
+export function splitName(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replace(/[_-]+/g, ' ')
@@ -189,13 +189,13 @@ function titled(leaves: readonly Leaf[], { parameters }: AskedTool, write: Writi
 /** The title of the argument at a path in a schema. Undefined if it has none that can be shown. */
 function titleAt(schema: JsonSchema | undefined, path: Path): string | undefined {
   let at: unknown = schema;
-  for (const name of path) at = memberOf(memberOf(at, 'properties'), name);
-  const title = memberOf(at, 'title');
+  for (const name of path) at = readMember(readMember(at, 'properties'), name);
+  const title = readMember(at, 'title');
   if (typeof title !== 'string' || title.trim() === '' || title.length > TITLE_MAX) return undefined;
   return title;
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   const isParent = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
   return isParent ? (value as Record<string, unknown>)[name] : undefined;
 }
@@ -206,7 +206,7 @@ interface Leaf extends Detail {
 }
 
 /** One line for each value; objects and lists are split into their members. */
-function leavesOf(
+function listLeaves(
   value: unknown,
   path: Path,
   how: { write: Writing; isShown: (path: Path) => boolean },
@@ -219,7 +219,7 @@ function leavesOf(
   return members.flatMap(([name, member]) => {
     const dot = label === '' ? '' : '.';
     const part = Array.isArray(value) ? `[${name}]` : `${dot}${how.write.name(name)}`;
-    return leavesOf(member, [...path, name], how, `${label}${part}`);
+    return listLeaves(member, [...path, name], how, `${label}${part}`);
   });
 }
 
@@ -238,7 +238,7 @@ export function questionText(questions: readonly Question[], texts: LocalTexts, 
 function textOfSeveral(questions: readonly Question[], texts: LocalTexts, as: string): string {
   const actions = questions.map(({ title, details }, index) => {
     const number = `${index + 1}. `;
-    const list = listOf(details, ' '.repeat(number.length));
+    const list = renderList(details, ' '.repeat(number.length));
     return `${number}${escapeMarkdown(title)}${list === '' ? '' : `\n${list}`}`;
   });
   return [

@@ -137,7 +137,7 @@ export function createDownstream(options: DownstreamOptions): Downstream {
       // The signals are not combined, because that would be a large part of the cost of a request.
       const limit = new TimeLimit(systemClock, timeoutMs, request.signal ? [request.signal] : []);
       try {
-        const response = await follow(addressOf(baseUrl, request), request, system, limit);
+        const response = await follow(buildUrl(baseUrl, request), request, system, limit);
         const { status, text } = response;
         const headers = shownHeaders(response.headers);
         const body = parse(text, status, request, system);
@@ -172,7 +172,7 @@ function asFailure(error: unknown, system: string, isLate: boolean): DownstreamF
  * The address of a request below the base URL of its system.
  * @throws DownstreamFailure if the path could lead out of the base URL.
  */
-export function addressOf(
+export function buildUrl(
   baseUrl: string,
   {
     path,
@@ -202,7 +202,7 @@ async function follow(
   limit: TimeLimit,
 ): Promise<HttpResponse> {
   const headers: Record<string, string> = { accept: 'application/json', ...request.headers };
-  Object.assign(headers, credentialOf(request));
+  Object.assign(headers, buildCredential(request));
   const { method } = request;
   const encoded = encodedBody(request);
   if (encoded !== undefined) headers['content-type'] = encoded.content_type;
@@ -224,7 +224,7 @@ async function follow(
   }
 }
 
-function credentialOf({ token, credential = BEARER }: DownstreamRequest): Record<string, string> {
+function buildCredential({ token, credential = BEARER }: DownstreamRequest): Record<string, string> {
   if (token === null) return {};
   const value = credentialValue(credential, token);
   if (value === null)

@@ -114,14 +114,14 @@ async function requestToken(downstream: Downstream, email?: string, password?: S
  * expires sooner is used only by the callers that wait for it now.
  */
 function useUntil(token: Secret, now: number): number {
-  const end = expiryOf(token.reveal()) ?? now + ASSUMED_LIFE_MS;
+  const end = readExpiry(token.reveal()) ?? now + ASSUMED_LIFE_MS;
   // The API has just issued the token. If it already seems to have expired, a clock is wrong, and asking more often
   // does not help.
   return end <= now ? now + EXPIRED_LIFE_MS : end - RENEW_BEFORE_MS;
 }
 
 /** `exp` in ms; null if the token is opaque or has none. The token is the API's own, so it is not validated. */
-function expiryOf(token: string): number | null {
+function readExpiry(token: string): number | null {
   try {
     const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     const exp = (payload as { exp?: unknown } | null)?.exp;

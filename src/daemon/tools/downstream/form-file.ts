@@ -33,7 +33,7 @@ export function readFormFile(value: Fields, max_bytes: number, by_default?: stri
   const { file_name, content_type } = value;
   const given = ['text', 'base64', 'bytes'].filter((name) => value[name] !== undefined);
   if (given.length !== 1) return 'needs exactly one of `text` and `base64`';
-  const content = contentOf(value);
+  const content = readContent(value);
   if (typeof content === 'string') return content;
   if (content.byteLength > max_bytes) return `is larger than ${Math.floor(max_bytes / 1024)} KiB`;
   if (file_name !== undefined && typeof file_name !== 'string') return 'has a `file_name` that is not a text';
@@ -49,7 +49,7 @@ export function readFormFile(value: Fields, max_bytes: number, by_default?: stri
   };
 }
 
-function contentOf({ text, base64, bytes }: Fields): Uint8Array | string {
+function readContent({ text, base64, bytes }: Fields): Uint8Array | string {
   if (bytes !== undefined)
     return bytes instanceof Uint8Array ? bytes : 'has `bytes` that are not a Uint8Array';
   if (text !== undefined)

@@ -75,7 +75,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
   const { request, agent } = url.protocol === 'https:' ? clients.https : clients.http;
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const options = { ...addressOf(url), method, headers: { ...headers, ...length }, agent };
+    const options = { ...toRequestOptions(url), method, headers: { ...headers, ...length }, agent };
     const sent = request(options, (response) => {
       readText(response, maxBytes).then(
         (text) => {
@@ -105,7 +105,7 @@ function attempt(url: URL, { method, headers, body, limit, maxBytes }: HttpReque
 }
 
 /** The same options that Node makes from a URL, at a fraction of the cost. */
-function addressOf({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
+function toRequestOptions({ protocol, hostname, port, pathname, search }: URL): RequestOptions {
   return {
     protocol,
     hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,

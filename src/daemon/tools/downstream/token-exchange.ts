@@ -70,7 +70,7 @@ export function createTokenExchange({
   const cache = new TokenCache(clock, maxKept);
 
   function obtain(source: string, settings: ExchangeSettings, subject: Secret | null, signal?: AbortSignal) {
-    return cache.get(keyOf(source, settings.audience, subject), signal, async () => {
+    return cache.get(toCacheKey(source, settings.audience, subject), signal, async () => {
       const asked_at = clock.now();
       const { token, expires_in } = await requestExchange(settings, subject, timeoutMs, (status, seconds) =>
         observer.downstreamEnded(source, status, seconds),
@@ -99,7 +99,7 @@ export function createTokenExchange({
 }
 
 /** @param subject null for the token of the service itself */
-function keyOf(source: string, audience: string, subject: Secret | null): string {
+function toCacheKey(source: string, audience: string, subject: Secret | null): string {
   const hash = subject && createHash('sha256').update(subject.reveal()).digest('base64url');
   return JSON.stringify([source, audience, hash]);
 }

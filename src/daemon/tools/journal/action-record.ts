@@ -38,7 +38,7 @@ const STILL_RUNNING_MS = 150_000;
 /** The outcome of a write that was sent, as people see it. `unknown` if the process that sent the write died. */
 export type ActionOutcomeNow = 'running' | 'done' | 'failed' | 'unknown';
 
-export function outcomeOf(
+export function resolveOutcome(
   { state, started_at }: Pick<Action, 'state' | 'started_at'>,
   now: number,
 ): ActionOutcomeNow {

@@ -2,7 +2,7 @@ import type { OwnJournal } from '../../agent/agent.ts';
 import type { Seal } from '../../identity/seal.ts';
 import type { ActionStore, OwnActions } from '../../store/actions.ts';
 import type { Clock } from '../../time/clock.ts';
-import { outcomeOf, recordedSummary } from './action-record.ts';
+import { recordedSummary, resolveOutcome } from './action-record.ts';
 
 /** How far back the list goes, ms. */
 const LISTED_MS = 90 * 24 * 60 * 60 * 1000;
@@ -29,7 +29,7 @@ export function ownJournal(
         .map((action) => ({
           time: new Date(action.started_at ?? action.created_at).toISOString(),
           summary: recordedSummary(seal, action),
-          outcome: outcomeOf(action, now),
+          outcome: resolveOutcome(action, now),
           ...(action.operator === null ? {} : { made_by_operator: action.operator }),
         }));
     },

@@ -13,7 +13,7 @@ import type {
 } from '../../store/actions.ts';
 import type { Clock } from '../../time/clock.ts';
 import { visible } from '../confirmation/plain-value.ts';
-import { questionLine, questionOf } from '../confirmation/question.ts';
+import { buildQuestion, questionLine } from '../confirmation/question.ts';
 import { canonicalJson } from '../schema/read-arguments.ts';
 import type { CompleteCall } from '../tool.ts';
 import { closeActionText, openActionText, recordedSummary } from './action-record.ts';
@@ -167,7 +167,7 @@ export class TurnJournal implements CallJournal {
   ): Promise<'started' | 'lost'> {
     const found = this.#known.writes.get(action_id);
     if (again && found) return (await this.repeat(action_id)) === 'started' ? 'started' : 'lost';
-    const summary = summaryOf(call);
+    const summary = summarizeCall(call);
     const { outcome } = await this.#begin(this.#newAction(action_id, call, summary));
     // `known`: another run of the message has started this write, so that run has replaced this one.
     if (outcome !== 'started') return 'lost';
@@ -266,16 +266,16 @@ export class TurnJournal implements CallJournal {
     const call = canonicalJson([this.#run.turn_key, tool.name, args]);
     const last = this.#known.numbers.get(call);
     if (last !== undefined) {
-      const before = this.#known.writes.get(this.#keyOf(call, last));
+      const before = this.#known.writes.get(this.#hashCall(call, last));
       if (before && isUnknown(before) && !before.is_being_sent) return before.action_id;
     }
     const number = last === undefined ? 0 : last + 1;
     this.#known.numbers.set(call, number);
-    return this.#keyOf(call, number);
+    return this.#hashCall(call, number);
   }
 
-  #keyOf(call: string, number: number): string {
-    return hashOf(`${number} ${call}`);
+  #hashCall(call: string, number: number): string {
+    return hashText(`${number} ${call}`);
   }
 
   #newAction(action_id: string, { tool, args }: CompleteCall, summary: string): NewAction {
@@ -298,7 +298,7 @@ export class TurnJournal implements CallJournal {
   }
 }
 
-function hashOf(text: string): string {
+function hashText(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }
 
@@ -369,8 +369,8 @@ function failure(message: string): ToolAnswer {
 }
 
 /** A description of a write on one line of plain text, as in the question that asks for its confirmation. */
-export function summaryOf({ tool, args }: CompleteCall): string {
-  const question = questionOf(tool, args);
+export function summarizeCall({ tool, args }: CompleteCall): string {
+  const question = buildQuestion(tool, args);
   // Arguments that are too long for a question are left out here. The record of the action contains them.
   return maskTokens(question ? questionLine(question) : visible(tool.title ?? tool.name));
 }

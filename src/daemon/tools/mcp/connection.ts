@@ -94,7 +94,7 @@ async function openConnection(
       outer.throwIfAborted();
       if (limit.passed)
         throw new McpFailure('mcp_timeout', 'The server did not answer in time.', { cause: error });
-      const cause = causeOf(transport, error);
+      const cause = findCause(transport, error);
       if (!MCPClientError.isInstance(cause)) throw cause;
       const words = printable(cause.message).slice(0, MAX_WORDS).toWellFormed();
       throw new McpFailure('mcp_refused', `The server refused the request: ${words}`);
@@ -153,7 +153,7 @@ async function openConnection(
         return { result, needs: call.needs };
       } catch (error) {
         outer.throwIfAborted();
-        const cause = causeOf(transport, error);
+        const cause = findCause(transport, error);
         const needs = MCPClientError.isInstance(cause) ? needsOfError(cause.code, cause.data) : null;
         if (needs === null) throw cause;
         return { result: null, needs: call.needs.length > 0 ? call.needs : needs };
@@ -193,7 +193,7 @@ function listenRequest(protocolVersion: string | undefined): JSONRPCMessage {
  * The cause of a failed request. The library's client says neither why the connection ended nor what was wrong with an
  * answer.
  */
-function causeOf({ ended }: McpTransport, error: unknown): unknown {
+function findCause({ ended }: McpTransport, error: unknown): unknown {
   if (error instanceof McpFailure) return error;
   // An error of the protocol itself, after which the library's client closes the transport.
   if (MCPClientError.isInstance(error) && error.code !== undefined) return error;

@@ -86,7 +86,7 @@ export class HttpTransport implements McpTransport {
       const response = await this.#post(message, end, headers);
       const ok = response.status >= 200 && response.status < 300;
       if (!ok) {
-        const failure = await this.#failureOf(response);
+        const failure = await this.#toFailure(response);
         const error = this.#isStateless ? protocolError(failure, message) : null;
         if (error === null || id === null) throw failure;
         this.onmessage?.({ jsonrpc: '2.0', id, error });
@@ -173,7 +173,7 @@ export class HttpTransport implements McpTransport {
     throw failure;
   }
 
-  async #failureOf(response: Response): Promise<Error> {
+  async #toFailure(response: Response): Promise<Error> {
     if (response.status >= 300 && response.status < 400) {
       await response.body?.cancel();
       return new McpFailure('mcp_redirect', 'The server answered with a redirect that is not followed.', {
@@ -187,7 +187,7 @@ export class HttpTransport implements McpTransport {
       this.fail(gone);
       return gone;
     }
-    return new McpStatus(response.status, await beginningOf(response));
+    return new McpStatus(response.status, await readBeginning(response));
   }
 
   /**
@@ -204,19 +204,19 @@ export class HttpTransport implements McpTransport {
     await wait(this.#clock, wait_ms, signal);
     const headers = { accept: 'text/event-stream', 'last-event-id': cursor.id ?? '' };
     const response = await this.#request('GET', signal, { headers });
-    if (response.status !== 200) throw await this.#failureOf(response);
+    if (response.status !== 200) throw await this.#toFailure(response);
     return this.#deliver(response, id, cursor);
   }
 
   /** @returns whether the response contained the answer to the request. */
   async #deliver(response: Response, id: string | number, cursor: Cursor): Promise<boolean> {
-    const type = typeOf(response);
+    const type = readMediaType(response);
     const body = bounded(response, type === 'text/event-stream' ? MAX_ANSWER_BYTES : MAX_MESSAGE_BYTES);
     if (type === 'text/event-stream') {
       for await (const data of readEvents(body, cursor)) if (this.#receive(data, id)) return true;
       return false;
     }
-    if (type === 'application/json') return this.#receive(await textOf(body), id);
+    if (type === 'application/json') return this.#receive(await readText(body), id);
     await response.body?.cancel();
     throw new McpFailure('not_mcp', 'The server answered with something that is not MCP.');
   }
@@ -272,8 +272,8 @@ export class HttpTransport implements McpTransport {
     const response = await (request === null
       ? this.#request('GET', signal, { headers: { accept: 'text/event-stream' } })
       : this.#post(request, signal));
-    if (response.status === 404 && this.#session_id !== null) throw await this.#failureOf(response);
-    if (response.status !== 200 || typeOf(response) !== 'text/event-stream') {
+    if (response.status === 404 && this.#session_id !== null) throw await this.#toFailure(response);
+    if (response.status !== 200 || readMediaType(response) !== 'text/event-stream') {
       await response.body?.cancel();
       return false;
     }
@@ -301,7 +301,7 @@ export class HttpTransport implements McpTransport {
 }
 
 /** The media type of the body, without parameters. */
-function typeOf({ headers }: Response): string {
+function readMediaType({ headers }: Response): string {
   return (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
@@ -323,14 +323,14 @@ async function* meteredBy(meter: InboundMeter, response: Response): AsyncGenerat
   }
 }
 
-async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   const pieces: Uint8Array[] = [];
   for await (const piece of body) pieces.push(piece);
   return Buffer.concat(pieces).toString('utf8');
 }
 
 /** The beginning of the body of an answer with an error status. */
-async function beginningOf(response: Response): Promise<string> {
+async function readBeginning(response: Response): Promise<string> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   for await (const piece of response.body ?? []) {

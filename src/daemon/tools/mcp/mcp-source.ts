@@ -114,11 +114,16 @@ export class McpSource implements ToolSource {
     const { failure } = this.#link;
     const status = failure === null && withheld.length === 0 ? 'ok' : 'degraded';
     if (!(failure instanceof Error)) return { status, detail: null, withheld };
-    return { status, detail: this.#detailOf(failure), advice: failureAdvice(failure, this.#entry), withheld };
+    return {
+      status,
+      detail: this.#describeFailure(failure),
+      advice: failureAdvice(failure, this.#entry),
+      withheld,
+    };
   }
 
   /** The failure, with the words of the server if it answered. They might quote what was sent. */
-  #detailOf(failure: Error): string {
+  #describeFailure(failure: Error): string {
     if (!(failure instanceof McpStatus)) return failure.message;
     const sent = Object.values(this.#entry.headers).map((value) => new Secret(value));
     const words = printable(maskTokens(maskSecrets(failure.body, sent)))
@@ -194,7 +199,7 @@ export class McpSource implements ToolSource {
     // The server may have changed the tool again during the check.
     if (configured.definition !== definition) return;
     if (trusted === definition.digest) {
-      const made = this.#toolOf(configured, definition);
+      const made = this.#createTool(configured, definition);
       if ('because' in made) {
         this.#withhold(configured, made.because);
         return;
@@ -240,7 +245,7 @@ export class McpSource implements ToolSource {
     if (tool !== configured.tool) this.#list = this.#tools.flatMap((one) => one.tool ?? []);
   }
 
-  #toolOf(configured: Configured, definition: ToolDefinition): Tool | { because: string } {
+  #createTool(configured: Configured, definition: ToolDefinition): Tool | { because: string } {
     const { name, entry } = configured;
     const made = toolParameters(definition.schema, entry.bind ?? {});
     if ('unusable' in made) return { because: made.unusable };
@@ -292,7 +297,7 @@ export class McpSource implements ToolSource {
         return refuseToSend('tool_withdrawn', 'The tool is no longer available.');
       progress.begun = true;
       try {
-        return sentOf(
+        return toSent(
           await connection.callTool(configured.own, args, {
             signal: call.signal,
             progressed: call.progressed,
@@ -339,7 +344,7 @@ export class McpSource implements ToolSource {
 }
 
 /** The outcome of a call that the server answered. */
-function sentOf({ result, needs }: CalledTool): Sent {
+function toSent({ result, needs }: CalledTool): Sent {
   // A call that failed can be repeated when the person has done what the server needs.
   if (result === null || (result.isError === true && needs.length > 0))
     return { outcome: 'input_required', needs };

@@ -12,7 +12,7 @@ export function readResult({ content, structuredContent }: CallToolResult): unkn
   const texts: string[] = [];
   const left_out: string[] = [];
   for (const part of Array.isArray(content) ? content : []) {
-    const text = textOf(part);
+    const text = readText(part);
     if (text !== null) texts.push(text);
     else left_out.push(`${part.type}${typeof part.mimeType === 'string' ? ` (${part.mimeType})` : ''}`);
   }
@@ -28,7 +28,7 @@ export function readResult({ content, structuredContent }: CallToolResult): unkn
 type Part = Extract<CallToolResult, { content: unknown[] }>['content'][number];
 
 /** The text of a part; null for images, sound and other data. */
-function textOf(part: Part): string | null {
+function readText(part: Part): string | null {
   switch (part.type) {
     case 'text':
       return typeof part.text === 'string' ? part.text : '';
@@ -60,7 +60,7 @@ export function needsOfError(code: number | undefined, data: unknown): Need[] | 
   if (code === INPUT_REQUIRED) {
     const { elicitations } = record(data);
     const asked: unknown[] = Array.isArray(elicitations) ? elicitations.slice(0, MAX_NEEDS) : [];
-    return asked.map((params) => needOf('elicitation/create', params));
+    return asked.map((params) => readNeed('elicitation/create', params));
   }
   if (code !== CAPABILITY_MISSING) return null;
   const missing = Object.entries(record(record(data).requiredCapabilities)).map(([name, parts]) =>
@@ -73,11 +73,11 @@ export function needsOfError(code: number | undefined, data: unknown): Need[] | 
 export function needsIn(requests: unknown): Need[] {
   return Object.values(record(requests))
     .slice(0, MAX_NEEDS)
-    .map((request) => needOf(record(request).method, record(request).params));
+    .map((request) => readNeed(record(request).method, record(request).params));
 }
 
 /** What a server needs according to one of its requests, unchecked. */
-export function needOf(method: unknown, params: unknown): Need {
+export function readNeed(method: unknown, params: unknown): Need {
   if (method !== 'elicitation/create')
     return { message: shown(`something that this service cannot do: ${String(method)}`), url: null };
   const { mode, url, message, requestedSchema } = record(params);

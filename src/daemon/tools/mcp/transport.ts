@@ -94,12 +94,12 @@ export function parseMessage(text: string): JSONRPCMessage {
  * not changed.
  */
 function withExactResult(message: unknown, text: string): unknown {
-  const result = resultOf(message);
+  const result = readResult(message);
   if (result === null || !('structuredContent' in result) || !mayBeInexact(text)) return message;
-  return { ...(message as object), result: resultOf(parseExactly(text)) };
+  return { ...(message as object), result: readResult(parseExactly(text)) };
 }
 
-function resultOf(message: unknown): object | null {
+function readResult(message: unknown): object | null {
   const { result } = (message ?? {}) as { result?: unknown };
   return typeof result === 'object' ? result : null;
 }

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, MCPTransport, MCPTransportSendOptions } from '@ai-sdk/mcp';
 import type { AlarmClock } from '../../time/clock.ts';
 import type { Need } from '../tool.ts';
-import { INPUT_REQUIRED, MAX_NEEDS, needOf, needsIn } from './read-result.ts';
+import { INPUT_REQUIRED, MAX_NEEDS, needsIn, readNeed } from './read-result.ts';
 import {
   type Answer,
   isAnswer,
@@ -155,7 +155,7 @@ export class WatchedTransport implements MCPTransport {
     if (method !== 'elicitation/create') return false;
     // The request does not say to which call it belongs.
     const [call, ...others] = this.#open.values();
-    if (call && others.length === 0) noteNeeds(call, [needOf(method, params)]);
+    if (call && others.length === 0) noteNeeds(call, [readNeed(method, params)]);
     const sent = this.#inner.send({ jsonrpc: '2.0', id, result: { action: 'cancel' } });
     sent.catch((error: unknown) => this.onerror?.(error instanceof Error ? error : new Error(String(error))));
     return true;

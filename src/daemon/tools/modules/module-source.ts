@@ -14,20 +14,20 @@ const WANTED = 'a tool, or a list of tools, as default export (agentd-agent(7), 
 /** The tools of a module that the operator wrote, all of them checked. @throws ConfigurationError with all problems of the module. */
 export async function loadModuleTools(entry: ModuleEntry, info: ToolSourceInfo): Promise<readonly Tool[]> {
   const located = await locate(entry);
-  if (!located.found) throw new ConfigurationError([problemOf(entry, located.problem, located.right)]);
+  if (!located.found) throw new ConfigurationError([createProblem(entry, located.problem, located.right)]);
   provideContracts();
   const imported = await importModule(located.file, WANTED, { fresh: true });
   if (!imported.ok)
-    throw new ConfigurationError([problemOf(entry, imported.refusal.problem, imported.refusal.right)]);
+    throw new ConfigurationError([createProblem(entry, imported.refusal.problem, imported.refusal.right)]);
   const { value } = imported;
   const exported: unknown[] = Array.isArray(value) ? value : [value];
   const problems = exported.flatMap((one, index) => {
     const which = Array.isArray(value) ? `tool ${index + 1} of its list` : 'its tool';
     return checkDefinition(one).map(({ problem, right }) =>
-      problemOf(entry, `${which} does not fit: ${problem}`, right),
+      createProblem(entry, `${which} does not fit: ${problem}`, right),
     );
   });
-  if (exported.length === 0) problems.push(problemOf(entry, 'exports an empty list', WANTED));
+  if (exported.length === 0) problems.push(createProblem(entry, 'exports an empty list', WANTED));
   if (problems.length > 0) throw new ConfigurationError(problems);
   return (exported as ToolDefinition[]).map((definition) => createModuleTool(definition, info));
 }
@@ -36,7 +36,7 @@ function locate({ module, folder }: ModuleEntry): Promise<Located> {
   return isPath(module) ? locatePath(module, folder, 'tool') : locatePackage(module, [folder], 'tool');
 }
 
-function problemOf({ place, module }: ModuleEntry, problem: string, right: string): SettingProblem {
+function createProblem({ place, module }: ModuleEntry, problem: string, right: string): SettingProblem {
   return { setting: place, value: module, source: null, problem, right };
 }
 

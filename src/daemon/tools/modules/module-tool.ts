@@ -124,7 +124,7 @@ class ApiError extends Error implements ToolApiError {
   readonly #response: ToolResponse;
 
   constructor(response: ToolResponse) {
-    super(messageOf(response));
+    super(readMessage(response));
     this.name = 'ToolApiError';
     this.status =
       response.outcome === 'answered' ? response.status : response.outcome === 'sign_in_needed' ? 401 : null;
@@ -138,7 +138,7 @@ class ApiError extends Error implements ToolApiError {
   }
 }
 
-function messageOf(response: ToolResponse): string {
+function readMessage(response: ToolResponse): string {
   if (response.outcome === 'failed') return response.message;
   if (response.outcome === 'sign_in_needed')
     return 'The business API does not accept the sign-in of the person.';
@@ -161,9 +161,9 @@ function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | un
     throw new TypeError('a request has only one of `body`, `form` and `multipart`');
   const encoded =
     form !== undefined
-      ? formBody(given(form).flatMap(([name, value]) => pairsOf(`form.${name}`, name, value)))
+      ? formBody(given(form).flatMap(([name, value]) => encodePairs(`form.${name}`, name, value)))
       : multipart !== undefined
-        ? multipartBody(given(multipart).flatMap(([name, value]) => partsOf(name, value)))
+        ? multipartBody(given(multipart).flatMap(([name, value]) => encodeParts(name, value)))
         : undefined;
   if (encoded !== undefined && Buffer.byteLength(encoded.content) > MAX_BODY_BYTES)
     throw new TypeError(`the form is larger than ${MAX_BODY_BYTES / 1_048_576} MiB`);
@@ -171,7 +171,7 @@ function moduleBody({ body, form, multipart }: ToolApiRequest): EncodedBody | un
 }
 
 /** A list repeats the name; the members of an object are written as `name[member]`. */
-function pairsOf(place: string, name: string, value: unknown): string[] {
+function encodePairs(place: string, name: string, value: unknown): string[] {
   const problem = findFormProblem(place, value);
   if (problem !== null) throw new TypeError(problem);
   const isDeep = Array.isArray(value)
@@ -183,8 +183,8 @@ function pairsOf(place: string, name: string, value: unknown): string[] {
   );
 }
 
-function partsOf(name: string, value: unknown): FormPart[] {
-  if (Array.isArray(value)) return value.flatMap((item) => partsOf(name, item));
+function encodeParts(name: string, value: unknown): FormPart[] {
+  if (Array.isArray(value)) return value.flatMap((item) => encodeParts(name, item));
   if (isFileLike(value)) {
     const file = readFormFile(value, MAX_BODY_BYTES);
     if (typeof file === 'string') throw new TypeError(`\`multipart.${name}\` ${file}`);

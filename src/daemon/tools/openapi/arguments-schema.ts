@@ -3,7 +3,7 @@ import { nearest } from '../../settings/nearest.ts';
 import type { JsonSchema } from '../tool.ts';
 import type { OpenApiDocument } from './document.ts';
 import { fileSchema, withFiles } from './media-type.ts';
-import { BODY, propertiesOf, type RequestBody } from './read-body.ts';
+import { BODY, collectProperties, type RequestBody } from './read-body.ts';
 import type { Operation } from './read-operation.ts';
 import { SchemaConverter } from './schema-converter.ts';
 
@@ -35,7 +35,7 @@ export function argumentsSchema(
     bound.filter((name) => name.startsWith(`${BODY}.`)).map((name) => name.slice(BODY.length + 1)),
   );
   const fields =
-    body?.schema === undefined || body.schema === null ? [] : [...propertiesOf(body.schema).keys()];
+    body?.schema === undefined || body.schema === null ? [] : [...collectProperties(body.schema).keys()];
   checkBindings(bound, [
     ...parameters.map(({ property }) => property),
     ...fields.map((field) => `${BODY}.${field}`),

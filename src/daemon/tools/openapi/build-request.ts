@@ -3,7 +3,7 @@ import type { ToolRequest } from '../downstream/client.ts';
 import { holdsControl, holdsSlash, isUnsafeSegment } from '../downstream/safe-path.ts';
 import type { ToolArguments } from '../tool.ts';
 import { encodeFields, encodeFile, encodeText } from './encode-body.ts';
-import { nameOf } from './find-operation.ts';
+import { pairName } from './find-operation.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { encode, headerText, pathText, queryPairs, UnusableArgument } from './parameter-styles.ts';
 import { BODY, type RequestBody } from './read-body.ts';
@@ -19,14 +19,14 @@ type BuiltRequest = { ok: true; request: ToolRequest } | { ok: false; message: s
  */
 export function buildRequest(operation: Operation, args: ToolArguments): BuiltRequest {
   try {
-    return { ok: true, request: requestOf(operation, args) };
+    return { ok: true, request: buildToolRequest(operation, args) };
   } catch (error) {
     if (error instanceof UnusableArgument) return { ok: false, message: error.message };
     throw error;
   }
 }
 
-function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
+function buildToolRequest(operation: Operation, args: ToolArguments): ToolRequest {
   const { found, template, fixed, parameters, body } = operation;
   const given = parameters.filter(
     ({ property }) => Object.hasOwn(args, property) && args[property] !== undefined,
@@ -35,22 +35,22 @@ function requestOf(operation: Operation, args: ToolArguments): ToolRequest {
   if (problem !== undefined) throw new UnusableArgument(problem);
   const query = given
     .filter((one) => one.in === 'query')
-    .flatMap((one) => queryOf(one, args[one.property], operation));
+    .flatMap((one) => buildQuery(one, args[one.property], operation));
   query.unshift(...fixed.map(encodeLiteral));
   const headers = given
     .filter((one) => one.in === 'header')
-    .map((one) => [one.name, headerOf(one, args[one.property])]);
+    .map((one) => [one.name, buildHeader(one, args[one.property])]);
   return {
     method: found.method,
-    path: pathOf(template, parameters, args),
+    path: buildPath(template, parameters, args),
     ...(mayHaveSlashes(template, parameters) ? { allow_slash: true } : {}),
     ...(query.length > 0 ? { search: query.join('&') } : {}),
     ...(headers.length > 0 ? { headers: Object.fromEntries(headers) as Record<string, string> } : {}),
-    ...bodyOf(body, args),
+    ...buildBody(body, args),
   };
 }
 
-function bodyOf(body: RequestBody | null, args: ToolArguments): Partial<ToolRequest> {
+function buildBody(body: RequestBody | null, args: ToolArguments): Partial<ToolRequest> {
   if (body === null || !Object.hasOwn(args, BODY) || args[BODY] === undefined) return {};
   checkMethod(body, args[BODY]);
   switch (body.format) {
@@ -77,7 +77,7 @@ function checkMethod({ fields }: RequestBody, value: unknown): void {
  * The path with its parameters filled in. A value adds no segment, unless its parameter has `allow_slash`, and a segment
  * with parameters never becomes empty, `.` or `..`, however often a proxy decodes it.
  */
-function pathOf(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
+function buildPath(template: string, parameters: readonly Parameter[], args: ToolArguments): string {
   return template
     .split('/')
     .map((segment) => {
@@ -124,7 +124,7 @@ function encodeLiteral(text: string): string {
   );
 }
 
-function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Operation): string[] {
+function buildQuery(parameter: Parameter, value: unknown, { parameters, fixed }: Operation): string[] {
   const { style, explode, property } = parameter;
   const isSpread = explode && style !== 'deepObject' && style !== 'json';
   if (isSpread && typeof value === 'object' && value !== null && !Array.isArray(value)) {
@@ -132,7 +132,7 @@ function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Op
     const others = parameters
       .filter((one) => one.in === 'query' && one !== parameter)
       .map(({ name }) => name);
-    const taken = [...others, ...fixed.map(nameOf)];
+    const taken = [...others, ...fixed.map(pairName)];
     const other = Object.keys(value).find(
       (key) => isMethodOverride(key) || taken.some((name) => haveSameRoot(name, key)),
     );
@@ -142,7 +142,7 @@ function queryOf(parameter: Parameter, value: unknown, { parameters, fixed }: Op
   return queryPairs(parameter, value);
 }
 
-function headerOf(parameter: Parameter, value: unknown): string {
+function buildHeader(parameter: Parameter, value: unknown): string {
   const text = headerText(parameter, value);
   // The characters of RFC 9110, "Field Values", except bytes whose meaning is unknown (obs-text).
   if (!/^[\t\x20-\x7e]*$/.test(text))

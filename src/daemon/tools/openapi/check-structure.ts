@@ -1,6 +1,6 @@
 import type { Validator } from '@seriousme/openapi-schema-validator';
 import type { ErrorObject } from 'ajv';
-import { type DocumentNode, DocumentProblem, type OpenApiDocument, segmentsOf } from './document.ts';
+import { type DocumentNode, DocumentProblem, type OpenApiDocument, parsePointer } from './document.ts';
 import type { FoundOperation } from './find-operation.ts';
 
 /** Members of an operation that describe its request. */
@@ -32,7 +32,7 @@ export async function checkStructure(
   }
   return problems.length > 0
     ? problems
-    : await violations(partOf(document, operations, [...referred.values()]));
+    : await violations(extractPart(document, operations, [...referred.values()]));
 }
 
 /** Finds the targets of all references below a node, and reports the references that cannot be followed. */
@@ -78,7 +78,7 @@ function followed(node: DocumentNode, problems: DocumentProblem[]): DocumentNode
 }
 
 /** A document of the same form that contains only the parts that the operations use. */
-function partOf(
+function extractPart(
   { version, root }: OpenApiDocument,
   operations: readonly FoundOperation[],
   referred: readonly DocumentNode[],
@@ -132,7 +132,7 @@ function inWords(errors: readonly ErrorObject[]): DocumentProblem[] {
   const problems = [...byPlace].map(
     ([place, found]) =>
       new DocumentProblem(
-        segmentsOf(`#${place}`) ?? [],
+        parsePointer(`#${place}`) ?? [],
         describe(found),
         'a document that follows the OpenAPI specification',
       ),

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml';
 import { isObject } from '../../../channel/json-object.ts';
 import { treeFault } from '../../syntax/json.ts';
-import { type DocumentPath, type LineFinder, linesOf } from '../../syntax/yaml-lines.ts';
+import { createLineFinder, type DocumentPath, type LineFinder } from '../../syntax/yaml-lines.ts';
 
 /** Maximum number of references that lead from one to the next. */
 const MAX_CHAIN = 100;
@@ -44,7 +44,7 @@ export interface OpenApiDocument {
   readonly path: string;
   readonly version: '3.0' | '3.1';
   readonly root: DocumentNode;
-  readonly lineOf: LineFinder;
+  readonly findLine: LineFinder;
 }
 
 /** What the locations of one document share. */
@@ -73,13 +73,13 @@ export class DocumentNode {
 
   /** The location as a JSON pointer, for example `#/paths/~1orders/get`. */
   get pointer(): string {
-    this.#pointer ??= pointerOf(this.at);
+    this.#pointer ??= formatPointer(this.at);
     return this.#pointer;
   }
 
   /** The member with this name or index. Its value is undefined if there is no such member. */
   child(key: string | number): DocumentNode {
-    return new DocumentNode(memberOf(this.value, key), [...this.at, key], this.#whole);
+    return new DocumentNode(readMember(this.value, key), [...this.at, key], this.#whole);
   }
 
   /** The members of an object, in order; none if the value is not an object. */
@@ -93,20 +93,20 @@ export class DocumentNode {
   }
 
   text(key: string): string | null {
-    const value = memberOf(this.value, key);
+    const value = readMember(this.value, key);
     return typeof value === 'string' && value.trim() !== '' ? value : null;
   }
 
   /** The location that `$ref` names, without following further references; null if the value is not a reference. */
   referred(): DocumentNode | null {
-    const reference = memberOf(this.value, '$ref');
+    const reference = readMember(this.value, '$ref');
     if (reference === undefined) return null;
     if (typeof reference !== 'string')
       return this.refuse('has a `$ref` that is not a text', 'a reference within the document');
     if (!reference.startsWith('#')) throw new OutsideReference(this.at, reference.slice(0, 100));
     const known = this.#whole.targets.get(reference);
     if (known !== undefined) return known;
-    const segments = segmentsOf(reference);
+    const segments = parsePointer(reference);
     let target = new DocumentNode(this.#whole.value, [], this.#whole);
     for (const segment of segments ?? []) {
       target = target.child(Array.isArray(target.value) ? Number(segment) : segment);
@@ -144,12 +144,12 @@ export class DocumentNode {
 }
 
 /** The path as a JSON pointer in a URI fragment (RFC 6901, section 6). */
-export function pointerOf(at: DocumentPath): string {
+export function formatPointer(at: DocumentPath): string {
   return `#${at.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`;
 }
 
 /** The segments of a JSON pointer; null if the reference is not a JSON pointer. */
-export function segmentsOf(reference: string): string[] | null {
+export function parsePointer(reference: string): string[] | null {
   const pointer = reference.slice(1);
   if (pointer !== '' && !pointer.startsWith('/')) return null;
   try {
@@ -163,7 +163,7 @@ export function segmentsOf(reference: string): string[] | null {
 }
 
 /** An own member of a value. Members of the prototype are ignored. */
-function memberOf(value: unknown, key: string | number): unknown {
+function readMember(value: unknown, key: string | number): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     ? (value as Readonly<Record<string | number, unknown>>)[key]
     : undefined;
@@ -201,10 +201,10 @@ export async function readDocument(path: string): Promise<OpenApiDocument> {
   const value = parse(text);
   const fault = treeFault(value, MAX_VALUES);
   if (fault !== null) throw new UnreadableDocument(fault);
-  const lineOf = linesOf(text);
+  const findLine = createLineFinder(text);
   if (!isObject(value)) throw new UnreadableDocument('is not an object at its top level');
   const root = DocumentNode.root(value);
-  return { path, version: versionOf(root), root, lineOf };
+  return { path, version: readVersion(root), root, findLine };
 }
 
 async function readText(path: string): Promise<string> {
@@ -242,7 +242,7 @@ function parse(text: string): unknown {
   }
 }
 
-function versionOf(root: DocumentNode): '3.0' | '3.1' {
+function readVersion(root: DocumentNode): '3.0' | '3.1' {
   const { value } = root.child('openapi');
   const version = /^3\.([01])(?:\.|$)/.exec(String(value))?.[1];
   if (version === undefined) {

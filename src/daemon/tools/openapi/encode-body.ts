@@ -7,7 +7,7 @@ import {
   multipartBody,
 } from '../downstream/form-body.ts';
 import { type FormFile, isFileLike, readFormFile } from '../downstream/form-file.ts';
-import { concreteTypes, essenceOf, hasFields, MAX_FILE_BYTES } from './media-type.ts';
+import { concreteTypes, hasFields, MAX_FILE_BYTES, parseEssence } from './media-type.ts';
 import { haveSameRoot, isMethodOverride } from './parameter-root.ts';
 import { type ParameterForm, queryPairs, UnusableArgument } from './parameter-styles.ts';
 import { BODY, type FormField, type RequestBody } from './read-body.ts';
@@ -25,11 +25,11 @@ export function encodeFields({ format, fields }: RequestBody, value: unknown): E
   checkNames(fields, Object.keys(value));
   const members = Object.entries(value).map(([name, member]) => {
     const field = fields.get(name) ?? UNDECLARED;
-    return { name, member, field, form: formOf(name, field, member) };
+    return { name, member, field, form: chooseForm(name, field, member) };
   });
   for (const { form, member } of members)
     checkSpread(form, member, [...fields.keys(), ...Object.keys(value)]);
-  if (format === 'multipart') return multipartBody(members.flatMap(partsOf));
+  if (format === 'multipart') return multipartBody(members.flatMap(encodeParts));
   for (const { name, member, form } of members)
     if (form.style !== 'json') checkComplete(`${BODY}.${name}`, member);
   return formBody(members.flatMap(({ form, member }) => queryPairs(form, member)));
@@ -43,7 +43,7 @@ interface Member {
 }
 
 /** The style of a field. Without one in the document, an object is written as JSON, and a list repeats the name. */
-function formOf(name: string, { style, explode }: FormField, value: unknown): ParameterForm {
+function chooseForm(name: string, { style, explode }: FormField, value: unknown): ParameterForm {
   return { name, style: style ?? (isObject(value) ? 'json' : 'form'), explode, allowReserved: false };
 }
 
@@ -72,7 +72,7 @@ function checkComplete(place: string, value: unknown): void {
   if (problem !== null) throw new UnusableArgument(`The argument ${problem}.`);
 }
 
-function partsOf(one: Member): FormPart[] {
+function encodeParts(one: Member): FormPart[] {
   const { name, member, field, form } = one;
   if (field.is_file && isFileLike(member)) return [filePart(name, `${BODY}.${name}`, member, field)];
   if (field.is_file && Array.isArray(member) && member.length > 0 && member.every(isFileLike))
@@ -120,11 +120,11 @@ function readFileArgument(
 }
 
 function isAllowed(type: string, allowed: readonly string[]): boolean {
-  const essence = essenceOf(type);
+  const essence = parseEssence(type);
   return (
     allowed.length === 0 ||
     allowed.some((one) => {
-      const known = essenceOf(one);
+      const known = parseEssence(one);
       return (
         known === '*/*' ||
         known === essence ||
@@ -142,7 +142,7 @@ export function encodeText({ media_type }: RequestBody, value: unknown): Encoded
   if (!['string', 'number', 'boolean'].includes(typeof value))
     throw new UnusableArgument(`The argument \`${BODY}\` must be a text, a number or a boolean.`);
   const content = String(value).toWellFormed();
-  const needsCharset = essenceOf(media_type).startsWith('text/') && !/;\s*charset=/i.test(media_type);
+  const needsCharset = parseEssence(media_type).startsWith('text/') && !/;\s*charset=/i.test(media_type);
   const content_type = needsCharset ? `${media_type}; charset=utf-8` : media_type;
   return { content_type, content, shown: content };
 }

@@ -20,7 +20,7 @@ export interface FoundOperation {
 }
 
 /** All operations of a document, in its order, and the paths and operations that cannot be read. */
-export function operationsOf({ root }: OpenApiDocument): {
+export function findOperations({ root }: OpenApiDocument): {
   operations: FoundOperation[];
   problems: DocumentProblem[];
 } {
@@ -59,7 +59,7 @@ export function findOperation(
   const [first] = named;
   if (first !== undefined && named.length === 1) return first;
   if (first !== undefined) {
-    const keys = named.map(keyOf);
+    const keys = named.map(operationKey);
     return { problem: 'is the operationId of several operations', right: `one of ${keys.join(', ')}` };
   }
   const byPath = /^\s*([A-Za-z]+)\s+(\/\S*)\s*$/.exec(key);
@@ -72,7 +72,7 @@ export function findOperation(
 }
 
 /** The key of an operation, for example `GET /orders/{id}`. */
-export function keyOf({ method, path }: FoundOperation): string {
+export function operationKey({ method, path }: FoundOperation): string {
   return `${method} ${path}`;
 }
 
@@ -80,7 +80,7 @@ function suggestion(operations: readonly FoundOperation[], key: string): string 
   const form = 'an operationId, or a method and a path such as "GET /orders/{id}"';
   const candidates = new Set(
     operations.map((operation) =>
-      key.includes('/') ? keyOf(operation) : (operation.operation_id ?? keyOf(operation)),
+      key.includes('/') ? operationKey(operation) : (operation.operation_id ?? operationKey(operation)),
     ),
   );
   const names: string[] = [];
@@ -119,11 +119,11 @@ export function splitPath(path: string): SplitPath {
   return {
     template,
     fixed: pairs.filter((pair) => !isNamed(pair)),
-    named: pairs.filter(isNamed).map(nameOf),
+    named: pairs.filter(isNamed).map(pairName),
   };
 }
 
 /** The name of a `name=value` pair. */
-export function nameOf(pair: string): string {
+export function pairName(pair: string): string {
   return pair.split('=', 1)[0] ?? '';
 }

@@ -9,13 +9,13 @@ import { argumentsSchema, UnknownBinding } from './arguments-schema.ts';
 import { checkStructure } from './check-structure.ts';
 import {
   DocumentProblem,
+  formatPointer,
   type OpenApiDocument,
   OutsideReference,
-  pointerOf,
   readDocument,
   UnreadableDocument,
 } from './document.ts';
-import { type FoundOperation, findOperation, keyOf, operationsOf } from './find-operation.ts';
+import { type FoundOperation, findOperation, findOperations, operationKey } from './find-operation.ts';
 import { createOpenApiTool } from './openapi-tool.ts';
 import { type Operation, readOperation } from './read-operation.ts';
 
@@ -70,7 +70,8 @@ export async function toolsOfDocument(
 
 /** The problem of a document that could not be read. Throws any other error. */
 function describeUnreadable(error: unknown, { path, places }: OpenApiEntry): SettingProblem {
-  if (error instanceof DocumentProblem) return describe(error, places.document, { path, lineOf: () => null });
+  if (error instanceof DocumentProblem)
+    return describe(error, places.document, { path, findLine: () => null });
   if (!(error instanceof UnreadableDocument)) throw error;
   const line = error.line === null ? '' : `, line ${error.line},`;
   const problem = `${shownPath(path)}${line} ${error.problem}`;
@@ -89,7 +90,7 @@ function findListed(
   document: OpenApiDocument,
   problems: SettingProblem[],
 ): ListedOperation[] {
-  const { operations, problems: unread } = operationsOf(document);
+  const { operations, problems: unread } = findOperations(document);
   const outside = unread.filter((problem) => problem instanceof OutsideReference);
   const missing: SettingProblem[] = [];
   const listed = Object.entries(entry.operations).flatMap(([key, told]) => {
@@ -117,9 +118,9 @@ function leavesTheFile(
   { at, reference }: OutsideReference,
   count: number,
   { places }: OpenApiEntry,
-  { path, lineOf }: OpenApiDocument,
+  { path, findLine }: OpenApiDocument,
 ): SettingProblem {
-  const line = lineOf(at);
+  const line = findLine(at);
   const where = line === null ? '' : `, line ${line},`;
   const more = count === 1 ? '' : `, and ${count - 1} more of its paths refer to others`;
   return {
@@ -250,7 +251,7 @@ function refuseRepeatedNames(
 ): void {
   for (const [name, same] of Map.groupBy(made, ({ tool }) => tool.name)) {
     if (same.length === 1) continue;
-    const keys = same.map(({ found }) => keyOf(found)).join(', ');
+    const keys = same.map(({ found }) => operationKey(found)).join(', ');
     const problem = `makes several tools with the name ${name}: ${keys}`;
     problems.push({ ...place, value: null, problem, right: '`as` for all but one of them' });
   }
@@ -259,11 +260,11 @@ function refuseRepeatedNames(
 function describe(
   { at, problem, right }: DocumentProblem,
   place: EntryPlace,
-  { path, lineOf }: Pick<OpenApiDocument, 'path' | 'lineOf'>,
+  { path, findLine }: Pick<OpenApiDocument, 'path' | 'findLine'>,
 ): SettingProblem {
-  const line = lineOf(at);
+  const line = findLine(at);
   const where = `${shownPath(path)}${line === null ? '' : `, line ${line}`}`;
-  return { ...place, value: null, problem: `${where}: ${pointerOf(at)} ${problem}`, right };
+  return { ...place, value: null, problem: `${where}: ${formatPointer(at)} ${problem}`, right };
 }
 
 /** The path, relative to the working directory if it is below that directory. */

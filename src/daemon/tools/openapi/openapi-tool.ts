@@ -11,7 +11,7 @@ import {
 } from '../tool.ts';
 import { toolName } from '../tool-names.ts';
 import { buildRequest } from './build-request.ts';
-import { type FoundOperation, keyOf } from './find-operation.ts';
+import { type FoundOperation, operationKey } from './find-operation.ts';
 import type { Operation } from './read-operation.ts';
 
 /** Maximum length of a tool's description that all model servers accept, in characters. */
@@ -29,7 +29,7 @@ export function createOpenApiTool(
   const header = told.idempotency_header ?? null;
   const title = found.node.text('summary');
   return {
-    name: nameOf(entry, told, found),
+    name: chooseName(entry, told, found),
     title,
     description: describe(found, title),
     parameters,
@@ -44,8 +44,8 @@ export function createOpenApiTool(
   };
 }
 
-export function nameOf(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
-  return toolName(entry.name, found.operation_id ?? keyOf(found), told.as);
+export function chooseName(entry: OpenApiEntry, told: ToolEntry, found: FoundOperation): string {
+  return toolName(entry.name, found.operation_id ?? operationKey(found), told.as);
 }
 
 /** The effect of an operation whose entry does not say it. */
@@ -56,7 +56,7 @@ function chooseEffect({ method }: FoundOperation): Effect {
 function describe(found: FoundOperation, title: string | null): string {
   const description = found.node.text('description');
   const texts = [...new Set([title, description])].filter((text) => text !== null);
-  const text = texts.length > 0 ? texts.join('\n\n') : keyOf(found);
+  const text = texts.length > 0 ? texts.join('\n\n') : operationKey(found);
   return text.length > MAX_DESCRIPTION ? `${text.slice(0, MAX_DESCRIPTION - 1).toWellFormed()}…` : text;
 }
 

@@ -12,14 +12,14 @@ const METHOD_OVERRIDES = [
 
 /** Whether a server may read a parameter as one that replaces the method of the request. */
 export function isMethodOverride(name: string): boolean {
-  return rootsOf(name).some((root) => METHOD_OVERRIDES.includes(root));
+  return listRoots(name).some((root) => METHOD_OVERRIDES.includes(root));
 }
 
 /** Whether a server may read two parameters as the same one. */
 export function haveSameRoot(first: string, second: string): boolean {
   if (isSameWord(first, second)) return true;
-  const roots = rootsOf(second);
-  return rootsOf(first).some((root) => roots.some((other) => other === root || isSameWord(other, root)));
+  const roots = listRoots(second);
+  return listRoots(first).some((root) => roots.some((other) => other === root || isSameWord(other, root)));
 }
 
 /**
@@ -27,7 +27,7 @@ export function haveSameRoot(first: string, second: string): boolean {
  * one name, and a name with an invisible or a wide character for the name without it.
  */
 export function isSameWord(first: string, second: string): boolean {
-  return wordOf(first) === wordOf(second);
+  return normalizeWord(first) === normalizeWord(second);
 }
 
 /**
@@ -35,14 +35,14 @@ export function isSameWord(first: string, second: string): boolean {
  * name at a null character and reads a blank, a dot or an unclosed bracket in it as `_`, and Rack and Express leave out
  * brackets at the beginning. After a dot or a bracket follows a member.
  */
-function rootsOf(name: string): readonly string[] {
+function listRoots(name: string): readonly string[] {
   const [read = ''] = name.split('\0', 1);
   const lower = read.trim().toLowerCase();
   const [root = ''] = lower.replace(/^[[\]\s]+/, '').split(/[[\].]/, 1);
   return [root.trim(), root.trim().replace(/\s/g, '_'), lower.replace(/[\s.[]/g, '_')];
 }
 
-function wordOf(name: string): string {
+function normalizeWord(name: string): string {
   const lower = name.normalize('NFKC').toLowerCase();
   const word = lower.replace(/[^\p{L}\p{N}]/gu, '');
   return word === '' ? lower : word;

@@ -89,12 +89,12 @@ export function queryPairs(form: ParameterForm, value: unknown): string[] {
 /** The value of a header, which is not percent-encoded. */
 export function headerText({ style, explode }: ParameterForm, value: unknown): string {
   if (style === 'json') return JSON.stringify(value);
-  if (Array.isArray(value)) return value.map(textOf).join(',');
+  if (Array.isArray(value)) return value.map(toText).join(',');
   if (isObject(value)) {
-    const pairs = Object.entries(value).map(([key, part]) => [key, textOf(part)]);
+    const pairs = Object.entries(value).map(([key, part]) => [key, toText(part)]);
     return explode ? pairs.map((pair) => pair.join('=')).join(',') : pairs.flat().join(',');
   }
-  return textOf(value);
+  return toText(value);
 }
 
 /**
@@ -122,10 +122,10 @@ function encodedPairs(value: Fields): [string, string][] {
  * Encodes a value. A list within a list or an object is written with commas, because OpenAPI does not define its form.
  */
 function encodeValue(value: unknown): string {
-  return Array.isArray(value) ? value.map((item) => encode(textOf(item))).join(',') : encode(textOf(value));
+  return Array.isArray(value) ? value.map((item) => encode(toText(item))).join(',') : encode(toText(value));
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   if (value === null || value === undefined) return '';
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

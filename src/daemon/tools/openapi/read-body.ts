@@ -1,7 +1,7 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { DocumentNode } from './document.ts';
 import type { FoundOperation } from './find-operation.ts';
-import { describesFile, essenceOf, hasFields, isJson, isText } from './media-type.ts';
+import { describesFile, hasFields, isJson, isText, parseEssence } from './media-type.ts';
 import type { ParameterStyle } from './parameter-styles.ts';
 
 /** The argument that contains the body. */
@@ -82,18 +82,18 @@ type Format = RequestBody['format'];
 
 /** The formats in the order of preference, and what has them. A format can be there twice. */
 const FORMATS: readonly [format: Format, isOf: (type: string, media: DocumentNode) => boolean][] = [
-  ['json', (type) => essenceOf(type) === 'application/json'],
+  ['json', (type) => parseEssence(type) === 'application/json'],
   ['json', isJson],
-  ['form', (type) => essenceOf(type) === FORM],
-  ['multipart', (type) => essenceOf(type) === MULTIPART],
-  ['json', (type, media) => ['*/*', 'application/*'].includes(essenceOf(type)) && !isOneFile(media)],
+  ['form', (type) => parseEssence(type) === FORM],
+  ['multipart', (type) => parseEssence(type) === MULTIPART],
+  ['json', (type, media) => ['*/*', 'application/*'].includes(parseEssence(type)) && !isOneFile(media)],
   ['text', (type, media) => isText(type) && isOneValue(media) && !isOneFile(media)],
   ['file', mayBeOneFile],
 ];
 
 function preferred(types: readonly [string, DocumentNode][]): [string, DocumentNode, Format] | undefined {
-  for (const [format, isOf] of FORMATS) {
-    const found = types.find(([type, media]) => isOf(type, media));
+  for (const [format, matches] of FORMATS) {
+    const found = types.find(([type, media]) => matches(type, media));
     if (found !== undefined) return [...found, format];
   }
   return undefined;
@@ -109,7 +109,7 @@ function isOneValue(media: DocumentNode): boolean {
   const schema = media.child('schema').resolved();
   if (!isObject(schema.value)) return true;
   const { type, items } = schema.value;
-  if (type === undefined) return items === undefined && propertiesOf(schema).size === 0;
+  if (type === undefined) return items === undefined && collectProperties(schema).size === 0;
   return [type].flat().some((one) => SCALARS.includes(one as string));
 }
 
@@ -121,7 +121,7 @@ function isOneFile(media: DocumentNode): boolean {
 
 function readFields(media: DocumentNode, schema: DocumentNode): Map<string, FormField> {
   const encoding = media.child('encoding');
-  const declared = schema.value === undefined ? new Map<string, DocumentNode[]>() : propertiesOf(schema);
+  const declared = schema.value === undefined ? new Map<string, DocumentNode[]>() : collectProperties(schema);
   const names = new Set([...declared.keys(), ...encoding.members().map(([name]) => name)]);
   return new Map([...names].map((name) => [name, readField(encoding.child(name), declared.get(name) ?? [])]));
 }
@@ -166,7 +166,7 @@ function mayBeFile(node: DocumentNode, seen: Set<string>): boolean {
 const MAX_FORMS = 2_000;
 
 /** The schemas of each property that an object can have in any of the forms that its schema allows, by name. */
-export function propertiesOf(schema: DocumentNode): ReadonlyMap<string, readonly DocumentNode[]> {
+export function collectProperties(schema: DocumentNode): ReadonlyMap<string, readonly DocumentNode[]> {
   const found = new Map<string, DocumentNode[]>();
   collect(schema, found, new Set());
   return found;

@@ -2,7 +2,7 @@ import { isObject } from '../../../channel/json-object.ts';
 import { isAllowedHeader } from '../downstream/headers.ts';
 import { isUnsafeSegment } from '../downstream/safe-path.ts';
 import type { DocumentNode } from './document.ts';
-import { type FoundOperation, nameOf, splitPath } from './find-operation.ts';
+import { type FoundOperation, pairName, splitPath } from './find-operation.ts';
 import { isJson } from './media-type.ts';
 import { haveSameRoot } from './parameter-root.ts';
 import type { ParameterForm, ParameterStyle } from './parameter-styles.ts';
@@ -66,7 +66,7 @@ export function readOperation(found: FoundOperation, settings: OperationSettings
   const read = [...declared.values()]
     .flatMap((node) => readParameter(node, settings) ?? [])
     .filter(
-      ({ in: place, name }) => place !== 'query' || !fixed.some((pair) => haveSameRoot(nameOf(pair), name)),
+      ({ in: place, name }) => place !== 'query' || !fixed.some((pair) => haveSameRoot(pairName(pair), name)),
     );
   checkPath(found, template, read);
   const unknown = named.find((name) => !read.some((known) => known.in === 'query' && known.name === name));

@@ -1,6 +1,6 @@
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
-import { type DocumentNode, type OpenApiDocument, pointerOf, segmentsOf } from './document.ts';
+import { type DocumentNode, formatPointer, type OpenApiDocument, parsePointer } from './document.ts';
 
 const NONE: ReadonlySet<string> = new Set();
 /** Maximum number of schemas of one operation, and their maximum nesting depth. Schemas in place can multiply. */
@@ -164,7 +164,7 @@ export class SchemaConverter {
     for (const keyword of PLAIN) if (value[keyword] !== undefined) schema[keyword] = value[keyword];
     if (Array.isArray(value.enum)) schema.enum = distinct(value.enum);
     if (typeof value.pattern === 'string') {
-      const pattern = patternOf(value.pattern);
+      const pattern = convertPattern(value.pattern);
       if (pattern !== null) schema.pattern = pattern;
       else schema.description = [schema.description, `Pattern: ${value.pattern}`].filter(Boolean).join(' ');
     }
@@ -177,7 +177,7 @@ export class SchemaConverter {
     for (const keyword of SAME_VALUE_LISTS) {
       const branches = node.child(keyword).items();
       if (branches.length === 0) continue;
-      const tags = UNIONS.includes(keyword) ? discriminatorOf(node, branches) : null;
+      const tags = UNIONS.includes(keyword) ? readDiscriminator(node, branches) : null;
       schema[keyword] = branches.map((branch) => {
         const converted = this.convert(branch, hidden);
         return tags === null || hidden.has(tags.property) ? converted : tagged(converted, branch, tags);
@@ -256,7 +256,7 @@ interface Discriminator {
 }
 
 /** The discriminator of a union; null if it has none, or if its mapping names other schemas than its forms. */
-function discriminatorOf(node: DocumentNode, branches: readonly DocumentNode[]): Discriminator | null {
+function readDiscriminator(node: DocumentNode, branches: readonly DocumentNode[]): Discriminator | null {
   const discriminator = node.child('discriminator');
   const property = discriminator.text('propertyName');
   if (property === null) return null;
@@ -280,7 +280,7 @@ function discriminatorOf(node: DocumentNode, branches: readonly DocumentNode[]):
  * files leave the names of the files, which are usually those of the schemas.
  */
 function mappedPointer(target: string): string {
-  if (target.startsWith('#')) return pointerOf(segmentsOf(target) ?? []);
+  if (target.startsWith('#')) return formatPointer(parsePointer(target) ?? []);
   const name = target.slice(target.lastIndexOf('/') + 1).replace(/\.(?:json|ya?ml)$/, '');
   return `#/components/schemas/${name}`;
 }
@@ -296,7 +296,7 @@ function tagged(
 ): JsonSchema | boolean {
   const target = branch.referred();
   if (target === null || typeof form === 'boolean') return form;
-  const own = valuesOf(branch, property, new Set());
+  const own = findValues(branch, property, new Set());
   const mapped = mapping.get(target.pointer);
   const names = mapped ?? (own === null ? [String(target.at.at(-1))] : null);
   if (names === null || own?.some((value) => names.includes(value as string)) === false) return form;
@@ -306,7 +306,7 @@ function tagged(
 }
 
 /** The few values that a property of a schema can have; null if the schema does not say. */
-function valuesOf(node: DocumentNode, property: string, seen: Set<string>): readonly unknown[] | null {
+function findValues(node: DocumentNode, property: string, seen: Set<string>): readonly unknown[] | null {
   const schema = node.resolved();
   if (seen.has(schema.pointer)) return null;
   seen.add(schema.pointer);
@@ -315,7 +315,7 @@ function valuesOf(node: DocumentNode, property: string, seen: Set<string>): read
   if (isObject(value) && value.const !== undefined) return [value.const];
   if (isObject(value) && Array.isArray(value.enum)) return value.enum;
   for (const part of schema.child('allOf').items()) {
-    const values = valuesOf(part, property, seen);
+    const values = findValues(part, property, seen);
     if (values !== null) return values;
   }
   return null;
@@ -362,7 +362,7 @@ const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
  * A pattern in the form in which Ajv compiles it: with the flag `u`, where an unnecessary escape is a mistake. Null if
  * the pattern is of another dialect and cannot be checked here; the description then contains the pattern.
  */
-function patternOf(pattern: string): string | null {
+function convertPattern(pattern: string): string | null {
   const strict = pattern.replace(/\\(.)/gs, (whole, character: string) => {
     if (/[A-Za-z0-9]/.test(character) || SYNTAX.test(character)) return whole;
     return character === '-' ? '\\x2d' : character;

@@ -57,7 +57,7 @@ export function compileSchema(schema: JsonSchema): Validator {
     // A compiler that was interrupted has half a schema in it.
     if (isInterrupted) compilers = null;
     isInterrupted = true;
-    const compiler = compilerOf(dialect);
+    const compiler = loadCompiler(dialect);
     const validate = compiler.compile(rest);
     // The compiler would keep every schema that it has compiled.
     compiler.removeSchema(rest);
@@ -89,7 +89,7 @@ export function dropValidator(schema: JsonSchema): void {
 export function checkSchema(schema: JsonSchema): void {
   examineSchema(schema);
   const { rest, dialect } = withoutDialect(schema);
-  const compiler = compilerOf(dialect);
+  const compiler = loadCompiler(dialect);
   if (compiler.validateSchema(rest) !== true) throw new Error(`schema is invalid: ${compiler.errorsText()}`);
 }
 
@@ -109,7 +109,7 @@ export function loadCompilers(): Record<Dialect, Ajv> {
   return compilers;
 }
 
-function compilerOf(dialect: Dialect): Ajv {
+function loadCompiler(dialect: Dialect): Ajv {
   return loadCompilers()[dialect];
 }
 

@@ -26,17 +26,17 @@ interface Form {
 /** What the model must correct, in at most 500 characters. */
 export function describeErrors(errors: Errors, args: unknown): string {
   const read = errors.length > MAX_ERRORS ? errors.slice(-1) : errors;
-  const sentences = new Set(mistakesOf(read).map((mistake) => describe(mistake, args, MAX_DESCRIBED)));
+  const sentences = new Set(findMistakes(read).map((mistake) => describe(mistake, args, MAX_DESCRIBED)));
   return [...sentences].slice(0, MAX_DESCRIBED).join(' ').slice(0, MAX_CHARACTERS).toWellFormed();
 }
 
 /** Finds the errors of the forms of a union, which are directly before the error of the union. */
-function mistakesOf(errors: Errors): Mistake[] {
+function findMistakes(errors: Errors): Mistake[] {
   const mistakes: Mistake[] = [];
   let end = errors.length;
   while (end > 0) {
     const error = errors[--end] as ErrorObject;
-    const { sizes, names } = formsOf(error);
+    const { sizes, names } = readForms(error);
     let begin = Math.max(0, end - sizes.reduce((sum, size) => sum + size, 0));
     const first = begin;
     const forms = sizes.map((size, index) => {
@@ -52,21 +52,21 @@ function mistakesOf(errors: Errors): Mistake[] {
   return mistakes;
 }
 
-function formsOf({ params }: ErrorObject): FormsError {
+function readForms({ params }: ErrorObject): FormsError {
   return 'sizes' in params ? (params as FormsError) : { sizes: [], names: [] };
 }
 
 /** @param max maximum number of forms that are described. */
 function describe({ error, forms }: Mistake, args: unknown, max: number): string {
-  const path = pathOf(error);
-  const types = typesOf(error, forms);
+  const path = splitPath(error);
+  const types = describeTypes(error, forms);
   if (isRefusedNull(error, valueAt(args, path)))
     return `${subject(path)} cannot be null. Leave it out, or give it a value${types === '' ? '' : ` of type ${types}`}.`;
   if (forms.length === 0) return describeOne(error, path);
   if (types !== '') return `${subject(path)} must be of type ${types}.`;
 
   const closest = forms
-    .map((form) => ({ ...form, depth: Math.max(...form.errors.slice(-MAX_ERRORS).map(depthOf)) }))
+    .map((form) => ({ ...form, depth: Math.max(...form.errors.slice(-MAX_ERRORS).map(measureDepth)) }))
     .toSorted((one, other) => other.depth - one.depth);
   const [best, next] = closest as [(typeof closest)[0], (typeof closest)[0] | undefined];
   // The other forms differ already at the top, so this one is meant.
@@ -74,7 +74,7 @@ function describe({ error, forms }: Mistake, args: unknown, max: number): string
   const considered = isMeant || max === 1 ? [best] : closest.slice(0, MAX_COMPARED);
   const described = considered.map(({ name, errors }) => ({
     name,
-    sentence: mistakesOf(errors)
+    sentence: findMistakes(errors)
       .slice(0, 1)
       .map((mistake) => describe(mistake, args, 1))
       .join(''),
@@ -91,7 +91,7 @@ function describe({ error, forms }: Mistake, args: unknown, max: number): string
 }
 
 /** How deep in the arguments the error is. In the form that the model meant, it is deeper than in other forms. */
-function depthOf({ instancePath }: ErrorObject): number {
+function measureDepth({ instancePath }: ErrorObject): number {
   return instancePath.split('/').length - 1;
 }
 
@@ -133,7 +133,7 @@ function isRefusedNull({ keyword }: ErrorObject, value: unknown): boolean {
 }
 
 /** The types that the value may have, if nothing else is wrong with it; else an empty text. */
-function typesOf(error: ErrorObject, forms: readonly Form[]): string {
+function describeTypes(error: ErrorObject, forms: readonly Form[]): string {
   const errors = forms.length === 0 ? [error] : forms.map((form) => form.errors.at(-1));
   const isAbout = (one?: ErrorObject) => one?.keyword === 'type' && one.instancePath === error.instancePath;
   if (!errors.every(isAbout)) return '';
@@ -148,7 +148,7 @@ function shown(path: Path): string {
   return path.map((name) => name.slice(0, 64)).join('.');
 }
 
-function pathOf({ instancePath }: ErrorObject): string[] {
+function splitPath({ instancePath }: ErrorObject): string[] {
   return instancePath.split('/').slice(1).map(unescaped);
 }
 

@@ -1,6 +1,6 @@
 import { createContext, Script } from 'node:vm';
 import type { JsonSchema } from '../tool.ts';
-import { partsOf, SchemaReferences } from './schema-parts.ts';
+import { listParts, SchemaReferences } from './schema-parts.ts';
 
 /** Maximum number of schemas in the schema of a tool. */
 const MAX_SCHEMAS = 20_000;
@@ -66,7 +66,7 @@ function limitSize(root: JsonSchema): void {
     if (depth > MAX_DEPTH) throw new ExplosiveSchema('is nested too deeply');
     if (++schemas > MAX_SCHEMAS)
       throw new ExplosiveSchema(`is too large: it has more than ${MAX_SCHEMAS} schemas`);
-    for (const part of partsOf(schema)) visit(part.schema, depth + 1);
+    for (const part of listParts(schema)) visit(part.schema, depth + 1);
   };
   visit(root, 0);
 }
@@ -115,13 +115,13 @@ function limitAlternatives(root: JsonSchema, references: SchemaReferences): Json
     if (seen.has(schema)) continue;
     seen.add(schema);
     count(schema, 0);
-    pending.push(...partsOf(schema).map((part) => part.schema), ...references.of(schema));
+    pending.push(...listParts(schema).map((part) => part.schema), ...references.of(schema));
   }
   return [...seen];
 }
 
 function sameValueParts(schema: JsonSchema, references: SchemaReferences): JsonSchema[] {
-  const parts = partsOf(schema).filter(({ applies }) => applies === 'same');
+  const parts = listParts(schema).filter(({ applies }) => applies === 'same');
   return [...parts.map((part) => part.schema), ...references.of(schema)];
 }
 
@@ -130,7 +130,7 @@ function countAlong(root: JsonSchema, references: SchemaReferences, max: number)
   let left = max;
   const visit = (schema: JsonSchema, depth: number): boolean => {
     if (--left < 0 || depth > MAX_DEPTH) return false;
-    const parts = partsOf(schema).filter(({ applies }) => applies !== 'definition');
+    const parts = listParts(schema).filter(({ applies }) => applies !== 'definition');
     return [...parts.map((part) => part.schema), ...references.of(schema)].every((part) =>
       visit(part, depth + 1),
     );

@@ -18,7 +18,7 @@ class UnusableArguments extends Error {}
  */
 export function readArguments(given: unknown): ReadArguments {
   try {
-    return { ok: true, args: copyOf(given) };
+    return { ok: true, args: copyArguments(given) };
   } catch (error) {
     if (error instanceof UnusableArguments) return { ok: false, message: error.message };
     // The stack is too small to write them.
@@ -27,7 +27,7 @@ export function readArguments(given: unknown): ReadArguments {
   }
 }
 
-function copyOf(given: unknown): Record<string, unknown> {
+function copyArguments(given: unknown): Record<string, unknown> {
   const json = writtenWithin(given ?? {});
   if (Buffer.byteLength(json) > MAX_BYTES)
     throw new UnusableArguments(

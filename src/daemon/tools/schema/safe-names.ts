@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema, ToolArguments } from '../tool.ts';
-import { mapParts, partsOf, SchemaReferences, unescapeSegment } from './schema-parts.ts';
+import { listParts, mapParts, SchemaReferences, unescapeSegment } from './schema-parts.ts';
 
 /** The names of properties that all models accept. */
 const SAFE = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -24,7 +24,7 @@ const renamed = new WeakMap<JsonSchema, Renamed>();
  */
 export function withSafeNames(schema: JsonSchema): JsonSchema {
   const names = propertyNames(schema);
-  const aliases = aliasesOf(names);
+  const aliases = createAliases(names);
   if (aliases.size === 0) return schema;
   const safe = rename(schema, aliases);
   const originals = new Map([...aliases].map(([name, alias]) => [alias, name]));
@@ -64,14 +64,14 @@ function propertyNames(root: JsonSchema): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (schema: JsonSchema) => {
     if (isObject(schema.properties)) for (const name of Object.keys(schema.properties)) names.add(name);
-    for (const part of partsOf(schema)) visit(part.schema);
+    for (const part of listParts(schema)) visit(part.schema);
   };
   visit(root);
   return names;
 }
 
 /** The safe names of those names that are not safe. */
-function aliasesOf(names: ReadonlySet<string>): ReadonlyMap<string, string> {
+function createAliases(names: ReadonlySet<string>): ReadonlyMap<string, string> {
   const unsafe = [...names].filter((name) => !SAFE.test(name));
   const aliases = new Map<string, string>();
   for (const [alias, same] of Map.groupBy(unsafe, safeForm)) {
@@ -169,7 +169,7 @@ function appliedTo(schemas: readonly JsonSchema[], references: SchemaReferences)
   const applied = new Set(schemas);
   // A set also visits what is added meanwhile.
   for (const schema of applied) {
-    const same = partsOf(schema).filter((part) => part.applies === 'same');
+    const same = listParts(schema).filter((part) => part.applies === 'same');
     for (const one of [...same.map((part) => part.schema), ...references.of(schema)]) applied.add(one);
   }
   return [...applied];

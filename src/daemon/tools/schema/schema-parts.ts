@@ -42,17 +42,17 @@ const MAPS: readonly (readonly [string, Applies])[] = [
 ];
 
 /** The schemas directly within a schema, without those that it refers to. */
-export function partsOf(schema: JsonSchema): SchemaPart[] {
+export function listParts(schema: JsonSchema): SchemaPart[] {
   const parts: SchemaPart[] = [];
   const add = (value: unknown, applies: Applies) => {
     if (isObject(value)) parts.push({ schema: value, applies });
   };
   for (const [keyword, applies] of SCHEMAS) {
-    const value = memberOf(schema, keyword);
+    const value = readMember(schema, keyword);
     for (const one of Array.isArray(value) ? value : [value]) add(one, applies);
   }
   for (const [keyword, applies] of MAPS) {
-    const value = memberOf(schema, keyword);
+    const value = readMember(schema, keyword);
     if (isObject(value)) for (const one of Object.values(value)) add(one, applies);
   }
   return parts;
@@ -84,7 +84,7 @@ export class SchemaReferences {
   /** The schemas that a schema refers to. A reference that cannot be followed is left out. */
   of(schema: JsonSchema): JsonSchema[] {
     return ['$ref', '$dynamicRef'].flatMap((keyword) => {
-      const reference = memberOf(schema, keyword);
+      const reference = readMember(schema, keyword);
       const target = typeof reference === 'string' ? this.#find(reference) : undefined;
       return isObject(target) ? [target] : [];
     });
@@ -98,7 +98,7 @@ export class SchemaReferences {
     if (!own.startsWith('#')) return undefined;
     if (!own.startsWith('#/')) return this.#anchored().get(own.slice(1));
     let found: unknown = this.#root;
-    for (const segment of own.slice(2).split('/')) found = memberOf(found, unescapeSegment(segment));
+    for (const segment of own.slice(2).split('/')) found = readMember(found, unescapeSegment(segment));
     return found;
   }
 
@@ -108,7 +108,7 @@ export class SchemaReferences {
     const collect = (schema: JsonSchema) => {
       for (const name of [schema.$anchor, schema.$dynamicAnchor])
         if (typeof name === 'string') anchors.set(name, schema);
-      for (const { schema: part } of partsOf(schema)) collect(part);
+      for (const { schema: part } of listParts(schema)) collect(part);
     };
     collect(this.#root);
     this.#anchors = anchors;
@@ -116,7 +116,7 @@ export class SchemaReferences {
   }
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined;

@@ -1,7 +1,7 @@
 import type { CodeKeywordDefinition, KeywordCxt } from 'ajv';
 import { isObject } from '../../../channel/json-object.ts';
 import type { JsonSchema } from '../tool.ts';
-import { partsOf, SchemaReferences } from './schema-parts.ts';
+import { listParts, SchemaReferences } from './schema-parts.ts';
 
 /** What the error of a union says about the values that its tag may have. */
 export interface TagError {
@@ -49,7 +49,7 @@ export function unionKeyword(
       }
     });
     gen.if(_`!${valid}`);
-    const names = forms.map(nameOf);
+    const names = forms.map(nameForm);
     cxt.setParams({ sizes, names: gen.scopeValue('obj', { ref: names, code: stringify(names) }) });
     cxt.error(true);
     gen.else();
@@ -116,13 +116,13 @@ function usesUnevaluated(schema: unknown): boolean {
   const uses =
     Object.hasOwn(schema, 'unevaluatedProperties') ||
     Object.hasOwn(schema, 'unevaluatedItems') ||
-    partsOf(schema).some((part) => usesUnevaluated(part.schema));
+    listParts(schema).some((part) => usesUnevaluated(part.schema));
   tracked.set(schema, uses);
   return uses;
 }
 
 /** The name of a form in messages for a model. */
-function nameOf(form: unknown, index: number): string {
+function nameForm(form: unknown, index: number): string {
   const { title, $ref, required } = isObject(form) ? form : {};
   if (typeof title === 'string' && title.trim() !== '') return title.slice(0, 64);
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1).slice(0, 64);
@@ -155,7 +155,7 @@ const MAX_DEPTH = 16;
  */
 function findTag(forms: readonly unknown[], root: JsonSchema): UnionTag | null {
   const references = new SchemaReferences(root);
-  const facts = forms.map((form) => factsOf(form, references, 0));
+  const facts = forms.map((form) => collectFacts(form, references, 0));
   const objects = [...facts.entries()].filter(([, form]) => form.objects);
   const [first] = objects;
   if (first === undefined || objects.length < 2) return null;
@@ -169,13 +169,13 @@ function findTag(forms: readonly unknown[], root: JsonSchema): UnionTag | null {
   return { tag, forms: new Map(objects.map(([index, form]) => [index, form.tags.get(tag) ?? []])) };
 }
 
-function factsOf(schema: unknown, references: SchemaReferences, depth: number): Facts {
+function collectFacts(schema: unknown, references: SchemaReferences, depth: number): Facts {
   if (schema === false) return { ...ANYTHING, objects: false };
   if (!isObject(schema) || depth > MAX_DEPTH) return ANYTHING;
   const { properties, required, allOf, anyOf, oneOf } = schema;
   const tags = new Map<string, readonly unknown[]>();
   for (const [name, property] of isObject(properties) ? Object.entries(properties) : []) {
-    const values = valuesOf(property, references, depth);
+    const values = findValues(property, references, depth);
     if (values !== null) tags.set(name, values);
   }
   const names = Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
@@ -183,8 +183,8 @@ function factsOf(schema: unknown, references: SchemaReferences, depth: number): 
   const also = [...references.of(schema), ...(Array.isArray(allOf) ? allOf : [])];
   const unions = [anyOf, oneOf].filter((list) => Array.isArray(list) && list.length > 0) as unknown[][];
   return [
-    ...also.map((one) => factsOf(one, references, depth + 1)),
-    ...unions.map((list) => either(list.map((one) => factsOf(one, references, depth + 1)))),
+    ...also.map((one) => collectFacts(one, references, depth + 1)),
+    ...unions.map((list) => either(list.map((one) => collectFacts(one, references, depth + 1)))),
   ].reduce(both, own);
 }
 
@@ -224,14 +224,14 @@ function allowsObjects({ type, enum: values, const: value }: JsonSchema): boolea
 }
 
 /** The few values that a property can have; null if it can have others. */
-function valuesOf(schema: unknown, references: SchemaReferences, depth: number): readonly unknown[] | null {
+function findValues(schema: unknown, references: SchemaReferences, depth: number): readonly unknown[] | null {
   if (!isObject(schema) || depth > MAX_DEPTH) return null;
   const { const: value, enum: values, allOf } = schema;
   const own = value !== undefined ? [value] : Array.isArray(values) ? values : null;
   if (own !== null) return own.every(isScalar) ? own : null;
   const also = [...references.of(schema), ...(Array.isArray(allOf) ? allOf : [])];
   for (const one of also) {
-    const found = valuesOf(one, references, depth + 1);
+    const found = findValues(one, references, depth + 1);
     if (found !== null) return found;
   }
   return null;

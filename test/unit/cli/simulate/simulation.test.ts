@@ -49,7 +49,7 @@ function simulationWith(records: Partial<DaemonRecords>, press: 'yes' | 'no' | n
     },
     daemon,
     records: {
-      endOf: async () => null,
+      findEnd: async () => null,
       hasOpenText: async () => false,
       close: async () => undefined,
       ...records,
@@ -76,7 +76,7 @@ describe('a simulation that presses a button', () => {
   ] as const)(
     'presses %s once as the person who was asked, and waits for the answer',
     async (press, payload) => {
-      const answered = { endOf: async () => ({ end: 'answered' }) as MessageEnd };
+      const answered = { findEnd: async () => ({ end: 'answered' }) as MessageEnd };
       const simulation = simulationWith(answered, press);
       await simulation.send([[event('message')]]);
       simulation.show({ ...text('Please confirm'), buttons });
@@ -126,7 +126,7 @@ describe('a simulation that reads the records of the daemon', () => {
       { end: 'failed', reason: 'delivery_refused' },
     ];
     const simulation = simulationWith({
-      async endOf(request_id) {
+      async findEnd(request_id) {
         expect(request_id).toBe('r1');
         return ends.shift() ?? null;
       },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { lossOf } from '../../../../src/daemon/message/run/run.ts';
+import { createLossCheck } from '../../../../src/daemon/message/run/run.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import { ada, aSession } from '../../../contract/fixtures.ts';
@@ -13,7 +13,7 @@ it('a run counts as lost as soon as its person is erased', async () => {
   await saveSession(store, session);
   const claim = await store.sessions.claim(session.session_id);
   if (claim === null) throw new Error('the session was already claimed');
-  const isLost = lossOf({ claim } as Parameters<typeof lossOf>[0], { store });
+  const isLost = createLossCheck({ claim } as Parameters<typeof createLossCheck>[0], { store });
   expect(await isLost()).toBe(false);
   await store.persons?.erase({ person: ada, link_keys: [] });
   expect(await isLost()).toBe(true);

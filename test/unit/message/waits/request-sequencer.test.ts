@@ -13,7 +13,7 @@ const route: Route = {
 const asking = (thread: unknown) => ({ json: () => ({ thread }) }) as unknown as ChannelRequest;
 
 function ticketFor(sequencer: RequestSequencer, thread: string): Ticket {
-  const ticket = sequencer.ticketOf(route, asking(thread));
+  const ticket = sequencer.issueTicket(route, asking(thread));
   if (!ticket) throw new Error('no ticket was given');
   return ticket;
 }
@@ -69,8 +69,8 @@ describe('the tickets of requests', () => {
         throw new Error('no JSON');
       },
     } as unknown as ChannelRequest;
-    expect(sequencer.ticketOf(route, asking(null))).toBeNull();
-    expect(sequencer.ticketOf(route, broken)).toBeNull();
-    expect(sequencer.ticketOf(route, asking('a'))).not.toBeNull();
+    expect(sequencer.issueTicket(route, asking(null))).toBeNull();
+    expect(sequencer.issueTicket(route, broken)).toBeNull();
+    expect(sequencer.issueTicket(route, asking('a'))).not.toBeNull();
   });
 });

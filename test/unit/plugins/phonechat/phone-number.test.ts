@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   comparePhone,
-  idsOf,
+  listSpellings,
   mayNameNumber,
   namesNumber,
 } from '../../../../plugins/phonechat/phone-number.ts';
 
-describe('idsOf', () => {
+describe('listSpellings', () => {
   it.each([
     ['+16505551234', ['+16505551234']],
     ['0016505551234', ['+16505551234']],
@@ -46,7 +46,7 @@ describe('idsOf', () => {
     ['1'.repeat(100), []],
     ['+١٦٥٠٥٥٥١٢٣٤', []],
   ])('returns the ids for %j', (given, ids) => {
-    expect(idsOf(given)).toEqual(ids);
+    expect(listSpellings(given)).toEqual(ids);
   });
 
   it('returns the same ids for each id that it returned, for any number', () => {
@@ -58,13 +58,13 @@ describe('idsOf', () => {
     );
     fc.assert(
       fc.property(written, (given) => {
-        const ids = idsOf(given);
+        const ids = listSpellings(given);
         expect(new Set(ids).size).toBe(ids.length);
         for (const id of ids) {
           expect(id).toMatch(/^\+\d{5,16}$/);
-          expect(idsOf(id)).toEqual(ids);
-          expect(idsOf(`00${id.slice(1)}`)).toEqual(ids);
-          expect(idsOf(id.slice(1))).toEqual([]);
+          expect(listSpellings(id)).toEqual(ids);
+          expect(listSpellings(`00${id.slice(1)}`)).toEqual(ids);
+          expect(listSpellings(id.slice(1))).toEqual([]);
         }
       }),
       { numRuns: 2000 },

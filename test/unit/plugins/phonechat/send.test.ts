@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Graph, meaningOf, readSettings } from '../../../../plugins/phonechat/api.ts';
+import { classifyError, Graph, readSettings } from '../../../../plugins/phonechat/api.ts';
 import phonechat from '../../../../plugins/phonechat/index.ts';
 import { ReadMarks, Sender } from '../../../../plugins/phonechat/send.ts';
 import { RecordedDeliveryFailure } from '../../../../src/channel/conformance.ts';
@@ -160,7 +160,7 @@ describe('an error of the platform', () => {
     [502, undefined, false, undefined, 'unreachable'],
     [302, undefined, false, undefined, 'unreachable'],
   ])('with status %i and code %s is final: %s', (status, code, final, retry_after_seconds, platform) => {
-    const meaning = meaningOf(status, code, undefined);
+    const meaning = classifyError(status, code, undefined);
     expect([meaning.final, meaning.retry_after_seconds, meaning.platform]).toEqual([
       final,
       retry_after_seconds,
@@ -169,11 +169,11 @@ describe('an error of the platform', () => {
   });
 
   it('that concerns the account of the business has a text that says what is wrong with the account', () => {
-    expect(meaningOf(401, 190, undefined).account).toContain('PHONECHAT_ACCESS_TOKEN');
-    expect(meaningOf(403, 250, undefined).account).toContain('lacks a permission');
-    expect(meaningOf(400, 100, 33).account).toContain('PHONECHAT_PHONE_NUMBER_ID');
-    expect(meaningOf(400, 100, undefined).account).toBeUndefined();
-    expect(meaningOf(400, 131047, undefined).account).toBeUndefined();
+    expect(classifyError(401, 190, undefined).account).toContain('PHONECHAT_ACCESS_TOKEN');
+    expect(classifyError(403, 250, undefined).account).toContain('lacks a permission');
+    expect(classifyError(400, 100, 33).account).toContain('PHONECHAT_PHONE_NUMBER_ID');
+    expect(classifyError(400, 100, undefined).account).toBeUndefined();
+    expect(classifyError(400, 131047, undefined).account).toBeUndefined();
   });
 
   it('is recognized by its code, even if the status is 200', async () => {

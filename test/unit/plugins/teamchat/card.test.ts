@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { closedPart, partsOf } from '../../../../plugins/teamchat/render.ts';
+import { closedPart, renderParts } from '../../../../plugins/teamchat/render.ts';
 import { readBlocks } from '../../../../plugins/teamchat/simulator-blocks.ts';
 import { pressPayload, type ReplyConfirmation } from '../../../../src/channel/index.ts';
 
@@ -42,13 +42,13 @@ const AS = { type: 'context', elements: [plain('This is done as you, ada@example
 
 /** The last message of a reply. */
 async function cardOf(members: Partial<ReplyConfirmation> = {}) {
-  return (await partsOf({ text: 'all', confirmation: confirmation(members) })).at(-1);
+  return (await renderParts({ text: 'all', confirmation: confirmation(members) })).at(-1);
 }
 const seen = (blocks: readonly object[] = []) => readBlocks(JSON.stringify(blocks));
 
 describe('a question in Slack', () => {
   it('is a card: the action, its arguments as text, for whom, and two buttons, of which one stands out', async () => {
-    const [lead, card] = await partsOf({ text: 'all', confirmation: confirmation() });
+    const [lead, card] = await renderParts({ text: 'all', confirmation: confirmation() });
     expect(lead).toEqual({ text: 'I need your confirmation.' });
     expect(card?.blocks).toEqual([
       HEADER,

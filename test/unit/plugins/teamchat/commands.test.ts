@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
+import { signRequest } from '../../../../plugins/teamchat/verify.ts';
 import type { ChannelRequest, ChannelResponse } from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
 import { GOOD_TOKEN, LINKED, type RecordingScope, recordingScope } from '../../../support/channel-scope.ts';
@@ -35,7 +35,7 @@ async function typed(form: Record<string, string>, scope: RecordingScope = recor
     id: 'r1',
     headers: {
       'x-slack-request-timestamp': timestamp,
-      'x-slack-signature': signatureOf(SECRET, timestamp, body),
+      'x-slack-signature': signRequest(SECRET, timestamp, body),
     },
     body: Buffer.from(body),
     form: () => new URLSearchParams(body),

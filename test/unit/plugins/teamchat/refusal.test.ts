@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../../plugins/teamchat/api.ts';
+import { toRefusal } from '../../../../plugins/teamchat/api.ts';
 
 const answered = (error: unknown, retryAfter?: number) =>
-  refusalOf({
+  toRefusal({
     code: 'slack_webapi_platform_error',
     data: { ok: false, error, response_metadata: { retryAfter } },
   });
@@ -111,7 +111,7 @@ describe('the HTTP status of a refusal', () => {
     [503, false, false, 'unreachable'],
     [302, false, false, 'unreachable'],
   ])('%i: final %s, credentials %s, platform %s', (statusCode, final, credentials, platform) => {
-    const refusal = refusalOf({ code: 'slack_webapi_http_error', statusCode });
+    const refusal = toRefusal({ code: 'slack_webapi_http_error', statusCode });
     expect({ platform: undefined, ...refusal }).toEqual({
       reason: `status ${statusCode}`,
       final,
@@ -119,7 +119,7 @@ describe('the HTTP status of a refusal', () => {
       platform,
     });
     const headers = { 'retry-after': '7' };
-    const asked = refusalOf({ code: 'slack_webapi_http_error', statusCode, headers });
+    const asked = toRefusal({ code: 'slack_webapi_http_error', statusCode, headers });
     expect(asked.retry_after_seconds).toBe(final || statusCode === 401 ? undefined : 7);
   });
 });
@@ -127,13 +127,13 @@ describe('the HTTP status of a refusal', () => {
 describe('a call without an answer', () => {
   it('causes another attempt, and gives the reason in one word', () => {
     const cause = { name: 'TypeError', cause: { code: 'ECONNREFUSED' } };
-    expect(refusalOf({ code: 'slack_webapi_request_error', original: cause })).toEqual({
+    expect(toRefusal({ code: 'slack_webapi_request_error', original: cause })).toEqual({
       reason: 'no answer (ECONNREFUSED)',
       final: false,
       credentials: false,
       platform: 'unreachable',
     });
-    expect(refusalOf({ code: 'slack_webapi_request_error', original: { name: 'TimeoutError' } }).reason).toBe(
+    expect(toRefusal({ code: 'slack_webapi_request_error', original: { name: 'TimeoutError' } }).reason).toBe(
       'no answer (TimeoutError)',
     );
   });
@@ -141,14 +141,14 @@ describe('a call without an answer', () => {
   it.each([null, undefined, 'words', new Error('xoxb-secret in words'), { code: 'ELSE' }])(
     'is assumed for any other error, which is not quoted',
     (error) => {
-      const refusal = refusalOf(error);
+      const refusal = toRefusal(error);
       expect(refusal.final).toBe(false);
       expect(refusal.reason).not.toContain('xoxb');
     },
   );
 
   it('because of a rate limit says how long to wait', () => {
-    expect(refusalOf({ code: 'slack_webapi_rate_limited_error', retryAfter: 7 })).toEqual({
+    expect(toRefusal({ code: 'slack_webapi_rate_limited_error', retryAfter: 7 })).toEqual({
       reason: 'ratelimited',
       final: false,
       credentials: false,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
+import { signRequest } from '../../../../plugins/teamchat/verify.ts';
 import type { ChannelRequest } from '../../../../src/channel/index.ts';
 import { AgentdError } from '../../../../src/daemon/errors.ts';
 import { sample } from '../../../fixtures/teamchat/sample.ts';
@@ -13,7 +13,7 @@ const settings = settingsOf(teamchat, { TEAMCHAT_BOT_TOKEN: 'xoxb-1', TEAMCHAT_S
 /** Passes a body to a route. An unsigned body must not even be parsed. */
 async function deliver(scope: RecordingScope, path: string, body: string, isSigned = true) {
   const timestamp = String(Math.floor(Date.now() / 1000));
-  const signature = signatureOf(isSigned ? SECRET : 'another', timestamp, body);
+  const signature = signRequest(isSigned ? SECRET : 'another', timestamp, body);
   const looked: string[] = [];
   const request = {
     id: 'r1',

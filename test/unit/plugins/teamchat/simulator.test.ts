@@ -4,7 +4,7 @@ import { App, HTTPReceiver, LogLevel } from '@slack/bolt';
 import { WebClient } from '@slack/web-api';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import teamchat from '../../../../plugins/teamchat/index.ts';
-import { signatureOf } from '../../../../plugins/teamchat/verify.ts';
+import { signRequest } from '../../../../plugins/teamchat/verify.ts';
 import type { SimulatedEvent } from '../../../../src/channel/index.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { sample } from '../../../fixtures/teamchat/sample.ts';
@@ -184,7 +184,7 @@ describe('the server library of the platform', () => {
         headers: {
           'Content-Type': 'application/json',
           'X-Slack-Request-Timestamp': timestamp,
-          'X-Slack-Signature': signatureOf(String(platform.env.TEAMCHAT_SIGNING_SECRET), timestamp, body),
+          'X-Slack-Signature': signRequest(String(platform.env.TEAMCHAT_SIGNING_SECRET), timestamp, body),
         },
         body,
       },

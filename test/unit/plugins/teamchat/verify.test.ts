@@ -1,6 +1,6 @@
 import { isValidSlackRequest } from '@slack/bolt';
 import { expect, it } from 'vitest';
-import { isSigned, signatureOf } from '../../../../plugins/teamchat/verify.ts';
+import { isSigned, signRequest } from '../../../../plugins/teamchat/verify.ts';
 import type { ChannelRequest } from '../../../../src/channel/index.ts';
 
 const SECRET = '8f742231b10e8888abcd99yyyzzz85a5';
@@ -17,7 +17,7 @@ interface Given {
 
 function verified({ body = BODY, secret = SECRET, now = NOW, ...given }: Given = {}): boolean {
   const timestamp = 'timestamp' in given ? given.timestamp : String(NOW);
-  const signature = 'signature' in given ? given.signature : signatureOf(SECRET, timestamp ?? '', BODY);
+  const signature = 'signature' in given ? given.signature : signRequest(SECRET, timestamp ?? '', BODY);
   const request = {
     headers: { 'x-slack-request-timestamp': timestamp, 'x-slack-signature': signature },
     body: typeof body === 'string' ? Buffer.from(body) : body,
@@ -29,7 +29,7 @@ it('the signature check accepts the example from the documentation', () => {
   const body =
     'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c';
   const signature = 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503';
-  expect(signatureOf(SECRET, '1531420618', body)).toBe(signature);
+  expect(signRequest(SECRET, '1531420618', body)).toBe(signature);
   expect(verified({ body, signature })).toBe(true);
 });
 
@@ -39,7 +39,7 @@ it('the signature check accepts a timestamp that is up to five minutes in the pa
   for (const seconds of [-301, 301, 86_400, -1e9]) expect(verified({ now: NOW + seconds })).toBe(false);
 });
 
-const right = signatureOf(SECRET, String(NOW), BODY);
+const right = signRequest(SECRET, String(NOW), BODY);
 
 it.each<[string, Given]>([
   ['no signature', { signature: undefined }],
@@ -79,12 +79,12 @@ it.each([
   '-1',
   '９',
 ])('the signature check refuses the timestamp %j, even if it is signed', (timestamp) => {
-  expect(verified({ timestamp, signature: signatureOf(SECRET, timestamp, BODY) })).toBe(false);
+  expect(verified({ timestamp, signature: signRequest(SECRET, timestamp, BODY) })).toBe(false);
 });
 
 it('the signature check uses bytes, not text: it accepts a body that is not UTF-8', () => {
   const body = Uint8Array.from([0x7b, 0xff, 0xfe, 0x00, 0x7d]);
-  const signature = signatureOf(SECRET, String(NOW), body);
+  const signature = signRequest(SECRET, String(NOW), body);
   expect(verified({ body, signature })).toBe(true);
   expect(verified({ body: Buffer.from(Buffer.from(body).toString()), signature })).toBe(false);
 });

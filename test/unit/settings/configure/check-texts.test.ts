@@ -4,7 +4,7 @@ import { checkTexts } from '../../../../src/daemon/settings/configure/check-text
 import { textsSchema } from '../../../../src/daemon/settings/reference.ts';
 
 function check(value: unknown) {
-  return checkTexts({ key: 'texts', value, source: 'agentd.yaml', folder: '/', lineOf: () => 7 });
+  return checkTexts({ key: 'texts', value, source: 'agentd.yaml', folder: '/', findLine: () => 7 });
 }
 
 describe('texts in the configuration file', () => {

@@ -5,7 +5,7 @@ import { render as renderForSlack } from '../../../../plugins/teamchat/render.ts
 import type { Piece } from '../../../../plugins/webchat/widget/markdown/inline.ts';
 import { parseMarkdown } from '../../../../plugins/webchat/widget/markdown/parse.ts';
 import { readBlocks, readInline } from '../../../../src/channel/markdown/parser.ts';
-import { markdownQuestion, questionOf } from '../../../../src/daemon/tools/confirmation/question.ts';
+import { buildQuestion, markdownQuestion } from '../../../../src/daemon/tools/confirmation/question.ts';
 
 /** Values that at least one platform would read as markup. */
 const HOSTILE = [
@@ -32,7 +32,7 @@ const MARKS = /(?<![\p{L}\p{N}])([*_~`])\S.*\1(?![\p{L}\p{N}])/mu;
 
 const ARGS = Object.fromEntries(HOSTILE.map((value, index) => [`arg_${index}`, value]));
 const TOOL = { name: 'shop_send', title: '- Send *this* [now](x) <b>', summary: null, hide: [] };
-const question = questionOf(TOOL, ARGS);
+const question = buildQuestion(TOOL, ARGS);
 if (question === null) throw new Error('the question is too long');
 const { action, list } = markdownQuestion(question);
 const markdown = `${action}\n\n${list}`;

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
   type AskedTool,
+  buildQuestion,
   markdownQuestion,
   plainQuestion,
   QUESTION_MAX,
   questionLine,
-  questionOf,
 } from '../../../../src/daemon/tools/confirmation/question.ts';
 
 const CANCEL: AskedTool = {
@@ -16,7 +16,7 @@ const CANCEL: AskedTool = {
 };
 
 function plain(tool: AskedTool, args: Record<string, unknown>): string {
-  const question = questionOf(tool, args);
+  const question = buildQuestion(tool, args);
   if (question === null) throw new Error('the question is too long');
   return plainQuestion(question);
 }
@@ -37,7 +37,7 @@ describe('the question about a call', () => {
       type: 'object',
       properties: { amount: text('Amount'), note: text('Note'), memo: text('Note') },
     };
-    const question = questionOf(
+    const question = buildQuestion(
       { ...CANCEL, parameters: { type: 'object', properties: { reason: text('R\u200beason'), body } } },
       { id: '1', reason: 'late', body: { amount: '7', note: 'a', memo: 'b' } },
     );
@@ -125,32 +125,32 @@ describe('the question about a call', () => {
   });
 
   it('is one line in the journal', () => {
-    const question = questionOf(CANCEL, { id: '1004', reason: 'too late' });
+    const question = buildQuestion(CANCEL, { id: '1004', reason: 'too late' });
     expect(question && questionLine(question)).toBe('Cancel order "1004" (reason: "too late")');
   });
 
   it('is refused if it exceeds 3,000 characters, and never shortened', () => {
     const room = QUESTION_MAX - 'Cancel order "1"\nreason: ""'.length;
     expect(plain(CANCEL, { id: '1', reason: 'x'.repeat(room) })).toHaveLength(QUESTION_MAX);
-    expect(questionOf(CANCEL, { id: '1', reason: 'x'.repeat(room + 1) })).toBeNull();
-    expect(questionOf(CANCEL, { id: '1', reason: '\u200b'.repeat(QUESTION_MAX / 6) })).toBeNull();
+    expect(buildQuestion(CANCEL, { id: '1', reason: 'x'.repeat(room + 1) })).toBeNull();
+    expect(buildQuestion(CANCEL, { id: '1', reason: '\u200b'.repeat(QUESTION_MAX / 6) })).toBeNull();
   });
 
   it('is created quickly from any arguments', () => {
     const began = performance.now();
-    expect(questionOf(CANCEL, { id: 'a.'.repeat(1_000_000) })).toBeNull();
-    questionOf(CANCEL, { id: 'ä.'.repeat(5_000) });
-    questionOf(CANCEL, { id: 'ä'.repeat(10_000) });
+    expect(buildQuestion(CANCEL, { id: 'a.'.repeat(1_000_000) })).toBeNull();
+    buildQuestion(CANCEL, { id: 'ä.'.repeat(5_000) });
+    buildQuestion(CANCEL, { id: 'ä'.repeat(10_000) });
     let deep: unknown = 'x';
     for (let depth = 0; depth < 2_000; depth++) deep = [deep];
-    questionOf(CANCEL, { id: '1', deep });
+    buildQuestion(CANCEL, { id: '1', deep });
     expect(performance.now() - began).toBeLessThan(2_000);
   });
 });
 
 describe('the question in Markdown', () => {
   it('has the other arguments as a list', () => {
-    const question = questionOf(CANCEL, { id: '1004', order_reason: 'too late' });
+    const question = buildQuestion(CANCEL, { id: '1004', order_reason: 'too late' });
     expect(question && markdownQuestion(question)).toEqual({
       action: 'Cancel order "1004"',
       list: '- order_reason: "too late"',

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { createSeal } from '../../../../src/daemon/identity/seal.ts';
-import { ownActionsOf } from '../../../../src/daemon/message/run/run.ts';
+import { selectOwnActions } from '../../../../src/daemon/message/run/run.ts';
 import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import type { ActionOutcome, NewAction } from '../../../../src/daemon/store/actions.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
@@ -40,7 +40,7 @@ async function record(members: Partial<NewAction>, outcome: ActionOutcome | null
   if (outcome) await store.actions.finish(action_id, 1, outcome);
 }
 
-type Sender = Parameters<typeof ownActionsOf>[0];
+type Sender = Parameters<typeof selectOwnActions>[0];
 const signedIn = { principal: { person: ada, claims: { sub: 'ada', email: 'a@b.c', exp: 1 } } } as const;
 const nobody = { principal: { person: null, reason: 'no_token' } } as const;
 const web = { has_platform: false } as Sender['channel'];
@@ -51,7 +51,7 @@ async function listed(
   taint = new RunTaint(),
 ): Promise<unknown> {
   const message = aMessage({ platform: 'telex', user_id: 'u1' });
-  const own = ownActionsOf({ channel: ON_PLATFORM.channel, message, ...sender });
+  const own = selectOwnActions({ channel: ON_PLATFORM.channel, message, ...sender });
   const own_journal = own && ownJournal(own, { store, seal, clock: { now: () => now } });
   const audience = { memory_of: 'somebody', shared: false };
   const context = contextOf(null, { own_journal, taint });

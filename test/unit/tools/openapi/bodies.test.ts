@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { questionOf } from '../../../../src/daemon/tools/confirmation/question.ts';
+import { buildQuestion } from '../../../../src/daemon/tools/confirmation/question.ts';
 import type { ToolRequest } from '../../../../src/daemon/tools/downstream/client.ts';
 import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
 import type { JsonSchema, Tool } from '../../../../src/daemon/tools/tool.ts';
@@ -81,7 +81,7 @@ describe('null in a body', () => {
       { type: 'object', properties: { shared_link: { ...ref('Link'), nullable: true } } },
       { Link },
     );
-    const question = questionOf(tool, { body: { shared_link: null } });
+    const question = buildQuestion(tool, { body: { shared_link: null } });
     expect(question?.details).toEqual([
       { label: 'body.shared_link', value: expect.stringContaining('null') },
     ]);

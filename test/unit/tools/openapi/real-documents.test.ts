@@ -12,8 +12,8 @@ import type { EncodedBody } from '../../../../src/daemon/tools/downstream/form-b
 import { readDocument } from '../../../../src/daemon/tools/openapi/document.ts';
 import {
   type FoundOperation,
-  keyOf,
-  operationsOf,
+  findOperations,
+  operationKey,
 } from '../../../../src/daemon/tools/openapi/find-operation.ts';
 import { readOpenApiTools } from '../../../../src/daemon/tools/openapi/openapi-source.ts';
 import { checkArguments } from '../../../../src/daemon/tools/schema/check-arguments.ts';
@@ -47,9 +47,11 @@ test.each(DOCUMENTS)(
     const path = join(folder, `${name}.json`);
     writeFileSync(path, text);
 
-    const { operations, problems } = operationsOf(await readDocument(path));
+    const { operations, problems } = findOperations(await readDocument(path));
     expect([operations.length, problems]).toEqual([count, []]);
-    const listed = operations.map((operation, index) => [keyOf(operation), { as: `tool_${index}` }] as const);
+    const listed = operations.map(
+      (operation, index) => [operationKey(operation), { as: `tool_${index}` }] as const,
+    );
     const entry = openApiEntry({ path, operations: Object.fromEntries(listed) });
     const read = await readOpenApiTools(entry, describeSource(entry, API));
     expect(read.problems).toEqual([]);
@@ -92,7 +94,7 @@ function corrected(key: string, value: unknown): unknown {
 
 /** The document without the operations that are not tools: the other implementation compiles all operations. */
 function partOf(definition: Document, operations: readonly FoundOperation[]): Document {
-  const keys = new Set(operations.map(keyOf));
+  const keys = new Set(operations.map(operationKey));
   const paths = Object.entries(definition.paths ?? {}).map(([path, item]) => {
     const kept = Object.entries(item ?? {}).filter(
       ([member]) => member === 'parameters' || keys.has(`${member.toUpperCase()} ${path}`),

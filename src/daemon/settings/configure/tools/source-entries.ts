@@ -124,8 +124,8 @@ function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry
     kind: 'openapi',
     place: `${node.setting} (${node.source})`,
     places: {
-      document: placeOf(node.child('openapi')),
-      operations: Object.fromEntries(Object.keys(operations).map((key) => [key, placeOf(list.child(key))])),
+      document: toPlace(node.child('openapi')),
+      operations: Object.fromEntries(Object.keys(operations).map((key) => [key, toPlace(list.child(key))])),
     },
     path: resolve(node.folder, path),
     name,
@@ -135,7 +135,7 @@ function readOpenApiEntry(node: ConfigNode, context: EntryContext): OpenApiEntry
   };
 }
 
-function placeOf({ setting, source }: ConfigNode): EntryPlace {
+function toPlace({ setting, source }: ConfigNode): EntryPlace {
   return { setting, source };
 }
 

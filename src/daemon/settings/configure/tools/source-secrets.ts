@@ -4,7 +4,7 @@ import type { SettingProblem } from '../../problem.ts';
 import type { KnownRecord } from '../../records/record.ts';
 import { Secret } from '../../secret.ts';
 import { isBlank, type Sources, type StructuredValue } from '../../sources.ts';
-import { fileSettingOf } from '../../value.ts';
+import { fileSetting } from '../../value.ts';
 
 /** The form of a name in `secrets`. */
 export const SECRET_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -44,7 +44,7 @@ export function readSourceSecrets(
   const secrets = new Map<string, Secret | null>();
   for (const record of records) {
     const { name } = record;
-    const right = `the secret, in the environment or in .env; or ${fileSettingOf(name)}, the path of a file that contains it`;
+    const right = `the secret, in the environment or in .env; or ${fileSetting(name)}, the path of a file that contains it`;
     const inFile = sources.layers.find(
       ({ kind, values, fromFile }) =>
         kind === 'file' && !isBlank(values.get(name)) && fromFile?.has(name) !== true,

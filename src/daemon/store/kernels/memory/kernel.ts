@@ -25,15 +25,15 @@ export class MemoryState {
   #steps = 0;
 
   of(kind: { name: string }): Map<string, StoredDocument> {
-    return entryOf(this.documents, kind.name, () => new Map());
+    return getOrCreate(this.documents, kind.name, () => new Map());
   }
 
   index(kind: { name: string }, name: string): OrderedIndex {
-    return entryOf(this.indexes, `${kind.name} ${name}`, () => new OrderedIndex());
+    return getOrCreate(this.indexes, `${kind.name} ${name}`, () => new OrderedIndex());
   }
 
   ring({ name }: { name: string }): { kept_at: number; record: unknown }[] {
-    return entryOf(this.rings, name, () => []);
+    return getOrCreate(this.rings, name, () => []);
   }
 
   /** The stored document, for tests. It may have expired. */
@@ -256,7 +256,7 @@ function isAlive({ expires_at }: StoredDocument, now: number): boolean {
   return expires_at === null || expires_at > now;
 }
 
-function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+function getOrCreate<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   let value = map.get(key);
   if (value === undefined) {
     value = make();

@@ -68,7 +68,7 @@ export class PostgresKernel implements Kernel {
     this.#notifications = notifications;
     this.#now = () => now?.() ?? null;
     this.#reads = new Batches((steps) => this.#readAll(steps));
-    this.#commits = new Batches((attempts) => this.#commitAll(attempts), shareOf);
+    this.#commits = new Batches((attempts) => this.#commitAll(attempts), measureShare);
     this.#hints = new Batches((hints) => this.#notifyAll(hints));
   }
 
@@ -275,7 +275,7 @@ const NO_CHANGES = new Pending();
 const STORED_MAX = 4_000_000;
 const LOCKED_MAX = 300;
 
-function shareOf({ run: { tx } }: Attempt): number {
+function measureShare({ run: { tx } }: Attempt): number {
   return tx.size / STORED_MAX + tx.checks().length / LOCKED_MAX;
 }
 

@@ -47,7 +47,7 @@ export class Known {
   }
 
   document(kind: string, key: string): Version | undefined {
-    return this.#documents.get(nameOf(kind, key));
+    return this.#documents.get(documentName(kind, key));
   }
 
   first(read: Read): readonly Found[] | undefined {
@@ -87,13 +87,13 @@ export class Known {
   #note(kind: string, key: string, found: StoredVersion | null): void {
     const version =
       found === null ? ABSENT : { version: found.version, doc: JSON.parse(found.doc) as unknown };
-    this.#documents.set(nameOf(kind, key), version);
+    this.#documents.set(documentName(kind, key), version);
   }
 }
 
 /** The state before the first read of a step. */
 export const NOTHING = new Known([], { now: 0, serial: 0, answers: [] });
 
-export function nameOf(kind: string, key: string): string {
+export function documentName(kind: string, key: string): string {
   return `${kind} ${key}`;
 }

@@ -4,7 +4,7 @@ import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { aliasChange } from '../../alias-change.ts';
 import { MEMORIES_MAX } from '../../bounds.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
-import { termsOf, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
+import { extractTerms, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
 import { rankMemories } from '../../rank-memories.ts';
 import { Database, type Transaction } from './database.ts';
 import { migrate, readSteps } from './migrations.ts';
@@ -65,7 +65,7 @@ class PostgresMemories implements MemoryStore {
          WHERE owner = $1 AND text = $2 RETURNING ${COLUMNS}`,
         [owner.key, text, turn_id, tainted, now],
       );
-      if (renewed) return memoryOf(renewed);
+      if (renewed) return toMemory(renewed);
       await query(
         `DELETE FROM agentd_memories WHERE memory_id IN
            (SELECT memory_id FROM agentd_memories WHERE owner = $1 ORDER BY used_at DESC, memory_id DESC OFFSET $2)`,
@@ -75,7 +75,7 @@ class PostgresMemories implements MemoryStore {
       await query(
         `INSERT INTO agentd_memories (memory_id, owner, text, terms, turn_id, tainted, created_at, used_at)
          VALUES ($1, $2, $3, array_to_tsvector($4::text[]), $5, $6, $7, $7)`,
-        [memory_id, owner.key, text, termsOf(text), turn_id, tainted, now],
+        [memory_id, owner.key, text, extractTerms(text), turn_id, tainted, now],
       );
       return { memory_id, text, turn_id, tainted, created_at: now, used_at: now };
     });
@@ -97,7 +97,7 @@ class PostgresMemories implements MemoryStore {
          ARRAY(SELECT terms @@ wanted.query::tsquery FROM unnest($2::text[]) WITH ORDINALITY AS wanted (query, place)
                ORDER BY place) AS matches
        FROM agentd_memories WHERE owner = $1 ${NEWEST_FIRST}`,
-      [owner.key, wanted.map(queryOf)],
+      [owner.key, wanted.map(toQuery)],
     );
     const ids = rankMemories(
       all.map((row) => ({ ...row, created_at: Number(row.created_at) })),
@@ -111,7 +111,7 @@ class PostgresMemories implements MemoryStore {
       `SELECT ${COLUMNS} FROM agentd_memories WHERE owner = $1 AND memory_id = ANY($2)`,
       [owner.key, ids],
     );
-    return rows.map(memoryOf).sort((a, b) => ids.indexOf(a.memory_id) - ids.indexOf(b.memory_id));
+    return rows.map(toMemory).sort((a, b) => ids.indexOf(a.memory_id) - ids.indexOf(b.memory_id));
   }
 
   async list(owner: MemoryOwner): Promise<Memory[]> {
@@ -120,7 +120,7 @@ class PostgresMemories implements MemoryStore {
       `SELECT ${COLUMNS} FROM agentd_memories WHERE owner = $1 ${NEWEST_FIRST}`,
       [owner.key],
     );
-    return rows.map(memoryOf);
+    return rows.map(toMemory);
   }
 
   async use(owner: MemoryOwner, ids: readonly string[]): Promise<void> {
@@ -208,10 +208,10 @@ async function claim({ key, alias }: MemoryOwner, { query }: Transaction): Promi
 }
 
 /** A text search query for the term. The term is quoted, although it contains only letters and digits. */
-function queryOf({ term, prefix }: WantedTerm): string {
+function toQuery({ term, prefix }: WantedTerm): string {
   return `'${term.replaceAll("'", "''").replaceAll('\\', '\\\\')}'${prefix ? ':*' : ''}`;
 }
 
-function memoryOf({ created_at, used_at, ...row }: MemoryRow): Memory {
+function toMemory({ created_at, used_at, ...row }: MemoryRow): Memory {
   return { ...row, created_at: Number(created_at), used_at: Number(used_at) };
 }

@@ -32,7 +32,7 @@ export class Notifications {
 
   /** Calls the listeners of this process. */
   tell(channel: string, heard: readonly unknown[]): void {
-    if (!this.#closing.signal.aborted) this.#listeners.emit(eventOf(channel), ...heard);
+    if (!this.#closing.signal.aborted) this.#listeners.emit(toEventName(channel), ...heard);
   }
 
   /** The text of NOTIFY for the other processes. */
@@ -46,9 +46,9 @@ export class Notifications {
   }
 
   watch(channel: string, hear: Listener): () => void {
-    this.#listeners.on(eventOf(channel), hear);
+    this.#listeners.on(toEventName(channel), hear);
     this.#listening ??= this.#listen();
-    return () => void this.#listeners.off(eventOf(channel), hear);
+    return () => void this.#listeners.off(toEventName(channel), hear);
   }
 
   async close(): Promise<void> {
@@ -120,6 +120,6 @@ export class Notifications {
 }
 
 /** The name of the event for a channel. It is never that of an event which EventEmitter treats in its own way. */
-function eventOf(channel: string): string {
+function toEventName(channel: string): string {
   return `told ${channel}`;
 }

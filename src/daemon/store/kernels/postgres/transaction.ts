@@ -1,6 +1,6 @@
 import { randomSuffix } from '../../../time/clock.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
-import { type Known, nameOf, type Read, type Version } from './known.ts';
+import { documentName, type Known, type Read, type Version } from './known.ts';
 import { originalKey, storedKey, storedName } from './stored-key.ts';
 
 /** A change, as `agentd_store` takes it. */
@@ -48,7 +48,7 @@ export class Pending {
   last = 0;
 
   get(kind: string, key: string): PendingDocument | undefined {
-    return this.#documents.get(nameOf(kind, key));
+    return this.#documents.get(documentName(kind, key));
   }
 
   has(name: string): boolean {
@@ -62,7 +62,7 @@ export class Pending {
   add(changes: Iterable<Changed>, version: number): void {
     this.last = Math.max(this.last, version);
     for (const change of changes) {
-      const name = nameOf(change.kind.name, change.key);
+      const name = documentName(change.kind.name, change.key);
       const earlier = this.#documents.get(name);
       const isContinued = earlier !== undefined && !change.isNew;
       const merged = isContinued
@@ -111,7 +111,7 @@ export class PostgresTx implements Tx {
 
   get<T>(kind: Kind<T, unknown>, given: string): T | null {
     const key = storedKey(given);
-    const changed = this.#changed.get(nameOf(kind.name, key));
+    const changed = this.#changed.get(documentName(kind.name, key));
     return (changed ? changed.doc : this.#read(kind.name, key).doc) as T | null;
   }
 
@@ -139,7 +139,7 @@ export class PostgresTx implements Tx {
       .map(({ key, name }) => ({ key, name, doc: this.#known.document(kind.name, key)?.doc ?? null }));
     const found = [...stored, ...changed.values()]
       .flatMap(({ key, name, doc }) => {
-        const place = doc === null ? undefined : placesOf(kind, doc as T).find(([of]) => of === index);
+        const place = doc === null ? undefined : listPlaces(kind, doc as T).find(([of]) => of === index);
         return place === undefined ? [] : [{ key, name, doc: doc as T, place }];
       })
       .sort((a, b) => a.place[1] - b.place[1] || a.place[2] - b.place[2] || (a.key < b.key ? -1 : 1))
@@ -158,7 +158,7 @@ export class PostgresTx implements Tx {
     const stored = this.#known.count(read);
     if (stored === undefined) this.missing.push(read);
     const isIn = (doc: unknown) =>
-      Number(doc !== null && placesOf(kind, doc as never).some(([name]) => name === index));
+      Number(doc !== null && listPlaces(kind, doc as never).some(([name]) => name === index));
     const own = [...this.#changed.values()].filter((changed) => changed.kind.name === kind.name);
     return [...this.#pending.ofKind(kind.name), ...own].reduce(
       (sum, { doc, before }) => sum + isIn(doc) - isIn(before.doc),
@@ -173,7 +173,7 @@ export class PostgresTx implements Tx {
 
   items<I>(kind: Kind<never, I>, given: string, after = 0): I[] {
     const key = storedKey(given);
-    const own = this.#changed.get(nameOf(kind.name, key));
+    const own = this.#changed.get(documentName(kind.name, key));
     if ((own ? own.doc : this.#read(kind.name, key).doc) === null) return [];
     const pending = this.#pending.get(kind.name, key);
     const layers = [own, pending].filter((layer) => layer !== undefined);
@@ -241,7 +241,7 @@ export class PostgresTx implements Tx {
       const { kind, key, name, doc, before, isNew, rewritten, appended } = changed;
       const dropped: Write[] = isNew ? [['delete', kind.name, key]] : [];
       if (doc === null) return dropped;
-      const places = isNew ? placesOf(kind, doc as never) : movedPlaces(kind, before.doc, doc);
+      const places = isNew ? listPlaces(kind, doc as never) : movedPlaces(kind, before.doc, doc);
       const list = (items: readonly unknown[]) => items.map((item) => JSON.stringify(item));
       return [
         ...dropped,
@@ -270,7 +270,7 @@ export class PostgresTx implements Tx {
 
   /** The document before the step; notes that the step depends on it. */
   #read(kind: string, key: string): Version {
-    this.#checked.set(nameOf(kind, key), [kind, key]);
+    this.#checked.set(documentName(kind, key), [kind, key]);
     const found = this.#found(kind, key);
     if (found === undefined) this.missing.push(['document', kind, key]);
     return found ?? { version: 0, doc: null };
@@ -284,15 +284,15 @@ export class PostgresTx implements Tx {
   }
 
   #listed(kind: Kind<never, unknown>, key: string): Changed {
-    const changed = this.#changedOf(kind, key);
+    const changed = this.#trackChange(kind, key);
     if (changed.doc === null && this.missing.length === 0)
       throw new Error(`the document ${kind.name} of a list does not exist`);
     return changed;
   }
 
-  #changedOf(kind: Kind<never, unknown>, given: string): Changed {
+  #trackChange(kind: Kind<never, unknown>, given: string): Changed {
     const key = storedKey(given);
-    const known = this.#changed.get(nameOf(kind.name, key));
+    const known = this.#changed.get(documentName(kind.name, key));
     if (known) return known;
     const before = this.#read(kind.name, key);
     const list = { isNew: false, rewritten: null, appended: [] };
@@ -307,8 +307,8 @@ export class PostgresTx implements Tx {
   }
 
   #change(kind: Kind<never, unknown>, key: string, to: Partial<Changed>): void {
-    const changed = { ...this.#changedOf(kind, key), ...to };
-    this.#changed.set(nameOf(kind.name, changed.key), changed);
+    const changed = { ...this.#trackChange(kind, key), ...to };
+    this.#changed.set(documentName(kind.name, changed.key), changed);
   }
 }
 
@@ -317,14 +317,14 @@ const MAX = 1_000_000;
 /** Maximum number of serials and versions of one step. */
 const SERIALS_MAX = 10_000;
 
-function placesOf<T>(kind: Kind<T, unknown>, doc: T): Places {
+function listPlaces<T>(kind: Kind<T, unknown>, doc: T): Places {
   return (kind.indexes?.(doc) ?? []).map(([index, score, tie = 0]) => [storedKey(index), score, tie]);
 }
 
 /** The places of the changed document; null if they are the same as before. */
 function movedPlaces(kind: Kind<never, unknown>, before: unknown, after: unknown): Places | null {
-  const places = placesOf(kind, after as never);
-  const old = before === null ? [] : placesOf(kind, before as never);
+  const places = listPlaces(kind, after as never);
+  const old = before === null ? [] : listPlaces(kind, before as never);
   return JSON.stringify(places) === JSON.stringify(old) ? null : places;
 }
 

@@ -31,12 +31,13 @@ export async function countKeys(
       const [next, found] = await connection.send(() => node.scan(cursor, 'COUNT', STEP));
       cursor = next;
       // SCAN may return a key twice.
-      const kindOf = (key: string) => (shared.exactly.test(key) ? shared.kind : kindBeside(key, shared.kind));
-      const fresh = found.filter((key) => !seen.has(key) && kindOf(key) !== null);
+      const findKind = (key: string) =>
+        shared.exactly.test(key) ? shared.kind : kindBeside(key, shared.kind);
+      const fresh = found.filter((key) => !seen.has(key) && findKind(key) !== null);
       for (const key of fresh) seen.add(key);
       const ttls = await connection.send(() => Promise.all(fresh.map((key) => node.pttl(key))));
       fresh.forEach((key, place) => {
-        const kind = kindOf(key) as string;
+        const kind = findKind(key) as string;
         const count = kinds.get(kind) ?? { keys: 0, endless: 0 };
         count.keys++;
         if (ttls[place] === -1 && isDocument(key, kind) && EXPIRING.has(kind)) count.endless++;

@@ -18,7 +18,7 @@ interface Differing {
   maxRetriesPerRequest: null;
 }
 
-export function clientOf(address: RedisAddress, differing?: Differing): Redis | Cluster {
+export function createClient(address: RedisAddress, differing?: Differing): Redis | Cluster {
   const common = {
     lazyConnect: true,
     connectTimeout: CONNECT_MS,
@@ -78,14 +78,14 @@ function withSafeAsking(cluster: Cluster): Cluster {
 }
 
 /** The hosts as people see them, without credentials. */
-export function placeOf(address: RedisAddress): string {
-  const nameOf = ({ host, port }: Node) => `${host}:${port}`;
+export function describeAddress(address: RedisAddress): string {
+  const formatNode = ({ host, port }: Node) => `${host}:${port}`;
   switch (address.kind) {
     case 'single':
-      return 'path' in address.options ? address.options.path : nameOf(address.options);
+      return 'path' in address.options ? address.options.path : formatNode(address.options);
     case 'sentinel':
       return `${address.options.name} (Sentinel)`;
     case 'cluster':
-      return `${address.nodes.map(nameOf).join(',')} (Cluster)`;
+      return `${address.nodes.map(formatNode).join(',')} (Cluster)`;
   }
 }

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { Cluster, type Redis } from 'ioredis';
 import { AgentdError, StoreUnavailable } from '../../../errors.ts';
 import type { RedisAddress } from '../../../settings/addresses.ts';
-import { clientOf, placeOf, RECONNECT_MAX_MS } from './client.ts';
+import { createClient, describeAddress, RECONNECT_MAX_MS } from './client.ts';
 import { connectCluster } from './connect-cluster.ts';
-import { type Durability, durabilityOf } from './durability.ts';
+import { createDurability, type Durability } from './durability.ts';
 import { ABSENT_KEY, LAYOUT_KEY } from './keys.ts';
 import { hasWaitAof, type ServerFacts } from './server.ts';
 
@@ -19,11 +19,11 @@ interface Script {
   readonly sha: string;
 }
 
-const textOf = (name: string) => readFileSync(new URL(`${name}.lua`, import.meta.url), 'utf8');
-const SCRIPTS = { read: scriptOf('read'), commit: scriptOf('commit') } as const;
+const readScript = (name: string) => readFileSync(new URL(`${name}.lua`, import.meta.url), 'utf8');
+const SCRIPTS = { read: loadScript('read'), commit: loadScript('commit') } as const;
 
-function scriptOf(name: string): Script {
-  const text = `${textOf('base')}${textOf(name)}`;
+function loadScript(name: string): Script {
+  const text = `${readScript('base')}${readScript(name)}`;
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
@@ -50,8 +50,8 @@ export class RedisConnection {
   constructor(address: RedisAddress, now?: () => number) {
     this.#testTime = now;
     this.#address = address;
-    this.place = placeOf(address);
-    this.client = clientOf(address);
+    this.place = describeAddress(address);
+    this.client = createClient(address);
     this.isCluster = this.client instanceof Cluster;
     this.#keepConnecting(this.client);
     this.client.on('error', (error: Error) => {
@@ -134,7 +134,7 @@ export class RedisConnection {
    */
   awaitDurability(server: ServerFacts, isAlways: boolean): void {
     if (!isAlways && !hasWaitAof(server)) return;
-    this.#durability = durabilityOf(this.client, isAlways ? server : { ...server, replicas: 0 });
+    this.#durability = createDurability(this.client, isAlways ? server : { ...server, replicas: 0 });
     this.#isAlways = isAlways;
   }
 
@@ -177,7 +177,7 @@ export class RedisConnection {
   /** Another client of the same server, for subscriptions. */
   another(): Redis | Cluster {
     const options = { enableOfflineQueue: true, lazyConnect: false, maxRetriesPerRequest: null };
-    const client = clientOf(this.#address, options);
+    const client = createClient(this.#address, options);
     this.#keepConnecting(client);
     return client;
   }

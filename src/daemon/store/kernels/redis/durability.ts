@@ -14,7 +14,7 @@ export interface Durability {
 }
 
 /** Null if the server cannot report durability: writes are durable because of `appendfsync always`, or not at all. */
-export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Durability | null {
+export function createDurability(client: Redis | Cluster, server: ServerFacts): Durability | null {
   const replicas = client instanceof Cluster || server.replicas > 0 ? 1 : 0;
   const local = hasWaitAof(server) ? 1 : 0;
   if (local + replicas === 0) return null;
@@ -36,7 +36,7 @@ export function durabilityOf(client: Redis | Cluster, server: ServerFacts): Dura
         const connections = new Map(writes.flat().map((connected) => [connected.stream, connected]));
         await Promise.all([...connections.values()].map(waitOn));
       },
-      () => connectionsOf(client),
+      () => listConnections(client),
     ),
   };
 }
@@ -72,7 +72,7 @@ interface Connected {
   stream: Redis['stream'];
 }
 
-function connectionsOf(client: Redis | Cluster): Connected[] {
+function listConnections(client: Redis | Cluster): Connected[] {
   const nodes = client instanceof Cluster ? client.nodes('master').filter(isConnected) : [client];
   return nodes.map((node) => ({ node, stream: node.stream }));
 }

@@ -10,12 +10,12 @@ import { scan, scanKeys } from './scan.ts';
 import { type Command, RedisTx } from './transaction.ts';
 import {
   type Answer,
-  argumentsOf,
+  createRead,
+  documentName,
   type Found,
-  nameOf,
   type Read,
-  readOf,
   type SharedText,
+  toArguments,
   View,
 } from './view.ts';
 
@@ -81,7 +81,7 @@ export class RedisKernel implements Kernel {
     this.#connection = connection;
     this.#changes = changes;
     this.#reads = new Batches((wanted) => this.#readAll(wanted), NO_SHARE, false);
-    this.#commits = new Batches((attempts) => this.#commitAll(attempts), shareOf, false);
+    this.#commits = new Batches((attempts) => this.#commitAll(attempts), measureShare, false);
   }
 
   async step<R>(work: (tx: Tx) => R, options: StepOptions = {}): Promise<R> {
@@ -109,11 +109,11 @@ export class RedisKernel implements Kernel {
       const view = new View(this.#cache, () => this.#connection.now());
       await this.#read(
         view,
-        keys.map((key) => readOf('document', of, key)),
+        keys.map((key) => createRead('document', of, key)),
         true,
       ).finally(() => this.#views.delete(view));
       for (const key of keys) {
-        const doc = view.docOf(of, key);
+        const doc = view.readDoc(of, key);
         if (doc !== null) yield { key, doc: copyOf(doc) as T };
       }
     }
@@ -208,7 +208,7 @@ export class RedisKernel implements Kernel {
 
   async #answer<R>({ tx, result, thrown }: Run, { lazy }: StepOptions): Promise<R> {
     // An answer may tell what another step has stored, and must then be as durable.
-    const isUnsafe = tx.checked.some(({ kind, key }) => this.#unsafe.has(nameOf(kind.name, key)));
+    const isUnsafe = tx.checked.some(({ kind, key }) => this.#unsafe.has(documentName(kind.name, key)));
     if (isUnsafe && !lazy) await this.#connection.untilDurable();
     if (thrown !== null) throw thrown.error;
     return copyOf(result) as R;
@@ -217,7 +217,7 @@ export class RedisKernel implements Kernel {
   async #stored<R>({ tx, result }: Run, { lazy, claims, journal }: StepOptions): Promise<R> {
     const mustLast = journal ? this.#connection.lastsJournal : !lazy && !claims && this.#connection.lastsAll;
     if (mustLast) {
-      const names = tx.changes.map(({ kind, key }) => nameOf(kind.name, key));
+      const names = tx.changes.map(({ kind, key }) => documentName(kind.name, key));
       for (const name of names) this.#unsafe.set(name, (this.#unsafe.get(name) ?? 0) + 1);
       try {
         await this.#connection.untilDurable();
@@ -244,7 +244,7 @@ export class RedisKernel implements Kernel {
     const apart = this.#connection.isCluster ? shared : [];
     const together = this.#connection.isCluster ? [] : shared;
     const [[now, ...answers], ...others] = await Promise.all([
-      this.#connection.run('read', null, [...all.flatMap(argumentsOf), ...together.flat()]),
+      this.#connection.run('read', null, [...all.flatMap(toArguments), ...together.flat()]),
       ...apart.map((read) => this.#connection.run('read', read[1] as string, read)),
     ]);
     const texts = [...answers.splice(all.length), ...others.map(([, text]) => text)] as (SharedText | null)[];
@@ -266,7 +266,7 @@ export class RedisKernel implements Kernel {
     let replies: Reply[] = [];
     try {
       if (sent.length > 0) {
-        const given = sent.flatMap((tx) => this.#argumentsOf(tx));
+        const given = sent.flatMap((tx) => this.#buildArguments(tx));
         [, ...replies] = await this.#connection.run('commit', null, given);
       }
     } finally {
@@ -293,7 +293,7 @@ export class RedisKernel implements Kernel {
   #expect(tx: RedisTx, trip: number): true {
     const { learned, changes } = tx;
     for (const { kind, key, after, places } of changes) {
-      if (!kind.shared) this.#cache.write(nameOf(kind.name, key), after.at(learned), trip);
+      if (!kind.shared) this.#cache.write(documentName(kind.name, key), after.at(learned), trip);
       if (kind.isSparse) for (const [index] of places) this.#cache.noteIndex(index, false);
     }
     for (const view of this.#views) view.see(changes);
@@ -303,7 +303,7 @@ export class RedisKernel implements Kernel {
   #retract({ changes }: RedisTx): void {
     for (const change of changes) {
       change.isRefused = true;
-      this.#cache.forget(nameOf(change.kind.name, change.key), change.after);
+      this.#cache.forget(documentName(change.kind.name, change.key), change.after);
     }
   }
 
@@ -316,11 +316,15 @@ export class RedisKernel implements Kernel {
       if (index !== undefined) this.#cache.noteIndex(index, false);
       const { kind, key } = checked[number - 1] ?? {};
       if (kind === undefined || key === undefined || kind.shared) continue;
-      this.#cache.note(nameOf(kind.name, key), Stored.of(reply[place + 1] as string | null, trip), trip);
+      this.#cache.note(
+        documentName(kind.name, key),
+        Stored.of(reply[place + 1] as string | null, trip),
+        trip,
+      );
     }
   }
 
-  #argumentsOf(tx: RedisTx): (string | number)[] {
+  #buildArguments(tx: RedisTx): (string | number)[] {
     const checks = tx.checked.flatMap((one) => [documentKey(one.kind.name, one.key), tx.expected(one)]);
     const hints = tx.told.map(
       ([channel, [what]]): Command => ['PUBLISH', channelKey(channel), this.#changes.hint(what)],
@@ -382,7 +386,7 @@ const NO_SHARE = () => 0;
 const STORED_MAX = 4_000_000;
 const CHANGED_MAX = 20_000;
 
-function shareOf({ run: { tx } }: Attempt): number {
+function measureShare({ run: { tx } }: Attempt): number {
   return tx.size / STORED_MAX + tx.changes.length / CHANGED_MAX;
 }
 

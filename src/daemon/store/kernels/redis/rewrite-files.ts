@@ -26,7 +26,7 @@ export async function rewriteFiles(servers: readonly Redis[]): Promise<void> {
 }
 
 async function rewrite(server: Redis): Promise<void> {
-  const facts = await persistenceOf(server);
+  const facts = await readPersistence(server);
   if (facts.get('aof_enabled') === '1') {
     await until(server, (now) => now.get('rdb_bgsave_in_progress') === '0' && !isRewriting(now));
     await ask(server, 'BGREWRITEAOF');
@@ -67,7 +67,7 @@ async function ask(server: Redis, command: 'BGREWRITEAOF' | 'BGSAVE'): Promise<v
 async function until(server: Redis, holds: (facts: Facts) => boolean): Promise<Facts> {
   const gives_up_at = performance.now() + REWRITE_MS;
   for (;;) {
-    const facts = await persistenceOf(server);
+    const facts = await readPersistence(server);
     if (holds(facts)) return facts;
     if (performance.now() >= gives_up_at)
       throw new FilesNotRewritten('Redis has been writing a file for more than ten minutes', ADVICE);
@@ -75,7 +75,7 @@ async function until(server: Redis, holds: (facts: Facts) => boolean): Promise<F
   }
 }
 
-async function persistenceOf(server: Redis): Promise<Facts> {
+async function readPersistence(server: Redis): Promise<Facts> {
   const text = await server.info('persistence');
   const pairs = text.split('\r\n').map((line) => line.split(/:(.*)/s) as [string, string]);
   return new Map(pairs);

@@ -56,7 +56,7 @@ export async function* scan(connection: RedisConnection, pattern: string): Async
 
 /** Which node has which slots; null if this is no Cluster. */
 async function slotsNow(connection: RedisConnection): Promise<string | null> {
-  return connection.isCluster ? connection.send(() => slotsOf(connection.nodes)) : null;
+  return connection.isCluster ? connection.send(() => readSlots(connection.nodes)) : null;
 }
 
 /**
@@ -65,7 +65,7 @@ async function slotsNow(connection: RedisConnection): Promise<string | null> {
  * @throws Error if a slot is being moved, or if a slot belongs to none of these masters.
  * @see https://redis.io/docs/latest/commands/cluster-nodes/
  */
-async function slotsOf(masters: readonly Redis[]): Promise<string> {
+async function readSlots(masters: readonly Redis[]): Promise<string> {
   const lines = await Promise.all(
     masters.map(async (node) => {
       const all = String(await node.cluster('NODES')).split('\n');
@@ -74,7 +74,7 @@ async function slotsOf(masters: readonly Redis[]): Promise<string> {
     }),
   );
   const slots = lines.map((line) => line.slice(FIRST_SLOTS));
-  const held = slots.flat().reduce((sum, range) => sum + sizeOf(range), 0);
+  const held = slots.flat().reduce((sum, range) => sum + countSlots(range), 0);
   // A slot that is being moved is listed as `[93-<-ID]` or `[93->-ID]`.
   if (held !== SLOTS || slots.flat().some((range) => range.startsWith('[')))
     throw new Error('slots of the Cluster are being moved');
@@ -82,7 +82,7 @@ async function slotsOf(masters: readonly Redis[]): Promise<string> {
 }
 
 /** The number of slots in a range such as `93` or `0-5460`. */
-function sizeOf(range: string): number {
+function countSlots(range: string): number {
   const [, from, to = from] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? [];
   return from === undefined ? 0 : Number(to) - Number(from) + 1;
 }

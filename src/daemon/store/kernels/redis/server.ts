@@ -29,7 +29,7 @@ export async function lookAtServer(redis: RedisConnection): Promise<ServerFacts>
   const said = new Map(
     info.split('\r\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]),
   );
-  const configured = configOf(config);
+  const configured = parseConfig(config);
   const [major = 0, minor = 0] = (said.get('redis_version') ?? '').split('.').map(Number);
   if (major < OLDEST[0]) throw new StoreTooOld(said.get('redis_version') ?? 'unknown', OLDEST.join('.'));
   const save = configured?.get('save');
@@ -95,7 +95,7 @@ function knowsWaitAof({ version: [major, minor], isValkey }: ServerFacts): boole
 }
 
 /** Reads a list of names and values, or an object, depending on the protocol version. */
-function configOf(reply: unknown): ReadonlyMap<string, string> | null {
+function parseConfig(reply: unknown): ReadonlyMap<string, string> | null {
   if (!Array.isArray(reply)) return reply === null ? null : new Map(Object.entries(reply as object));
   const found = new Map<string, string>();
   for (let place = 0; place < reply.length; place += 2) found.set(reply[place], reply[place + 1]);

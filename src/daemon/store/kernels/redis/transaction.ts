@@ -2,7 +2,7 @@ import { randomSuffix } from '../../../time/clock.ts';
 import type { Entry, Kind, Ring, Tx } from '../kernel.ts';
 import { ABSENT, Stored } from './cache.ts';
 import { documentKey, endsKey, indexKey, listKey, ringKey, storedKey } from './keys.ts';
-import { nameOf, type Read, type Row, readOf, type SharedStored, type View } from './view.ts';
+import { createRead, documentName, type Read, type Row, type SharedStored, type View } from './view.ts';
 
 /** A command of `commit.lua`. */
 export type Command = readonly (string | number)[];
@@ -75,22 +75,22 @@ export class RedisTx implements Tx {
   }
 
   get<T>(kind: Kind<T, unknown>, key: string): T | null {
-    return this.#docOf(kind as Kind<never, unknown>, key) as T | null;
+    return this.#readDoc(kind as Kind<never, unknown>, key) as T | null;
   }
 
   put<T>(kind: Kind<T, unknown>, key: string, given: T): void {
     const own = kind as Kind<never, unknown>;
     const text = JSON.stringify(kind.shared ? kind.shared.beside(given) : given);
-    const expires_at = expiryOf(kind, given);
-    const changed = this.#changedOf(own, key);
+    const expires_at = readExpiry(kind, given);
+    const changed = this.#trackChange(own, key);
     const after = new Stored(this.#ownVersion, expires_at, text);
     const shared = changed.shared && { ...changed.shared, doc: given };
     this.#size += text.length;
-    this.#change(own, key, { ...changed, after, shared, places: placesOf(own, key, given) });
+    this.#change(own, key, { ...changed, after, shared, places: listPlaces(own, key, given) });
   }
 
   delete(kind: Kind<never, unknown>, key: string): void {
-    const changed = this.#changedOf(kind, key);
+    const changed = this.#trackChange(kind, key);
     const none = { after: ABSENT, places: [], isNew: true, rewritten: null, appended: [] };
     const shared = changed.shared && { ...changed.shared, doc: null };
     this.#change(kind, key, { ...changed, ...none, shared });
@@ -100,7 +100,7 @@ export class RedisTx implements Tx {
     const of = kind as Kind<never, unknown>;
     const own = [...this.#changed.values()].filter((changed) => changed.kind.name === kind.name);
     // Documents of the range that the step has changed may leave it.
-    const read = readOf('first', of, index, Math.min(MAX, limit + own.length));
+    const read = createRead('first', of, index, Math.min(MAX, limit + own.length));
     const answer = this.#ask<readonly Row[]>(read);
     const rows = answer?.value ?? [];
     const since = answer ? this.#view.changesSince(answer, of) : [];
@@ -112,22 +112,22 @@ export class RedisTx implements Tx {
     const found = [...stored, ...changed]
       .flatMap(({ key, found: one }) => {
         const doc = one.isAlive(this.now) ? (one.doc as T) : null;
-        const place = doc === null ? undefined : placesOf(of, key, doc).find(([at]) => at === name);
+        const place = doc === null ? undefined : listPlaces(of, key, doc).find(([at]) => at === name);
         return doc === null || place === undefined ? [] : [{ key, doc, place }];
       })
       .sort(({ place: a }, { place: b }) => a[1] - b[1] || (a[2] < b[2] ? -1 : 1))
       .slice(0, limit);
     // Other steps have taken documents out of a range that goes on.
-    if (answer && rows.length >= answer.n && found.length < limit) this.#missing.set(...idOf(read));
+    if (answer && rows.length >= answer.n && found.length < limit) this.#missing.set(...toEntry(read));
     return found.map(({ key, doc }) => ({ key, doc }));
   }
 
   count(kind: Kind<never, unknown>, index: string): number {
-    const answer = this.#ask<number>(readOf('count', kind, index));
+    const answer = this.#ask<number>(createRead('count', kind, index));
     if (answer === undefined) return 0;
     const name = indexKey(kind.name, index);
     const isIn = (key: string, { doc }: Stored) =>
-      Number(doc !== null && placesOf(kind, key, doc).some(([at]) => at === name));
+      Number(doc !== null && listPlaces(kind, key, doc).some(([at]) => at === name));
     const own = [...this.#changed.values()].filter((changed) => changed.kind.name === kind.name);
     return [...this.#view.changesSince(answer, kind), ...own].reduce(
       (sum, { key, before, after }) => sum + isIn(key, after) - isIn(key, before),
@@ -144,19 +144,19 @@ export class RedisTx implements Tx {
   }
 
   items<I>(kind: Kind<never, I>, key: string, after = 0): I[] {
-    if (this.#docOf(kind, key) === null) return [];
-    const own = this.#changed.get(nameOf(kind.name, key));
+    if (this.#readDoc(kind, key) === null) return [];
+    const own = this.#changed.get(documentName(kind.name, key));
     const parse = (items: readonly string[]) => items.map((item) => JSON.parse(item) as I);
     const added = own?.appended ?? [];
     if (own?.rewritten || own?.isNew) return parse([...(own.rewritten ?? []), ...added].slice(after));
     // The stored items before `after` need not be read, unless others follow them here.
-    const read = readOf('items', kind, key, added.length > 0 ? 0 : after);
+    const read = createRead('items', kind, key, added.length > 0 ? 0 : after);
     const answer = this.#ask<readonly [version: string, items: readonly string[]]>(read);
     const [version, stored] = answer?.value ?? ['', []];
-    if (answer && version !== this.#checked.get(nameOf(kind.name, key))?.stored.version) {
+    if (answer && version !== this.#checked.get(documentName(kind.name, key))?.stored.version) {
       // Either may be the older one: another process may have changed both since the document was cached.
-      this.#missing.set(...idOf(read));
-      this.#missing.set(...idOf(readOf('document', kind, key)));
+      this.#missing.set(...toEntry(read));
+      this.#missing.set(...toEntry(createRead('document', kind, key)));
     }
     return parse(added.length > 0 ? [...stored, ...added].slice(after) : stored);
   }
@@ -173,7 +173,7 @@ export class RedisTx implements Tx {
   }
 
   serial(): number {
-    const first = Number(this.#ask<number>(readOf('serial', null))?.value ?? 0) * SERIALS_MAX;
+    const first = Number(this.#ask<number>(createRead('serial', null))?.value ?? 0) * SERIALS_MAX;
     this.#serial = (this.#serial ?? first) + 1;
     if (this.#serial >= first + SERIALS_MAX) throw new Error(`a step takes more than ${SERIALS_MAX} numbers`);
     return this.#serial;
@@ -246,7 +246,7 @@ export class RedisTx implements Tx {
 
   /** The commands that store the changes, except those of shared texts. */
   commands(): Command[] {
-    return [...this.changes.flatMap(commandsOf), ...this.#logged];
+    return [...this.changes.flatMap(buildCommands), ...this.#logged];
   }
 
   /** For each shared document: its key, its text before, and the command that stores the new one. */
@@ -254,13 +254,13 @@ export class RedisTx implements Tx {
     return this.checked.flatMap(({ kind, key, shared }) => {
       if (!kind.shared) return [];
       const before = shared?.text ?? null;
-      const changed = this.#changed.get(nameOf(kind.name, key));
-      return [{ key, before, command: changed ? sharedCommandOf(changed) : null }];
+      const changed = this.#changed.get(documentName(kind.name, key));
+      return [{ key, before, command: changed ? buildSharedCommand(changed) : null }];
     });
   }
 
-  #docOf(kind: Kind<never, unknown>, key: string): unknown {
-    const changed = this.#changed.get(nameOf(kind.name, key));
+  #readDoc(kind: Kind<never, unknown>, key: string): unknown {
+    const changed = this.#changed.get(documentName(kind.name, key));
     if (changed) return changed.shared ? changed.shared.doc : changed.after.doc;
     const { stored, shared } = this.#read(kind, key);
     if (kind.shared) return shared?.doc ?? null;
@@ -269,14 +269,14 @@ export class RedisTx implements Tx {
 
   /** The document before the step; notes that the step depends on it. */
   #read(kind: Kind<never, unknown>, key: string): Checked {
-    const name = nameOf(kind.name, key);
+    const name = documentName(kind.name, key);
     const known = this.#checked.get(name);
     if (known) return known;
-    const read = readOf('document', kind, key);
-    this.reads.set(...idOf(read));
+    const read = createRead('document', kind, key);
+    this.reads.set(...toEntry(read));
     const shared = kind.shared && this.#view.sharedDocument(kind, key);
     const found = kind.shared ? shared?.stored : this.#view.document(kind, key);
-    if (found === undefined) this.#missing.set(...idOf(read));
+    if (found === undefined) this.#missing.set(...toEntry(read));
     const checked = { kind, key, stored: found ?? ABSENT, shared };
     this.#checked.set(name, checked);
     return checked;
@@ -284,28 +284,28 @@ export class RedisTx implements Tx {
 
   #ask<T>(read: Read) {
     this.#hasIndexes ||= read.what !== 'serial';
-    this.reads.set(...idOf(read));
+    this.reads.set(...toEntry(read));
     const answer = this.#view.answer<T>(read);
     const isShort = read.what === 'first' && (answer?.value as Row[] | undefined)?.length === answer?.n;
     if (answer !== undefined && !(isShort && answer.n < read.n)) return answer;
     const { kind, of } = read;
     if (read.what === 'first' && kind !== null && this.#view.mayBeEmpty(kind, of))
       this.#empty.add(indexKey(kind.name, of));
-    else this.#missing.set(...idOf(read));
+    else this.#missing.set(...toEntry(read));
     return answer;
   }
 
   #listed(kind: Kind<never, unknown>, key: string): Changed {
     if (kind.hasList !== true) throw new Error(`documents ${kind.name} have no lists`);
-    const changed = this.#changedOf(kind, key);
+    const changed = this.#trackChange(kind, key);
     if (changed.after.text === null && this.#missing.size === 0)
       throw new Error(`the document ${kind.name} of a list does not exist`);
     const { expires_at, text } = changed.after;
     return { ...changed, after: new Stored(this.#ownVersion, expires_at, text) };
   }
 
-  #changedOf(kind: Kind<never, unknown>, key: string): Changed {
-    const known = this.#changed.get(nameOf(kind.name, key));
+  #trackChange(kind: Kind<never, unknown>, key: string): Changed {
+    const known = this.#changed.get(documentName(kind.name, key));
     if (known) return known;
     const { stored, shared } = this.#read(kind, key);
     const isThere = stored.isAlive(this.now);
@@ -321,13 +321,13 @@ export class RedisTx implements Tx {
         appended: [],
         isRefused: false,
       },
-      places: isThere ? placesOf(kind, key, stored.doc) : [],
+      places: isThere ? listPlaces(kind, key, stored.doc) : [],
       shared: kind.shared ? { doc: shared?.doc ?? null, before: shared?.text ?? null } : null,
     };
   }
 
   #change(kind: Kind<never, unknown>, key: string, changed: Changed): void {
-    this.#changed.set(nameOf(kind.name, key), changed);
+    this.#changed.set(documentName(kind.name, key), changed);
   }
 
   /** The text of what is to be stored. */
@@ -351,7 +351,7 @@ const SERIALS_MAX = 10_000;
 const PUSHED_MAX = 1000;
 
 /** When the document ends. Redis takes no time before 1970, and 0 stands for never. */
-function expiryOf<T>(kind: Kind<T, unknown>, doc: T): number | null {
+function readExpiry<T>(kind: Kind<T, unknown>, doc: T): number | null {
   const expires_at = kind.expires(doc);
   if (expires_at === null) return null;
   if (!Number.isSafeInteger(expires_at))
@@ -359,11 +359,11 @@ function expiryOf<T>(kind: Kind<T, unknown>, doc: T): number | null {
   return Math.max(1, expires_at);
 }
 
-function idOf(read: Read): [id: string, read: Read] {
+function toEntry(read: Read): [id: string, read: Read] {
   return [read.id, read];
 }
 
-function placesOf(kind: Kind<never, unknown>, key: string, doc: unknown): Places {
+function listPlaces(kind: Kind<never, unknown>, key: string, doc: unknown): Places {
   if (!kind.indexes || doc === null) return [];
   return kind.indexes(doc as never).map(([index, score, tie = 0]) => {
     if (!Number.isFinite(score)) throw new Error(`a place of ${kind.name} is ${score}`);
@@ -383,11 +383,11 @@ const BITS = new DataView(new ArrayBuffer(8));
 const MASK = 0xffff_ffff_ffff_ffffn;
 const SIGN = 0x8000_0000_0000_0000n;
 
-function commandsOf(changed: Changed): Command[] {
+function buildCommands(changed: Changed): Command[] {
   const { kind, key, before, after, isNew, rewritten, appended } = changed;
   const at = documentKey(kind.name, key);
   const list = kind.hasList ? listKey(kind.name, key) : null;
-  const moves = movesOf(changed);
+  const moves = buildMoves(changed);
   if (after.text === null)
     return before.text === null && moves.length === 0
       ? []
@@ -410,7 +410,7 @@ function commandsOf(changed: Changed): Command[] {
     : [...commands, ...moves];
 }
 
-function sharedCommandOf({ kind, key, after, shared }: Changed): Command | null {
+function buildSharedCommand({ kind, key, after, shared }: Changed): Command | null {
   const doc = shared?.doc as never;
   if (doc === null) return shared?.before === null ? null : ['DEL', key];
   const ends = after.expires_at === null ? [] : ['PXAT', after.expires_at];
@@ -418,15 +418,15 @@ function sharedCommandOf({ kind, key, after, shared }: Changed): Command | null 
 }
 
 /** The commands that take a document out of indexes, and put it into others. */
-function movesOf({ kind, key, before, after, places }: Changed): Command[] {
+function buildMoves({ kind, key, before, after, places }: Changed): Command[] {
   if (!kind.indexes) return [];
-  const old = before.text === null ? [] : placesOf(kind, key, before.doc);
+  const old = before.text === null ? [] : listPlaces(kind, key, before.doc);
   const isKept = before.expires_at === after.expires_at;
   const [was, is] = [new Set(old.map(String)), new Set(places.map(String))];
   const left = old.filter((place) => !is.has(String(place)));
   const entered = places.filter((place) => !(isKept && was.has(String(place))));
   if (left.length === 0 && entered.length === 0) return [];
-  const [wasEnd, end] = [endOf(key, before, old), endOf(key, after, places)];
+  const [wasEnd, end] = [formatExpiry(key, before, old), formatExpiry(key, after, places)];
   return [
     ...left.map(([index, , member]) => ['ZREM', index, member]),
     ...entered.map(([index, score, member]) => ['PLACE', index, score, member, after.expires_at ?? '']),
@@ -438,7 +438,7 @@ function movesOf({ kind, key, before, after, places }: Changed): Command[] {
 }
 
 /** What is noted about a document that expires while it is in indexes: its key and its places. */
-function endOf(key: string, { expires_at }: Stored, places: Places): string | null {
+function formatExpiry(key: string, { expires_at }: Stored, places: Places): string | null {
   if (expires_at === null || places.length === 0) return null;
   return JSON.stringify([storedKey(key), places.map(([index, , member]) => [index, member])]);
 }

@@ -14,17 +14,17 @@ export interface Read {
   readonly id: string;
 }
 
-export function readOf(what: Read['what'], kind: Read['kind'], of = '', n = 0): Read {
-  const id = `${what === 'items' ? `items ${n}` : what} ${nameOf(kind?.name ?? '', of)}`;
+export function createRead(what: Read['what'], kind: Read['kind'], of = '', n = 0): Read {
+  const id = `${what === 'items' ? `items ${n}` : what} ${documentName(kind?.name ?? '', of)}`;
   return { what, kind, of, n, id };
 }
 
-export function nameOf(kind: string, key: string): string {
+export function documentName(kind: string, key: string): string {
   return `${kind} ${key}`;
 }
 
 /** The read as `read.lua` takes it. That of a shared text may run on another node. */
-export function argumentsOf({ what, kind, of, n }: Read): (string | number)[] {
+export function toArguments({ what, kind, of, n }: Read): (string | number)[] {
   const name = kind?.name ?? '';
   switch (what) {
     case 'document':
@@ -117,19 +117,19 @@ export class View {
   }
 
   document(kind: Kind<never, unknown>, key: string): Stored | undefined {
-    const name = nameOf(kind.name, key);
+    const name = documentName(kind.name, key);
     return (this.isFresh ? undefined : this.#cache.get(name)) ?? this.#documents.get(name);
   }
 
   /** The document as it is now; null if there is none. */
-  docOf(kind: Kind<never, unknown>, key: string): unknown {
+  readDoc(kind: Kind<never, unknown>, key: string): unknown {
     if (kind.shared) return this.sharedDocument(kind, key)?.doc ?? null;
     const stored = this.document(kind, key);
     return stored?.isAlive(this.now) ? stored.doc : null;
   }
 
   sharedDocument(kind: Kind<never, unknown>, key: string): SharedStored | undefined {
-    return this.#shared.get(nameOf(kind.name, key));
+    return this.#shared.get(documentName(kind.name, key));
   }
 
   answer<T>(read: Read): Known<T> | undefined {
@@ -143,7 +143,7 @@ export class View {
       if (what === 'document' && kind !== null) {
         const stored = Stored.of(answer as string | null, trip);
         if (text !== undefined) this.#noteShared(kind, of, stored, text);
-        else this.#noteDocument(nameOf(kind.name, of), stored, trip);
+        else this.#noteDocument(documentName(kind.name, of), stored, trip);
         return;
       }
       const value =
@@ -171,7 +171,7 @@ export class View {
     for (let place = 0; place < found.length; place += 2) {
       const key = originalKey(found[place] as string);
       const stored = Stored.of(found[place + 1] as string, trip);
-      this.#noteDocument(nameOf(name, key), stored, trip);
+      this.#noteDocument(documentName(name, key), stored, trip);
       rows.push([key, stored]);
     }
     return rows;
@@ -189,6 +189,6 @@ export class View {
     const beside = stored.isAlive(now) ? stored.doc : null;
     const ends_at = ends < 0 ? null : ends;
     const doc = isThere ? (kind.shared?.read(text, { key, ends_at, beside, now }) ?? null) : null;
-    this.#shared.set(nameOf(kind.name, key), { stored, text: isThere ? text : null, doc });
+    this.#shared.set(documentName(kind.name, key), { stored, text: isThere ? text : null, doc });
   }
 }

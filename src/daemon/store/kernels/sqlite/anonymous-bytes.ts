@@ -140,7 +140,7 @@ export class AnonymousBytes {
     for (const [place, [client, size]] of largest.entries()) {
       const down_to = largest[place + 1]?.[1] ?? 0;
       let left = size;
-      const idle = [...this.#idleOf(client), ...(logged.get(client) ?? [])];
+      const idle = [...this.#findIdle(client), ...(logged.get(client) ?? [])];
       for (const one of idle.sort((a, b) => a.idle_since - b.idle_since)) {
         chosen.push(one);
         left -= one.bytes;
@@ -152,7 +152,7 @@ export class AnonymousBytes {
     return chosen;
   }
 
-  #idleOf(client: string): Idle[] {
+  #findIdle(client: string): Idle[] {
     return ANONYMOUS_KINDS.flatMap((of) =>
       this.#idle.all(client, of.kind.name, BITE).flatMap(({ key, doc: text, items, bytes }) => {
         const doc: unknown = JSON.parse(text);

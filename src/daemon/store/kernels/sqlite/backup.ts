@@ -24,17 +24,17 @@ export function copyTo(db: Database.Database, file: string): void {
 
 /** When a copy of the database was last completed, ms since the epoch; 0 if there was none. */
 export function lastBackupAt(db: Database.Database): number {
-  return statSync(noteOf(db), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return statSync(notePath(db), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 /** An empty file next to the database, whose time is that of the last backup. */
-function noteOf({ name }: Database.Database): string {
+function notePath({ name }: Database.Database): string {
   return `${name}.last-backup`;
 }
 
 /** Replaces the note by a new file: the daemon's user could not change one that root made. */
 function noteBackup(db: Database.Database): void {
-  const note = noteOf(db);
+  const note = notePath(db);
   rmSync(note, { force: true });
   const made = openSync(note, 'wx', 0o600);
   try {

@@ -21,13 +21,13 @@ export type StoredRow = Pick<Version, 'isLive' | 'name' | 'client'> & { id: numb
 
 export const COLUMNS = 'id, key, doc, expires_at, live, name, client, look_at, last_item, items, item_bytes';
 
-export function versionOf(row: DocumentRow): Version {
+export function toVersion(row: DocumentRow): Version {
   const { doc: text, expires_at, live, name, client, last_item: last, items: count, item_bytes: bytes } = row;
   const list = last === null ? NO_ITEMS : { last, count, bytes, added: [], all: null };
   return { doc: undefined, text, expires_at, isLive: live === 1, name, client, list, places: null };
 }
 
-export function storedOf({ id, live, name, client, look_at }: DocumentRow): StoredRow {
+export function toStoredRow({ id, live, name, client, look_at }: DocumentRow): StoredRow {
   return { id, isLive: live === 1, name, client, look_at };
 }
 

@@ -10,13 +10,13 @@ import {
   hashOf,
   KEYS,
   type StoredRow,
-  storedOf,
-  versionOf,
+  toStoredRow,
+  toVersion,
 } from './document-row.ts';
 import { HeldEntries } from './held-entries.ts';
-import { addPlace, type Indexes, movePlaces, placesOf, removePlace } from './places.ts';
+import { addPlace, type Indexes, listPlaces, movePlaces, removePlace } from './places.ts';
 import type { ClientBytes } from './records.ts';
-import { LIST_BYTES_MAX, type List, sizeOf, type Version } from './version.ts';
+import { LIST_BYTES_MAX, type List, measureSize, type Version } from './version.ts';
 
 /** A document in memory. */
 export interface Entry {
@@ -177,7 +177,7 @@ export class Documents {
 
   /** An ordered index; undefined if it has no document. Places of documents that have expired are among the others. */
   index(shelf: Shelf, name: string): OrderedIndex | undefined {
-    return this.#indexesOf(shelf).get(name);
+    return this.#loadIndexes(shelf).get(name);
   }
 
   /** A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing. */
@@ -189,7 +189,7 @@ export class Documents {
       hash: row.key_hash,
       id: row.id,
       key: row.key,
-      version: (shelf.entries.get(row.key) ?? { version: versionOf(row) }).version,
+      version: (shelf.entries.get(row.key) ?? { version: toVersion(row) }).version,
     }));
   }
 
@@ -198,7 +198,7 @@ export class Documents {
     if (entry.stored === undefined) {
       const { shelf, key } = entry;
       const row = this.#find.get(shelf.name, hashOf(shelf.name, key), key);
-      entry.stored = row === undefined ? null : storedOf(row);
+      entry.stored = row === undefined ? null : toStoredRow(row);
     }
     return entry.stored;
   }
@@ -236,8 +236,8 @@ export class Documents {
   replace(entry: Entry, version: Version | null): void {
     const { shelf } = entry;
     if (shelf.indexes !== null)
-      movePlaces(shelf.indexes, placesOf(entry, entry.version), placesOf(entry, version));
-    this.#held.size += sizeOf(version) - sizeOf(entry.version);
+      movePlaces(shelf.indexes, listPlaces(entry, entry.version), listPlaces(entry, version));
+    this.#held.size += measureSize(version) - measureSize(entry.version);
     entry.version = version;
   }
 
@@ -326,7 +326,7 @@ export class Documents {
     entry.stored = stored;
     const { name, shelf } = { name: entry.version?.name ?? null, shelf: entry.shelf };
     if (name !== null && shelf.indexes !== null)
-      for (const place of placesOf(entry, entry.version))
+      for (const place of listPlaces(entry, entry.version))
         if (place.index === name) removePlace(shelf.indexes, place);
   }
 
@@ -359,8 +359,8 @@ export class Documents {
   }
 
   #take(shelf: Shelf, key: string, row: DocumentRow | undefined): Entry {
-    const stored = row === undefined ? null : storedOf(row);
-    const version = row === undefined ? null : versionOf(row);
+    const stored = row === undefined ? null : toStoredRow(row);
+    const version = row === undefined ? null : toVersion(row);
     return this.#add(shelf, key, version, stored);
   }
 
@@ -370,14 +370,14 @@ export class Documents {
     entry.counted = this.#anonymous?.measure(entry) ?? null;
     shelf.entries.set(key, entry);
     this.#held.add(entry);
-    this.#held.size += sizeOf(version);
+    this.#held.size += measureSize(version);
     return entry;
   }
 
   #remove(entry: Entry): void {
     entry.shelf.entries.delete(entry.key);
     this.#held.remove(entry);
-    this.#held.size -= sizeOf(entry.version);
+    this.#held.size -= measureSize(entry.version);
   }
 
   /** Whether the memory has what the table has not. */
@@ -385,7 +385,7 @@ export class Documents {
     return row !== 0 || isDirty || (version !== null && this.isVolatile(shelf));
   }
 
-  #indexesOf(shelf: Shelf): Indexes {
+  #loadIndexes(shelf: Shelf): Indexes {
     if (shelf.indexes !== null) return shelf.indexes;
     this.#beforeRead();
     const rows = this.#live.all(shelf.name);
@@ -395,11 +395,11 @@ export class Documents {
     for (const row of rows) {
       const { key } = row;
       if (isHere(shelf.entries.get(key))) continue;
-      for (const place of placesOf({ shelf, key }, versionOf(row)))
+      for (const place of listPlaces({ shelf, key }, toVersion(row)))
         if (place.index !== row.name) addPlace(indexes, place);
     }
     for (const entry of shelf.entries.values())
-      if (isHere(entry)) for (const place of placesOf(entry, entry.version)) addPlace(indexes, place);
+      if (isHere(entry)) for (const place of listPlaces(entry, entry.version)) addPlace(indexes, place);
     return indexes;
   }
 }

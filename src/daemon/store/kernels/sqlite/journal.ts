@@ -163,7 +163,7 @@ export class Journal {
     const written = [...dirty].filter(isWritten);
     this.#documents.settle();
     if (written.length === 0) return false;
-    const changes = `[${written.map((entry) => this.#changeOf(entry)).join(',')}]`;
+    const changes = `[${written.map((entry) => this.#writeChange(entry)).join(',')}]`;
     const id = this.#nextRow(changes);
     for (const entry of written) {
       this.#documents.count(entry);
@@ -346,7 +346,7 @@ export class Journal {
   }
 
   /** Writes the new items of a changed document. @returns its change in the journal. */
-  #changeOf(entry: Entry): string {
+  #writeChange(entry: Entry): string {
     const { shelf, key } = entry;
     const head = `${JSON.stringify(shelf.name)},${JSON.stringify(key)}`;
     if (entry.version === null) return `[${head}]`;

@@ -10,7 +10,7 @@ import type { DiskSpace } from './disk-space.ts';
 import { hashOf } from './document-row.ts';
 import { Documents, type Scanned } from './documents.ts';
 import { Journal } from './journal.ts';
-import { type Member, memberOf, settledBy } from './member.ts';
+import { createMember, type Member, settledBy } from './member.ts';
 import { Records } from './records.ts';
 import { SqliteTx, type TxParts } from './transaction.ts';
 import {
@@ -23,7 +23,7 @@ import {
   LOCK_WAIT_MS,
   retrying,
 } from './unavailable.ts';
-import { docOf, isAlive } from './version.ts';
+import { isAlive, parseDoc } from './version.ts';
 
 /** How long a lazy step waits for the commit of another step, ms. */
 const LAZY_MS = 20;
@@ -130,7 +130,7 @@ export class SqliteKernel implements Kernel {
     const run = { isWritten: false, tx: null as SqliteTx | null };
     const isKept = () =>
       !run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true) && run.tx?.keep() !== false;
-    const member = memberOf(true, () => {
+    const member = createMember(true, () => {
       const tx = new SqliteTx(this.#parts, this.#times(), owners, randomSuffix);
       run.tx = tx;
       try {
@@ -188,7 +188,7 @@ export class SqliteKernel implements Kernel {
         ...here.splice(0, until < 0 ? here.length : until),
       ];
       for (const { key, version } of page.sort(byHash))
-        if (isAlive(version, now)) yield { key, doc: copyOf(docOf(version)) as T };
+        if (isAlive(version, now)) yield { key, doc: copyOf(parseDoc(version)) as T };
       // Its row could be made anew behind this page.
       if (last !== undefined) known.add(last.key);
       await nextTurn();
@@ -215,7 +215,7 @@ export class SqliteKernel implements Kernel {
   /** Changes other tables within the next commit. @param work may run again if the commit fails */
   write<R>(work: () => R): Promise<R> {
     if (this.#isClosed) return Promise.reject(closed());
-    const member = memberOf(false, () => {
+    const member = createMember(false, () => {
       member.outcome = this.#apart(work);
     });
     const promise = settledBy(member);

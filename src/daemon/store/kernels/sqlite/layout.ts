@@ -22,12 +22,12 @@ const PARTS = `SELECT type || ' ' || name AS name,
  */
 export function prepareLayout(db: Database.Database): void {
   const create = db.transaction(() => {
-    if (partsOf(db).size === 0) db.exec(readTables());
+    if (readParts(db).size === 0) db.exec(readTables());
   });
   let difference: string | null;
   try {
     // Finding the tables needs no lock, and only one process creates them.
-    if (partsOf(db).size === 0) create.immediate();
+    if (readParts(db).size === 0) create.immediate();
     difference = layoutDifference(db);
   } catch (error) {
     throw asStoreFailure(error);
@@ -40,7 +40,7 @@ export function prepareLayout(db: Database.Database): void {
  * has exactly this layout. A trigger that agentd did not create could change data at any time.
  */
 export function layoutDifference(db: Database.Database): string | null {
-  const [found, wanted] = [partsOf(db), wantedParts()];
+  const [found, wanted] = [readParts(db), wantedParts()];
   const names = [...new Set([...wanted.keys(), ...found.keys()])].filter(
     (name) => found.get(name) !== wanted.get(name),
   );
@@ -58,13 +58,13 @@ function wantedParts(): Map<string, string> {
   const db = new Database(':memory:');
   try {
     db.exec(readTables());
-    return partsOf(db);
+    return readParts(db);
   } finally {
     db.close();
   }
 }
 
-function partsOf(db: Database.Database): Map<string, string> {
+function readParts(db: Database.Database): Map<string, string> {
   const parts = db.prepare<[], { name: string; definition: string }>(PARTS).all();
   return new Map(parts.map(({ name, definition }) => [name, definition]));
 }

@@ -4,7 +4,7 @@ import { StoreLocked } from '../../failures.ts';
 import { createPrivateFile } from './database.ts';
 import { asStoreFailure } from './unavailable.ts';
 
-function lockOf(path: string): string {
+function lockPath(path: string): string {
   return join(dirname(path), 'agentd.lock');
 }
 
@@ -17,7 +17,7 @@ function lockOf(path: string): string {
  * @throws StoreLocked immediately if another process holds the lock.
  */
 export function takeLock(path: string): () => void {
-  const unlock = lockFile(lockOf(path));
+  const unlock = lockFile(lockPath(path));
   if (unlock === null) throw new StoreLocked(path);
   return unlock;
 }
@@ -29,7 +29,7 @@ const PROBE_MS = 100;
 export function isLocked(path: string): boolean {
   let db: Database.Database | undefined;
   try {
-    db = new Database(lockOf(path), { readonly: true, fileMustExist: true, timeout: 0 });
+    db = new Database(lockPath(path), { readonly: true, fileMustExist: true, timeout: 0 });
     db.prepare('SELECT 1 FROM sqlite_master').get();
     return false;
   } catch (error) {

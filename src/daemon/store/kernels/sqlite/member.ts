@@ -24,7 +24,7 @@ export function settledBy(member: Member): Promise<unknown> {
   });
 }
 
-export function memberOf(isStep: boolean, run: () => void): Member {
+export function createMember(isStep: boolean, run: () => void): Member {
   const nobody = () => undefined;
   const since = performance.now();
   return { since, run, outcome: null, isStep, isAnswered: false, resolve: nobody, reject: nobody, told: [] };

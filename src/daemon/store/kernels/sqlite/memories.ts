@@ -3,7 +3,7 @@ import type { MemoryOwner } from '../../../identity/memory-owner.ts';
 import { type Clock, timeOrderedId } from '../../../time/clock.ts';
 import { aliasChange } from '../../alias-change.ts';
 import type { Memory, MemoryQuery, MemoryStore, NewMemory } from '../../memories.ts';
-import { termsOf, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
+import { extractTerms, type WantedTerm, wantedTerms } from '../../memory-terms.ts';
 import { rankMemories } from '../../rank-memories.ts';
 import type { SqliteKernel } from './kernel.ts';
 import { retrying } from './unavailable.ts';
@@ -107,7 +107,7 @@ export class SqliteMemories implements MemoryStore {
       this.#leastUsed.run(owner_no, this.#max - 1);
       const memory_id = timeOrderedId(now);
       const memory_no = this.#insert.get(memory_id, owner_no, text, turn_id, Number(tainted), now, now) ?? 0;
-      const terms = termsOf(text).map((term) => tagged(owner_no, term));
+      const terms = extractTerms(text).map((term) => tagged(owner_no, term));
       this.#index.run(memory_no, terms.join(' '));
       return { memory_id, text, turn_id, tainted, created_at: now, used_at: now };
     });
@@ -118,7 +118,7 @@ export class SqliteMemories implements MemoryStore {
     { text, words, limit, untainted = false }: MemoryQuery,
   ): Promise<Memory[]> {
     return this.#read(owner, (owner_no) => {
-      const found = wantedTerms(text, words).map((term) => new Set(this.#find.all(matchOf(owner_no, term))));
+      const found = wantedTerms(text, words).map((term) => new Set(this.#find.all(toMatch(owner_no, term))));
       const all = this.#ranked
         .all(owner_no)
         .map((row) => ({ ...row, matches: found.map((rows) => rows.has(row.memory_no)) }));
@@ -126,12 +126,12 @@ export class SqliteMemories implements MemoryStore {
         .filter(({ tainted }) => !(untainted && tainted === 1))
         .slice(0, limit)
         .flatMap(({ memory_no }) => this.#one.get(owner_no, memory_no) ?? [])
-        .map(memoryOf);
+        .map(toMemory);
     });
   }
 
   list(owner: MemoryOwner): Promise<Memory[]> {
-    return this.#read(owner, (owner_no) => this.#all.all(owner_no).map(memoryOf));
+    return this.#read(owner, (owner_no) => this.#all.all(owner_no).map(toMemory));
   }
 
   use(owner: MemoryOwner, ids: readonly string[]): Promise<void> {
@@ -200,10 +200,10 @@ function tagged(owner_no: number, term: string): string {
 }
 
 /** An FTS5 query for the term. The term is quoted, although it contains only letters and digits. */
-function matchOf(owner_no: number, { term, prefix }: WantedTerm): string {
+function toMatch(owner_no: number, { term, prefix }: WantedTerm): string {
   return `"${tagged(owner_no, term).replaceAll('"', '""')}"${prefix ? ' *' : ''}`;
 }
 
-function memoryOf({ memory_no: _memory_no, tainted, ...row }: MemoryRow): Memory {
+function toMemory({ memory_no: _memory_no, tainted, ...row }: MemoryRow): Memory {
   return { ...row, tainted: tainted === 1 };
 }

@@ -1,18 +1,18 @@
 import type { IndexEntry } from '../kernel.ts';
 import { type Ordered, OrderedIndex } from '../ordered-index.ts';
 import type { Entry } from './documents.ts';
-import { docOf, type Version } from './version.ts';
+import { parseDoc, type Version } from './version.ts';
 
 /** The ordered indexes of a kind by their names. An index without documents is absent. */
 export type Indexes = Map<string, OrderedIndex>;
 
 /** The places of a version in the ordered indexes of its kind. */
-export function placesOf(
+export function listPlaces(
   { shelf, key }: Pick<Entry, 'shelf' | 'key'>,
   version: Version | null,
 ): readonly Ordered[] {
   if (version === null || !(version.isLive || version.name !== null)) return [];
-  version.places ??= orderedPlaces(shelf.kind?.indexes?.(docOf(version)) ?? [], key, version.expires_at);
+  version.places ??= orderedPlaces(shelf.kind?.indexes?.(parseDoc(version)) ?? [], key, version.expires_at);
   return version.places;
 }
 

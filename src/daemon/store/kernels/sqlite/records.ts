@@ -76,11 +76,11 @@ export class Records {
     const sizes: ClientBytes[] = [];
     for (const [ring, records] of Map.groupBy(this.logged, (logged) => logged.ring)) {
       const [texts, ids] = [records.map(({ text }) => text), records.map((record) => record.ids)];
-      const first = this.#nextOf(ring.name);
+      const first = this.#nextNumber(ring.name);
       this.#insert.run(ring.name, now, first, records.length, JSON.stringify(ids), `[${texts.join(',')}]`);
       this.#next.set(ring.name, first + records.length);
       for (const { client, text } of records)
-        if (client !== null) sizes.push({ client, bytes: bytesOf(text) });
+        if (client !== null) sizes.push({ client, bytes: countBytes(text) });
     }
     this.logged.length = 0;
     return sizes;
@@ -93,7 +93,7 @@ export class Records {
 
   found<R>(ring: Ring<R>, { id, isFound = () => true, limit }: RingQuery<R>, now: number): R[] {
     const found: R[] = [];
-    const from = this.#nextOf(ring.name) - ring.max;
+    const from = this.#nextNumber(ring.name) - ring.max;
     const pattern = id === undefined ? '[' : JSON.stringify(id);
     for (const row of this.#search.iterate(ring.name, now - ring.retention_ms, pattern)) {
       const records = JSON.parse(row.records) as (R | null)[];
@@ -118,7 +118,7 @@ export class Records {
       if (ids !== undefined && !ofRow.some((of) => of.some((id) => ids.has(id)))) continue;
       const records = (JSON.parse(row.records) as (R | null)[]).map((record, place) => {
         if (record === null || !isMeant(record)) return record;
-        deleted.push({ client: ring.client?.(record) ?? null, bytes: bytesOf(JSON.stringify(record)) });
+        deleted.push({ client: ring.client?.(record) ?? null, bytes: countBytes(JSON.stringify(record)) });
         ofRow[place] = [];
         return null;
       });
@@ -131,7 +131,7 @@ export class Records {
 
   /** Within a transaction: deletes the oldest rows. @returns the number of records. */
   sweep({ name, max, retention_ms }: Ring<never>, now: number, limit: number): number {
-    const below = this.#nextOf(name) - max;
+    const below = this.#nextNumber(name) - max;
     const deleted = this.#deleteOld.all({ ring: name, expired: now - retention_ms, below, limit });
     return deleted.reduce((sum, count) => sum + count, 0);
   }
@@ -142,11 +142,11 @@ export class Records {
       for (const record of JSON.parse(records) as (R | null)[]) {
         const client = record === null ? null : (ring.client?.(record) ?? null);
         if (record !== null && client !== null)
-          yield { client, bytes: bytesOf(JSON.stringify(record)), kept_at, record };
+          yield { client, bytes: countBytes(JSON.stringify(record)), kept_at, record };
       }
   }
 
-  #nextOf(ring: string): number {
+  #nextNumber(ring: string): number {
     let next = this.#next.get(ring);
     if (next === undefined) {
       next = this.#newest.get(ring) ?? 0;
@@ -156,6 +156,6 @@ export class Records {
   }
 }
 
-function bytesOf(text: string): number {
+function countBytes(text: string): number {
   return RECORD_BYTES + Buffer.byteLength(text);
 }

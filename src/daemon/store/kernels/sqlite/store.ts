@@ -9,7 +9,7 @@ import { Volume } from '../../volume.ts';
 import type { Kind } from '../kernel.ts';
 import { AnonymousBytes } from './anonymous-bytes.ts';
 import { copyTo, lastBackupAt } from './backup.ts';
-import { conditionOf } from './condition.ts';
+import { describeCondition } from './condition.ts';
 import { createPrivateFile, expectFile, keepEventLoopFree, openDatabase } from './database.ts';
 import { DiskSpace } from './disk-space.ts';
 import { SqliteKernel } from './kernel.ts';
@@ -58,7 +58,7 @@ function openAsDaemon(path: string, options: SqliteOptions): SqliteStore {
       prepareLayout(opened);
       keepEventLoopFree(opened);
     });
-  const reserve = reserveOf(path, options);
+  const reserve = createReserve(path, options);
   try {
     return assemble(openWithReserve(open, reserve), options, reserve, unlock);
   } catch (error) {
@@ -78,7 +78,7 @@ function openWithReserve(open: () => Database.Database, reserve: Reserve | null)
   }
 }
 
-function reserveOf(path: string, { reserveBytes }: SqliteOptions): Reserve | null {
+function createReserve(path: string, { reserveBytes }: SqliteOptions): Reserve | null {
   return reserveBytes === undefined ? null : new Reserve(join(dirname(path), 'agentd.reserve'), reserveBytes);
 }
 
@@ -139,7 +139,7 @@ function storeOn(
         const sweeps = new Sweep({ db, clock, kernel, rings, volume, space, reserve });
         sweep = sweeps;
         return {
-          examine: () => retrying(() => damagesOf(db)),
+          examine: () => retrying(() => findDamages(db)),
           sweep: () => sweeps.run(),
           backup: (file) => retrying(() => kernel.apart(() => copyTo(db, file))),
           lastBackupAt: () => lastBackupAt(db),
@@ -148,7 +148,7 @@ function storeOn(
       replicas: null,
       advice: async () => [],
       census: async () => null,
-      condition: () => conditionOf(kernel.failure, volume),
+      condition: () => describeCondition(kernel.failure, volume),
       expectRoom() {
         if (!volume.hasRoom()) throw new StoreFull();
       },
@@ -173,7 +173,7 @@ function storeOn(
   } as SqliteStore;
 }
 
-function damagesOf(db: Database.Database): string[] {
+function findDamages(db: Database.Database): string[] {
   try {
     const rows = db.pragma(`quick_check(${DAMAGES_MAX})`) as { quick_check: string }[];
     return rows.map(({ quick_check }) => quick_check).filter((words) => words !== 'ok');

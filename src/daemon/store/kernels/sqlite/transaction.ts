@@ -4,7 +4,7 @@ import type { Documents, Entry } from './documents.ts';
 import type { Journal } from './journal.ts';
 import { orderedPlaces } from './places.ts';
 import type { Records } from './records.ts';
-import { appended, docOf, isAlive, type List, NO_ITEMS, type Version } from './version.ts';
+import { appended, isAlive, type List, NO_ITEMS, parseDoc, type Version } from './version.ts';
 
 /** What steps work on. */
 export interface TxParts {
@@ -56,7 +56,7 @@ export class SqliteTx implements Tx {
 
   get<T>(kind: Kind<T, unknown>, key: string): T | null {
     const version = this.#alive(kind, key);
-    return version === null ? null : (docOf(version) as T);
+    return version === null ? null : (parseDoc(version) as T);
   }
 
   put<T>(kind: Kind<T, unknown>, key: string, doc: T): void {
@@ -192,7 +192,7 @@ export class SqliteTx implements Tx {
     return entries
       .flatMap(({ key, version }) => {
         if (!isAlive(version, this.now)) return [];
-        const doc = docOf(version) as T;
+        const doc = parseDoc(version) as T;
         const [, score = 0, tie = 0] = kind.indexes?.(doc).find(([name]) => name === index) ?? [];
         return [{ key, doc, score, tie }];
       })

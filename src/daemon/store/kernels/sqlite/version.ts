@@ -34,7 +34,7 @@ export const NO_ITEMS: List = { last: null, count: 0, bytes: 0, added: [], all: 
 export const LIST_BYTES_MAX = 512 * 1024;
 
 /** The document of a version. Nobody changes it. */
-export function docOf(version: Version): unknown {
+export function parseDoc(version: Version): unknown {
   version.doc ??= JSON.parse(version.text);
   return version.doc;
 }
@@ -69,7 +69,7 @@ function kept(item: unknown): unknown {
 }
 
 /** The characters that a version takes in memory. */
-export function sizeOf(version: Version | null): number {
+export function measureSize(version: Version | null): number {
   if (version === null) return 0;
   return version.text.length + (version.list.all === null ? 0 : version.list.bytes);
 }
