@@ -8,7 +8,7 @@ import { settingsOf } from '../../../support/fake-platform.ts';
 
 // Each paragraph becomes one part, because splitting has its own tests.
 vi.mock('../../../../plugins/phonechat/render.ts', () => ({
-  messagesOf: async ({ text }: { text: string }) =>
+  renderMessages: async ({ text }: { text: string }) =>
     text.split('\n\n').map((body) => ({ type: 'text', text: { preview_url: false, body } })),
 }));
 
