@@ -507,7 +507,7 @@ const NOTICES: readonly (readonly [RegExp, Notice])[] = [
 ];
 
 /** Texts that come without a message to which they are the answer. */
-const UNASKED = /no longer connected with|no longer signed in as|You asked me something in a group/;
+const UNASKED = /no longer connected with|no longer signed in on|You asked me something in a group/;
 
 function isAnswer({ text }: Delivered): boolean {
   return !UNASKED.test(text);

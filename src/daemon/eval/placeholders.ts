@@ -86,7 +86,7 @@ export class Placeholders {
     const isPlaceholder = new RegExp(placeholders.sort(longestFirst).map(escaped).join('|') || '(?!)', 'gu');
     const texts = [...stringsIn(value), ...namesIn(value), ...numbersIn(value)];
     const found = texts.flatMap((text) => {
-      const rest = text.replace(isPlaceholder, '\u0000');
+      const rest = text.normalize().replace(isPlaceholder, '\u0000');
       return rest.match(this.#compiled()) ?? [];
     });
     return [...new Set(found)];
@@ -103,7 +103,8 @@ export class Placeholders {
   }
 
   #text(text: string): string {
-    return text.replace(this.#compiled(), (found) => this.#toPlaceholder(found));
+    // The same letter can be one character, or a letter and its accent.
+    return text.normalize().replace(this.#compiled(), (found) => this.#toPlaceholder(found));
   }
 
   #number(value: number): number {
@@ -143,7 +144,7 @@ export class Placeholders {
   }
 
   #add(kind: ReplacedKind, given: string): void {
-    const value = given.trim();
+    const value = given.normalize().trim();
     const key = value.toLowerCase();
     // Numbers and texts without a letter are replaced by their digits.
     if (!/\p{L}/u.test(value) || this.#known.has(key)) return;

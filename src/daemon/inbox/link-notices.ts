@@ -116,18 +116,18 @@ export function quoted(email: string): string {
 }
 
 /**
- * Tells a user of a platform that the link was ended or replaced elsewhere, or ended with the sign-in. Nothing is sent if the channel is not active,
- * or cannot write to a user first.
+ * Tells a user of a platform that the link was ended or replaced elsewhere, or ended with the sign-in. Nothing is sent if
+ * the channel is not active, or cannot write to a user first. The text names nobody: a phone number may have a new owner.
  */
 export async function noticeEnded(
   notices: Notices,
   { platform, user_id }: { platform: string; user_id: string },
-  claims: Claims,
+  { locale }: Pick<Claims, 'locale'>,
   what: 'link_ended' | 'link_replaced' | 'link_sign_in_over',
 ): Promise<void> {
   const reply_to = notices.worker.privateChat(platform, user_id);
   if (reply_to === null) return;
-  const text = notices.services.texts.in(claims.locale).say(what, { email: quoted(claims.email) });
+  const text = notices.services.texts.in(locale).say(what);
   await sendNotice(notices, { platform, user_id, reply_to, text, message_id: null, is_hint: true });
 }
 

@@ -11,8 +11,9 @@ type Uses = Pick<Services, 'store' | 'seal' | 'log' | 'tokens' | 'renewer'>;
 /**
  * Finds out who sent the message, by the link of the platform's user (agentd-identity(7), "The identity of a message").
  *
- * Checks the token of the sender's link, and lets it be renewed if that is due. If the message has another id of the sender, binds that id to the link. Adds
- * `credential`. Never ends the turn: if the token is not valid, default credentials are used.
+ * Checks the token of the sender's link, and lets it be renewed if that is due. If the message has another id of the
+ * sender, binds that id to the link. Adds `credential`. Never ends the turn: if the token is not valid, default
+ * credentials are used.
  */
 export const identifyByLink: Step<Arrived, Identified> = {
   name: 'identify',
@@ -72,8 +73,11 @@ async function findLinkAndRenew({ channel, message, request_id }: Arrived, servi
   const found = await find('kept');
   if (services.renewer === null || !('verdict' in found) || !found.verdict.valid) return found;
   if (found.link.how !== 'code') return found;
+  const { key, stored } = found.link;
   const renewal = await services.renewer.met(found.link);
-  return renewal === 'kept' ? found : find(renewal);
+  // The request for a new token takes seconds, in which the link may have been removed.
+  const isSame = renewal === 'kept' && (await services.store.links.get(key))?.token === stored;
+  return isSame ? found : find(renewal);
 }
 
 /**

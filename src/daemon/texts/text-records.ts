@@ -283,19 +283,16 @@ export const TEXTS = {
     '❌ This chat was not connected: this number is connected with another account.',
   ),
   link_ended: prose(
-    'Says that the link of a chat was ended from elsewhere, for example on the website. {email} is shown in quotes, as text.',
-    'This chat is no longer connected with {email}: the connection was ended elsewhere.',
-    'email',
+    'Says that the link of a chat was ended from elsewhere, for example on the website.',
+    'This chat is no longer connected with your account: the connection was ended elsewhere.',
   ),
   link_sign_in_over: prose(
-    'Says that the link of a chat has ended, because the person is no longer signed in on the website. {email} is shown in quotes, as text.',
-    'You are no longer signed in as {email}, so this chat is not connected any more. To go on, sign in on the website and connect this chat again.',
-    'email',
+    'Says that the link of a chat has ended, because the person is no longer signed in on the website.',
+    'You are no longer signed in on the website, so this chat is not connected any more. To go on, sign in there and connect this chat again.',
   ),
   link_replaced: prose(
-    'Says that the link of a chat was replaced from elsewhere by the link of another person. {email} is shown in quotes, as text.',
-    'This chat is no longer connected with {email}: it was connected with another account elsewhere. If that was not you, ask for help.',
-    'email',
+    'Says that the link of a chat was replaced from elsewhere by the link of another person.',
+    'This chat is no longer connected with the earlier account: it was connected with another account elsewhere. If that was not you, ask for help.',
   ),
   link_ended_by_operator: prose(
     'Says that an administrator has ended the link of a chat.',

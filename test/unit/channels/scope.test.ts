@@ -51,6 +51,18 @@ it('the scope stores the answer to a link as data of its person, so that an eras
   expect(erased?.others.answers).toBe(1);
 });
 
+it('a chat whose link was replaced from elsewhere does not learn whose the earlier link was', async () => {
+  const doors = await doorsOf();
+  const { links } = createPushScope(TELEX, {}, doors);
+  const privateChat = (user_id: string) => ({ to: user_id });
+  doors.inbox.add(TELEX, { routes: [], send: async () => {}, privateChat });
+  for (const sub of ['ada', 'bob']) await links.link('t1', await token({ sub }));
+  const told = await doors.services.store.inbox.list({ states: ['replied'], limit: 10 });
+  expect(told.map(({ reply }) => reply)).toEqual([
+    expect.stringMatching(/^This chat is no longer connected with the earlier account: [^@]*$/),
+  ]);
+});
+
 it('the scope returns the texts of a channel in the language of their reader', async () => {
   const text = { name: 'telex_signed_in', sentence: 'Confirms it.', default: 'Signed in as {email}.' };
   const german = new Texts(new Map([['de', { telex_signed_in: '{email} ist angemeldet.' }]]), 'fr');

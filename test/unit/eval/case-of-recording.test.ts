@@ -128,6 +128,13 @@ describe('a case of a recording', () => {
     for (const number of ['٠٥٠١٢٣٤٥٦٧', '९८७६५४३२१०', '0501234567']) expect(yaml).not.toContain(number);
   });
 
+  it('replaces a name however its accents are written', () => {
+    const person = { email: 'z@shop.example', name: 'Zoë Müller' };
+    const { yaml, left } = made(aRun({ person, text: 'I am Zoë Müller.'.normalize('NFD') }));
+    expect(left).toEqual([]);
+    expect(yaml.normalize()).not.toMatch(/Zoë|Müller/);
+  });
+
   it('leaves out results that ask the person, and says what else it does not have', () => {
     const { yaml, notes } = made(
       aRun({ summary: 'They spoke.', shared: true }, [

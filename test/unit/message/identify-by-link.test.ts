@@ -104,6 +104,13 @@ describe('identify, by a link that was made with a code', () => {
     expect(line).toMatchObject({ reason: 'no_link', detail: { renewal: 'ended' } });
   });
 
+  it('acts for nobody if the link was removed while the issuer did not answer', async () => {
+    await linkWithCode(await token({ sub: 'ada' }));
+    renewing('kept', () => world.store.links.remove('telex:jwt:u1'));
+    const { turn } = await runStep(world, identifyByLink, from('u1'));
+    expect(turn.credential).toEqual({ kind: 'none', reason: 'no_link' });
+  });
+
   it('renews no link that was made with a token, and none whose token is not valid', async () => {
     const met = renewing('kept');
     await linked('u1');
