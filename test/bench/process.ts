@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { BIN, LAUNCH_OPTIONS } from '../support/daemon.ts';
 import { CAN_PIN } from './machine.ts';
 
 /** Servers run on one core, the load on another. */
@@ -95,6 +96,9 @@ const PASSED_ON = Object.fromEntries(
     return value === undefined ? [] : [[name, value]];
   }),
 );
+
+/** The daemon, with the options of Node.js that a user's start has. */
+export const DAEMON = [...LAUNCH_OPTIONS, BIN, 'serve'];
 
 function start(
   program: readonly string[],

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Benchmark, Effort, Sample, Target } from '../benchmark.ts';
 import { measureServer, SATURATED, sampleOf } from '../http.ts';
 import type { Arrivals, LoadResult } from '../load.ts';
-import { type Server, startServer } from '../process.ts';
+import { DAEMON, type Server, startServer } from '../process.ts';
 import { ENCRYPTION_KEY, SECRET } from './people.ts';
 import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 
@@ -109,8 +109,7 @@ export function chatRound(
     const { value, turns } = form;
     const log = join(directory, 'log');
     const stderr = openSync(log, 'w');
-    const program = file('../../../bin/agentd.js');
-    const server = await startServer([program, 'serve'], {
+    const server = await startServer(DAEMON, {
       part: 'server',
       cwd: directory,
       env: { ...settings(directory), ...env },

@@ -9,7 +9,7 @@ import { storedDocuments } from '../../support/stored-documents.ts';
 import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
 import { measureServer, SATURATED, sampleOf } from '../http.ts';
-import { type Server, startServer } from '../process.ts';
+import { DAEMON, type Server, startServer } from '../process.ts';
 import { SIGNING_SECRET } from './deliveries.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -87,7 +87,7 @@ export function webhookRound(effort: Effort, env: Readonly<Record<string, string
 async function startDaemon(directory: string, env: Readonly<Record<string, string>>): Promise<Server> {
   const stderr = openSync(devNull, 'w');
   try {
-    return await startServer([file('../../../bin/agentd.js'), 'serve'], {
+    return await startServer(DAEMON, {
       part: 'server',
       cwd: directory,
       env: { ...settings(directory), ...env },
