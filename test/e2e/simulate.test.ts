@@ -117,6 +117,9 @@ describe('agentd simulate', () => {
     const shown = await run(['simulate', 'telex', '--command', line]);
     expect(shown.stderr).toContain('warning: a token in the arguments is visible in the process list');
     expect(shown.stdout + shown.stderr).not.toContain(token.trim());
+    expect(shown.stderr).not.toContain('with --command');
+    const plain = await run(['simulate', 'telex', '/link off']);
+    expect(plain.stderr).toContain('with --command it is sent as a command of the platform');
   });
 
   test('delivers a message twice, and the daemon answers it once', async () => {

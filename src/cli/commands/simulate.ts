@@ -74,7 +74,10 @@ export const command: CommandRecord = {
     const scenario = await loadScenario(channel, options, (line) => out.note(line));
     const [sender = 'somebody'] = scenario.simulator.who();
     const hasGroups = scenario.plugin.capabilities.groups !== false;
-    const batches = planBatches(await readText(given, out), options, { sender, hasGroups });
+    const text = await readText(given, out);
+    const batches = planBatches(text, options, { sender, hasGroups });
+    if (text?.startsWith('/') && batches[0]?.[0]?.kind === 'message')
+      out.note('note: the text is sent as a message; with --command it is sent as a command of the platform');
     const { wait_ms, ...behavior } = readLimits(options);
     const daemon = await daemonAddress(options, scenario.location);
     const press = readPress(options);
