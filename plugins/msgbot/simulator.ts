@@ -151,7 +151,7 @@ const KINDS: readonly { type: Entity['type']; pattern: RegExp }[] = [
 ];
 
 /** The entities of a text, in order (Bot API, "MessageEntity"). */
-export function findEntities(text: string): Entity[] {
+function findEntities(text: string): Entity[] {
   const found: Entity[] = [];
   for (const { type, pattern } of KINDS) {
     for (const match of text.matchAll(pattern)) {
@@ -179,6 +179,6 @@ function topicId(thread: string): number {
 }
 
 /** The chat of an event: the group, or the private chat, which has the same id as its person. */
-export function toChatId({ place, user }: SimulatedEvent): number {
+function toChatId({ place, user }: SimulatedEvent): number {
   return place === 'group' ? GROUP.id : userId(user);
 }

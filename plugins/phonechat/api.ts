@@ -15,7 +15,7 @@ import {
 import { asString, asText } from './content.ts';
 
 /** Version of the Graph API (https://developers.facebook.com/docs/graph-api/changelog). */
-export const GRAPH_VERSION = 'v25.0';
+const GRAPH_VERSION = 'v25.0';
 
 /** Maximum length of one message, in characters (Cloud API, "Text messages": `text.body`). */
 export const TEXT_LIMIT = 4096;

@@ -76,7 +76,7 @@ const DISPLAY_NUMBER = '15550783881';
 export const GROUP_ID = 'Y2FwaV9ncm91cDoxNTU1MDc4Mzg4MToxMjAzNjM0MDQ2OTQyMzM4MjAZD';
 
 /** The webhook that the platform sends for an event (WhatsApp Business Platform, "messages webhook reference"). */
-export function buildPayload(event: SimulatedEvent, number_id: string): JsonObject {
+function buildPayload(event: SimulatedEvent, number_id: string): JsonObject {
   const value = event.kind === 'status' ? buildStatus(event) : buildMessage(event);
   return {
     object: WEBHOOK_OBJECT,

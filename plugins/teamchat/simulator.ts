@@ -303,7 +303,7 @@ const LOUNGE = 'C0LOUNGE';
 export const PEOPLE: readonly string[] = ['U0ADA', 'U0GRACE', 'U0LINUS'];
 
 /** The only channel, or the direct messages of the sender. */
-export function toChannelId({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): string {
+function toChannelId({ place, user }: Pick<SimulatedEvent, 'place' | 'user'>): string {
   return place === 'group' ? LOUNGE : `D${user.replace(/^[UW]/, '')}`;
 }
 

@@ -26,7 +26,7 @@ export interface Asset {
  * @param name path below the plugin's folder
  * @param rewrite changes the text of the file before it is served
  */
-export function loadAsset(
+function loadAsset(
   name: string,
   type: string,
   rewrite: (text: string) => string = (text) => text,

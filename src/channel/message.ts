@@ -168,8 +168,10 @@ export interface ConfirmableAction {
   number: number;
   /** The action, with the arguments that its summary names. */
   title: string;
-  /** The other arguments. Texts are in quotes; other values are JSON. */
-  /** `title`: what the schema calls the argument. Absent if it has no title of its own. */
+  /**
+   * The other arguments. Texts are in quotes; other values are JSON.
+   * `title`: what the schema calls the argument. Absent if it has no title of its own.
+   */
   details: readonly { label: string; title?: string; value: string }[];
   /** The verb on the button that confirms this action alone, at most 20 characters. Absent: a general word. */
   confirm_label?: string;

@@ -1,4 +1,5 @@
 import { CHANNEL_TITLES } from '../../plugins/names.ts';
+import type { Column } from './output.ts';
 
 /** The word for a channel with this title, as people write it on the command line: `acme-chat`. */
 export function toAlias(title: string): string {
@@ -15,3 +16,11 @@ export function channelInWords(name: string): string {
 export function shortChannel(name: string): string {
   return CHANNEL_TITLES[name] ?? name;
 }
+
+/** The channel in a table of records. */
+export const CHANNEL_COLUMN = {
+  title: 'CHANNEL',
+  json: 'platform',
+  text: ({ platform }) => channelInWords(platform),
+  short: ({ platform }) => shortChannel(platform),
+} as const satisfies Column<{ platform: string }>;

@@ -22,7 +22,7 @@ export const GUARD_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What a code in a log or a trace means, in one sentence. Undefined if it is not known. */
-export function codeInWords(code: string): string | undefined {
+function codeInWords(code: string): string | undefined {
   for (const words of [STATE_WORDS, GUARD_WORDS] as Readonly<Record<string, string>>[])
     if (Object.hasOwn(words, code)) return words[code];
   return adviceFor(code)?.happened;

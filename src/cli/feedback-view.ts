@@ -1,7 +1,7 @@
 import { openComment } from '../daemon/admin/records.ts';
 import type { Seal } from '../daemon/admin/sealing.ts';
 import type { Feedback } from '../daemon/admin/store.ts';
-import { channelInWords, shortChannel } from './channel-titles.ts';
+import { CHANNEL_COLUMN, channelInWords } from './channel-titles.ts';
 import type { Column } from './output.ts';
 import { personView } from './record-views.ts';
 
@@ -28,7 +28,7 @@ export function feedbackView(
 }
 
 /** `good` or `bad`, and whether there is a comment. */
-export function ratingInWords({ rating, has_comment }: Pick<FeedbackView, 'rating' | 'has_comment'>): string {
+function ratingInWords({ rating, has_comment }: Pick<FeedbackView, 'rating' | 'has_comment'>): string {
   return `${rating === 1 ? 'good' : 'bad'}${has_comment ? ', with a comment' : ''}`;
 }
 
@@ -52,12 +52,7 @@ const COMMON: readonly Column<FeedbackView>[] = [
 /** Ratings in a list, without their comments. */
 export const FEEDBACK_COLUMNS: readonly Column<FeedbackView>[] = [
   { title: 'TIME', json: 'rated_at', isTime: true },
-  {
-    title: 'CHANNEL',
-    json: 'platform',
-    text: ({ platform }) => channelInWords(platform),
-    short: ({ platform }) => shortChannel(platform),
-  },
+  CHANNEL_COLUMN,
   {
     title: 'PERSON',
     value: ({ name }) => name,

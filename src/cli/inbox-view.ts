@@ -3,7 +3,7 @@ import { SECRET_SHOWN, type Settings } from '../daemon/admin/settings.ts';
 import type { InboxMessage, InboxState, Outage, Store } from '../daemon/admin/store.ts';
 import { printable } from '../daemon/admin/texts.ts';
 import { adviceFor } from './advice.ts';
-import { channelInWords, shortChannel } from './channel-titles.ts';
+import { CHANNEL_COLUMN, channelInWords } from './channel-titles.ts';
 import { failed } from './cli-error.ts';
 import type { OptionValues } from './command.ts';
 import type { CellColor, Column } from './output.ts';
@@ -30,12 +30,7 @@ export interface ShownMessage extends ListedMessage {
 /** A message in a list: without its texts. */
 export const MESSAGE_COLUMNS: readonly Column<ListedMessage>[] = [
   { title: 'ID', json: 'id', text: ({ short_id, id }) => short_id ?? id },
-  {
-    title: 'CHANNEL',
-    json: 'platform',
-    text: ({ platform }) => channelInWords(platform),
-    short: ({ platform }) => shortChannel(platform),
-  },
+  CHANNEL_COLUMN,
   {
     title: 'PERSON',
     value: ({ name }) => name,

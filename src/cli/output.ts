@@ -173,7 +173,7 @@ export function toJson<T>(columns: readonly Column<T>[], item: T): Record<string
  * What people read in a column.
  * @param time how a time is shown
  */
-export function formatCell<T>(column: Column<T>, item: T, time: (at: number) => string): string {
+function formatCell<T>(column: Column<T>, item: T, time: (at: number) => string): string {
   if (column.text) return column.text(item) ?? '';
   const value = rawValue(column, item);
   if (value === null || value === undefined) return '';

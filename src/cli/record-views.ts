@@ -19,7 +19,7 @@ import {
 } from '../daemon/admin/store.ts';
 import { printable, Secret } from '../daemon/admin/texts.ts';
 import { claimsOfPerson, type PersonKey } from '../daemon/admin/who.ts';
-import { channelInWords, shortChannel } from './channel-titles.ts';
+import { CHANNEL_COLUMN, channelInWords } from './channel-titles.ts';
 import { type CliError, failed } from './cli-error.ts';
 import type { CellColor, Column } from './output.ts';
 import { isoTime } from './typed-values.ts';
@@ -44,12 +44,7 @@ export function withState(session: Session, now: number, settings: ExpirySetting
 /** A session in a list, without its token, its owner and the content of its turns. */
 export const SESSION_COLUMNS: readonly Column<SessionWithState>[] = [
   { title: 'ID', json: 'session_id', text: ({ short_id, session_id }) => short_id ?? session_id },
-  {
-    title: 'CHANNEL',
-    json: 'platform',
-    text: ({ platform }) => channelInWords(platform),
-    short: ({ platform }) => shortChannel(platform),
-  },
+  CHANNEL_COLUMN,
   {
     title: 'PERSON',
     value: signedInAs,
@@ -227,12 +222,7 @@ const STATES: Readonly<Record<LinkState, string>> = {
 };
 
 export const LINK_COLUMNS: readonly Column<LinkView>[] = [
-  {
-    title: 'CHANNEL',
-    json: 'platform',
-    text: ({ platform }) => channelInWords(platform),
-    short: ({ platform }) => shortChannel(platform),
-  },
+  CHANNEL_COLUMN,
   { title: 'USER', json: 'user_id', narrow: 'cut' },
   { title: 'PERSON', json: 'email', narrow: 'cut' },
   { title: 'SUB', json: 'person', text: ({ person }) => person && personInWords(person), isWide: true },

@@ -32,7 +32,7 @@ export type Block =
   | ({ kind: 'circuit'; seconds_left: number } & Circuit)
   | ({ kind: 'session'; seconds_left: number; reason: 'turn_limit' } & Limited);
 
-export function listBlocks({ circuits, sessions }: GuardList, now: number): Block[] {
+function listBlocks({ circuits, sessions }: GuardList, now: number): Block[] {
   const left = (until: number) => Math.max(0, Math.ceil((until - now) / 1000));
   return [
     ...circuits.map((circuit) => ({

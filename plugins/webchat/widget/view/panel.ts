@@ -257,7 +257,7 @@ function isSettled(entry: Entry): boolean {
  * The questions for this page. A question such as `/orders/* Where is my order?` is only for the pages with that path,
  * any other one for all pages.
  */
-export function questionsFor(page: string, questions: readonly string[]): string[] {
+function questionsFor(page: string, questions: readonly string[]): string[] {
   return questions.flatMap((question) => {
     const [, path = page, words = question] = /^(\/\S*)\s+(.+)/s.exec(question) ?? [];
     const fits = path.endsWith('*') ? page.startsWith(path.slice(0, -1)) : page === path;

@@ -187,7 +187,7 @@ export function selectOwnActions({
 /**
  * The owner of the memories of a run. Null if the sender is not known, or if other people can read the conversation.
  */
-export function resolveMemoryOwner({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
+function resolveMemoryOwner({ message, principal, channel }: Arrived & Resolved): MemoryOwner | null {
   // A platform may write the same id in several ways.
   const [user_id = message.user_id] = listSpellings(channel, message.user_id);
   return memoryOwner({
