@@ -26,7 +26,8 @@ const FOR_THE_MANUAL = [
   'phone',
 ];
 
-const MOVES_ENDED = `Promise.all(
+// An animation that is cancelled does not move either.
+const MOVES_ENDED = `Promise.allSettled(
   (document.querySelector('agentd-webchat')?.shadowRoot?.getAnimations() ?? [])
     .filter(({ effect }) => effect?.getTiming().iterations === 1)
     .map(({ finished }) => finished),

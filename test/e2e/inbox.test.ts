@@ -119,12 +119,15 @@ describe('agentd inbox', () => {
     exchange.answer = () => ({ status: 429, retryAfter: 3000 });
     await tell({ id: 'm1', text: 'hello' }, { id: 'm2', text: 'behind it' });
     await failedWith('delivery_failed');
-    const { stdout, stderr } = await run('inbox', 'list', '--limit', '2');
+    const list = () => run('inbox', 'list', '--limit', '2');
+    await expect
+      .poll(async () => (await list()).stdout.split('\n')[2], LOOKING)
+      .toMatch(
+        / reply is waiting to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
+      );
+    const { stdout, stderr } = await list();
     expect(stderr).toBe('');
-    const [, behind, first] = stdout.split('\n');
-    expect(first).toMatch(
-      / reply is waiting to be sent +\S+ +1 run, 1 send +in 49 minutes +delivery_failed: status 429$/,
-    );
+    const [, behind] = stdout.split('\n');
     expect(behind).toMatch(/ waits for its turn +\S+ +after the previous message$/);
     const one = await run('inbox', 'list', '--limit', '1', '--json');
     expect(JSON.parse(one.stdout)).toMatchObject([{ message_id: own('m2') }]);
