@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Agentd, startAgentd } from '../support/daemon.ts';
+import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
 import { effort } from '../support/effort.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { faults } from './faults.ts';
@@ -7,7 +7,7 @@ import { picture } from './pictures.ts';
 import { coveredBy, tightness } from './room.ts';
 import { follow } from './visitor.ts';
 
-let daemon: Agentd;
+let daemon: DaemonHere;
 let browser: Browser;
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
     STATE_DIR: '',
     WEBCHAT_PAGE: 'true',
   };
-  daemon = await startAgentd({ args: ['--dev'], env });
+  daemon = await startDaemonHere({ dev: true, env });
   browser = await launch();
 });
 afterAll(async () => {
