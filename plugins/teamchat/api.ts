@@ -54,10 +54,9 @@ async function createClient(scope: ChannelScope, stopping: AbortSignal): Promise
     allowAbsoluteUrls: false,
     retryConfig: { retries: 0 },
     rejectRateLimitedCalls: true,
-    timeout: CALL_MS,
     fetch: async (input, init) => {
-      const signals = [stopping, ...(init?.signal ? [init.signal] : [])];
-      return checked(await scope.fetch(input, { ...init, signal: AbortSignal.any(signals) }));
+      const signal = AbortSignal.any([stopping, AbortSignal.timeout(CALL_MS)]);
+      return checked(await scope.fetch(input, { ...init, signal }));
     },
     logger: {
       // Debug lines of the client contain people's messages. The caller logs each failure once.

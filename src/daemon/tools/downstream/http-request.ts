@@ -17,8 +17,11 @@ interface HttpRequest {
 
 export interface HttpResponse {
   status: number;
+  /** The phrase after the status; empty if there is none. */
+  reason: string;
   headers: IncomingHttpHeaders;
-  text: string;
+  /** The body, decompressed: some servers compress answers without being asked to. */
+  body: Buffer;
 }
 
 /** The body of the answer is longer than `maxBytes`. */
@@ -80,12 +83,14 @@ async function attempt(
     forget();
   }
   connection.keep();
-  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+  const { status, reason } = answer;
+  return { status, reason, headers: answer.headers, body: await answer.body() };
 }
 
 /** Collects an answer. */
 class Answer implements Dispatcher.DispatchHandler {
   status = 0;
+  reason = '';
   headers: IncomingHttpHeaders = {};
   readonly #chunks: Buffer[] = [];
   #size = 0;
@@ -101,10 +106,10 @@ class Answer implements Dispatcher.DispatchHandler {
 
   onRequestStart(): void {}
 
-  onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders): void {
-    // An answer 1xx comes before the answer.
-    if (status < 200) return;
+  onResponseStart(_: unknown, status: number, headers: IncomingHttpHeaders, reason = ''): void {
+    // Called for an answer 1xx, too, before the answer that counts.
     this.status = status;
+    this.reason = reason;
     this.headers = headers;
     for (const name of ONCE) if (Array.isArray(headers[name])) headers[name] = headers[name][0];
   }
@@ -123,18 +128,16 @@ class Answer implements Dispatcher.DispatchHandler {
     this.#failed(error);
   }
 
-  /** The body, decompressed. Some servers compress answers without being asked to. */
-  async text(): Promise<string> {
+  async body(): Promise<Buffer> {
     const [first] = this.#chunks;
     const body = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks);
     const decode = DECODERS[String(this.headers['content-encoding']).toLowerCase()];
-    if (decode === undefined || body.length === 0) return body.toString('utf8');
+    if (decode === undefined || body.length === 0) return body;
     try {
-      return (await decode(body, { maxOutputLength: this.#maxBytes })).toString('utf8');
+      return await decode(body, { maxOutputLength: this.#maxBytes });
     } catch (error) {
-      throw (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE'
-        ? new BodyTooLong(this.status)
-        : error;
+      const isTooLong = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+      throw isTooLong ? new BodyTooLong(this.status) : error;
     }
   }
 }

@@ -32,8 +32,10 @@ afterEach(async () => {
 
 const limitOf = (...signals: AbortSignal[]) => new TimeLimit(systemClock, 60_000, signals);
 const READ = { method: 'GET', headers: {}, body: undefined, maxBytes: 1_000 };
-const send = (method = 'GET', ...signals: AbortSignal[]) =>
-  httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
+const send = async (method = 'GET', ...signals: AbortSignal[]) => {
+  const { body, ...response } = await httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
+  return { ...response, text: body.toString() };
+};
 
 test.each([
   ['gzip', gzipSync],
