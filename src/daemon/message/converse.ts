@@ -1,4 +1,5 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
+import { Cancellation } from '../time/cancellation.ts';
 import { createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
 import type { Outlet } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
@@ -23,7 +24,7 @@ export function converse(
     outlet: responseOutlet(events),
     stopped: null,
     accepted_at: services.clock.now(),
-    lost: new AbortController(),
+    lost: new Cancellation(),
     patient: false,
     reader: null,
     changes: {},

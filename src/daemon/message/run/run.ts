@@ -157,12 +157,7 @@ function requestContext(
     memory:
       owner === null || memory === null
         ? null
-        : memory.ofRun({
-            ...{ owner, turn_id, request_id, trace, taint, isLost },
-            get signal() {
-              return limit.signal;
-            },
-          }),
+        : memory.ofRun({ owner, turn_id, request_id, trace, limit, taint, isLost }),
     taint,
   };
 }
