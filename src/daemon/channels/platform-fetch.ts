@@ -1,5 +1,5 @@
 import { systemClock } from '../time/clock.ts';
-import { onAbort, TimeLimit } from '../time/time-limit.ts';
+import { TimeLimit } from '../time/time-limit.ts';
 import { type HttpResponse, httpRequest } from '../tools/downstream/http-request.ts';
 
 /** Timeout of a channel's own calls, ms. */
@@ -77,8 +77,10 @@ function toResponse({ status, reason, headers, body }: HttpResponse, url: URL, i
 function limitedBy(signal: AbortSignal): Pick<TimeLimit, 'onEnd' | 'lift' | 'hasEnded'> {
   return {
     onEnd(listener) {
-      if (signal.aborted) listener(signal.reason);
-      return onAbort(signal, () => listener(signal.reason));
+      const abort = () => listener(signal.reason);
+      if (signal.aborted) abort();
+      signal.addEventListener('abort', abort, { once: true });
+      return () => signal.removeEventListener('abort', abort);
     },
     get hasEnded() {
       return signal.aborted;

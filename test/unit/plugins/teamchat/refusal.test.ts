@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createCall, type Refusal, toRefusal } from '../../../../plugins/teamchat/api.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
 import { recordingScope } from '../../../support/channel-scope.ts';
 
 /** The refusal of a call to which the platform gives this answer. */
@@ -115,7 +116,7 @@ describe('a refusal by the platform', () => {
 it('what the platform says about a refusal is logged, without the token', async () => {
   const scope = recordingScope({
     TEAMCHAT_API_URL: 'https://slack.example/api/',
-    TEAMCHAT_BOT_TOKEN: 'xoxb-1',
+    TEAMCHAT_BOT_TOKEN: new Secret('xoxb-1'),
   });
   const response_metadata = { messages: ['[ERROR] must be shorter: xoxb-1'] };
   const requests: string[] = [];
