@@ -7,6 +7,7 @@ import { connectionTo } from './kept-connections.ts';
 
 interface HttpRequest {
   method: string;
+  /** Each name is sent once, whatever its case: the last one counts. */
   headers: Readonly<Record<string, string>>;
   /** Undefined if there is none. */
   body: string | Uint8Array | undefined;
@@ -69,10 +70,9 @@ async function attempt(
   const { isReused } = connection;
   const answer = new Answer(maxBytes, resolve, reject);
   try {
-    connection.client.dispatch(
-      { path: `${pathname}${search}`, method: method as Dispatcher.HttpMethod, headers, body: body ?? null },
-      answer,
-    );
+    const path = `${pathname}${search}`;
+    const request = { path, method: method as Dispatcher.HttpMethod, headers: once(headers) };
+    connection.client.dispatch({ ...request, body: body ?? null }, answer);
     await promise;
   } catch (error) {
     connection.end();
@@ -85,6 +85,12 @@ async function attempt(
   connection.keep();
   const { status, reason } = answer;
   return { status, reason, headers: answer.headers, body: await answer.body() };
+}
+
+function once(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const byName: Record<string, string> = {};
+  for (const name in headers) byName[name.toLowerCase()] = headers[name] as string;
+  return byName;
 }
 
 /** Collects an answer. */

@@ -103,8 +103,20 @@ test('a request with a line break in a header is refused', async () => {
   answer = (_request, response) => response.end();
   await expect(
     httpRequest(url, { ...READ, limit: limitOf(), headers: { 'X-A': 'a\r\nX-B: c' } }),
-  ).rejects.toThrow('invalid X-A header');
+  ).rejects.toThrow('invalid x-a header');
   expect(sockets).toEqual([]);
+});
+
+test('of several headers whose names differ in case only, the last is sent', async () => {
+  let sent: string[] = [];
+  answer = ({ rawHeaders }, response) => {
+    sent = rawHeaders.filter((_, place) => place % 2 === 1);
+    response.end();
+  };
+  const headers = { 'X-Own': 'of the tool', 'x-own': 'of the daemon' };
+  await httpRequest(url, { ...READ, limit: limitOf(), headers });
+  expect(sent).toContain('of the daemon');
+  expect(sent).not.toContain('of the tool');
 });
 
 test('an IPv6 address is not looked up as a host name', async () => {
