@@ -100,7 +100,7 @@ export function aTurnOf<Members extends object = object>(
   { clock }: StepWorld,
   members: Members = {} as Members,
 ): TestTurn & Members {
-  const deferred: ((failed: boolean) => Promise<void>)[] = [];
+  const deferred: ((failed: boolean) => Promise<void> | void)[] = [];
   const turn: TestTurn = {
     turn_id: 'turn-1',
     request_id: 'request-1',

@@ -64,7 +64,8 @@ async function resolve(
   services: Uses,
 ): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
   const { session, principal } = await decideNow(turn, services);
-  const stored = await store(turn, kept(session, services), services);
+  const storing = store(turn, kept(session, services), services);
+  const stored = storing instanceof Promise ? await storing : storing;
   return stored && { ...stored, principal, states: statesPassed(turn, principal).join(' > ') };
 }
 
@@ -200,16 +201,20 @@ function kept(session: Session, { settings, clock }: Uses): Session {
  * @returns null if the session has ended since it was opened.
  * @throws ClaimLost
  */
-async function store(
-  turn: Turn,
-  session: Session,
-  { store: { sessions } }: Uses,
-): Promise<StoredSession | null> {
-  const { claim, session_origin, changes } = turn;
+function store(turn: Turn, session: Session, services: Uses): StoredSession | Promise<StoredSession | null> {
+  const { session_origin, changes } = turn;
   const isNobodys = session.owner === null;
   if (session_origin === 'new' && isNobodys)
     return { session, session_origin, changes: { ...changes, session } };
   if (session === turn.session) return { session, session_origin, changes };
+  return storeNow(turn, session, services);
+}
+
+async function storeNow(
+  { claim, session_origin, changes }: Turn,
+  session: Session,
+  { store: { sessions } }: Uses,
+): Promise<StoredSession | null> {
   const outcome = await sessions.save(
     claim,
     session,

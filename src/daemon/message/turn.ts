@@ -67,7 +67,7 @@ export interface Arrived {
    * Registers a function that releases what a step has taken. When the turn ends, the registered functions are called
    * in reverse order.
    */
-  defer(release: (failed: boolean) => Promise<void>): void;
+  defer(release: (failed: boolean) => Promise<void> | void): void;
 }
 
 /** The channel of a message. */

@@ -94,16 +94,16 @@ export class SessionLock {
     return outcome;
   }
 
-  /** Lets the next message of the session run. */
-  async release(claim: SessionClaim): Promise<void> {
+  /** Lets the next message of the session run, at once if the claim has ended. */
+  release(claim: SessionClaim): Promise<void> | void {
     const held = this.#held.get(claim);
     held?.drop();
-    try {
-      if (!held?.hasEnded) await this.#parts.store.sessions.release(claim);
-    } finally {
+    const leave = () => {
       held?.leave();
       this.#forget(claim.session_tag);
-    }
+    };
+    if (held?.hasEnded) leave();
+    else return this.#parts.store.sessions.release(claim).finally(leave);
   }
 
   async #beginInTime(session_tag: string, message: LockingMessage, signal: AbortSignal): Promise<BegunTurn> {
