@@ -77,7 +77,9 @@ async function resolve(
 function begunAnew(turn: Turn, services: Uses): Turn {
   const { session_id, former_id } = turn.session;
   const session = { ...newSession(turn, services), session_id, former_id, generated: false };
-  return { ...turn, session, session_origin: 'new' };
+  // Time has passed since the turn began, so the person may have signed out.
+  const begun = { ...turn.begun, signed_out: null };
+  return { ...turn, session, session_origin: 'new', begun };
 }
 
 /** Reasons that are normal, because nobody claimed that the sender is signed in. */
@@ -85,13 +87,14 @@ const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
 /**
  * The decision, unless the person has signed out at the site: a message may have waited since its token was validated,
- * and a stored token is not validated again.
+ * and a stored token is not validated again. For the token of the message, this was read when its turn began.
  */
 async function decideNow(turn: Turn, services: Uses): Promise<Decision> {
   const decision = decide(turn, services);
   const { principal } = decision;
-  if (principal.person === null || !(await services.store.signOutMarks.covers(principal.claims)))
-    return decision;
+  if (principal.person === null) return decision;
+  const known = turn.credential.kind === 'person' ? turn.begun.signed_out : null;
+  if (!(known ?? (await services.store.signOutMarks.covers(principal.claims)))) return decision;
   const reason = 'signed_out_at_site';
   services.log.warn(
     { request_id: turn.request_id, reason },
