@@ -58,12 +58,14 @@ export function createArrival(
  * The message of a web client with the link codes of people masked: somebody may paste one into the wrong window.
  * @throws `unavailable`
  */
-export async function withoutLinkCodes<Arriving extends { message: IncomingMessage }>(
+export function withoutLinkCodes<Arriving extends { message: IncomingMessage }>(
   arrival: Arriving,
   services: Pick<Services, 'store' | 'seal'>,
-): Promise<Arriving> {
-  const text = await withoutCodes(arrival.message.text, services);
-  return { ...arrival, message: { ...arrival.message, text } };
+): Arriving | Promise<Arriving> {
+  const { message } = arrival;
+  const masked = withoutCodes(message.text, services);
+  if (typeof masked === 'string') return arrival;
+  return masked.then((text) => ({ ...arrival, message: { ...message, text } }));
 }
 
 export function arrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {

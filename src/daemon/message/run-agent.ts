@@ -30,10 +30,11 @@ export const runAgent: Step<Runnable, Answered> = {
         run_record: { tainted: turn.begun.pending.length > 0 },
       };
     }
-    const release = await services.runs.take({ line, patient: turn.patient });
+    const taking = services.runs.take({ line, patient: turn.patient });
+    const release = taking instanceof Promise ? await taking : taking;
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
-    const ends = [turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
-    const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
+    const ends = [services.stopping, turn.lost, ...(turn.stopped ? [turn.stopped] : [])];
+    const limit = new TimeLimit(services.clock, timeout_ms, ends);
     const { deadline } = limit;
     const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder();
     const isLost = createLossCheck(turn, services);
@@ -51,7 +52,8 @@ export const runAgent: Step<Runnable, Answered> = {
     } catch (error) {
       throw runFailure(error, turn, services, limit, line);
     } finally {
-      await meter.settled();
+      const settling = meter.settled();
+      if (settling) await settling;
       limit.lift();
       release();
     }

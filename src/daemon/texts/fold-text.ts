@@ -9,6 +9,18 @@ export function normalizeWord(text: string): string {
   return foldText(text.replace(FINAL_SIGNS, ''));
 }
 
+/** The words of each list that was used, in the form in which they are compared. */
+const normalized = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+export function normalizeWords(words: readonly string[]): ReadonlySet<string> {
+  let known = normalized.get(words);
+  if (known === undefined) {
+    known = new Set(words.map(normalizeWord));
+    normalized.set(words, known);
+  }
+  return known;
+}
+
 /** Matches ASCII words with single spaces between them, like most messages. Their spellings can differ only in case. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 

@@ -30,7 +30,7 @@ describe('an answer to three actions', () => {
     ['es', 'todas menos la 1', [2, 3]],
   ] as const)('in %s: %j confirms %j', (tag, text, confirmed) => {
     expect(texts.in(tag).confirmedPart(text, 3)).toEqual(confirmed);
-    expect(texts.isPart(text)).toBe(true);
+    expect(texts.isAnswer(text)).toBe(true);
   });
 
   it.each([
@@ -52,3 +52,14 @@ describe('an answer to three actions', () => {
     expect(texts.in('en').confirmedPart(text, 3)).toBeNull();
   });
 });
+
+it.each(['Yes!', 'no', 'Ja', 'nein.', 'Sí', 'only 2'])('%j may answer a question', (text) => {
+  expect(texts.isAnswer(text)).toBe(true);
+});
+
+it.each(['', '?!', 'Where is my order?', 'yes please do it now', 'only the first'])(
+  '%j answers no question',
+  (text) => {
+    expect(texts.isAnswer(text)).toBe(false);
+  },
+);

@@ -1,8 +1,10 @@
+import type { TokenOrigin } from '../../identity/identity.ts';
 import type { ClaimKeeper } from '../../store/claim-keeper.ts';
 import type { SessionClaim } from '../../store/claims.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import type { Store } from '../../store/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/turns.ts';
+import type { Cancellation } from '../../time/cancellation.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
 
@@ -34,6 +36,8 @@ interface LockingMessage {
   session_id: string;
   /** Null if the message cannot have had an earlier run. */
   turn_key: string | null;
+  /** The claims of the token that came with the message; null if none did. */
+  token: TokenOrigin | null;
 }
 
 /**
@@ -57,14 +61,14 @@ export class SessionLock {
 
   /**
    * Locks a session for a message. The message is queued at once, so that the order of arrival is kept.
-   * @param lost aborted when the claim is lost before it is released.
+   * @param lost ended when the claim is lost before it is released.
    * @throws `unavailable` if the session is not free in time.
    */
   async acquire(
     session_tag: string,
     message: LockingMessage,
     waiter: Waiter,
-    lost: AbortController,
+    lost: Cancellation,
   ): Promise<BegunTurn> {
     const line = this.#lines.get(session_tag) ?? new Semaphore(() => 1);
     this.#lines.set(session_tag, line);
@@ -93,16 +97,16 @@ export class SessionLock {
     return outcome;
   }
 
-  /** Lets the next message of the session run. */
-  async release(claim: SessionClaim): Promise<void> {
+  /** Lets the next message of the session run, at once if the claim has ended. */
+  release(claim: SessionClaim): Promise<void> | void {
     const held = this.#held.get(claim);
     held?.drop();
-    try {
-      if (!held?.hasEnded) await this.#parts.store.sessions.release(claim);
-    } finally {
+    const leave = () => {
       held?.leave();
       this.#forget(claim.session_tag);
-    }
+    };
+    if (held?.hasEnded) leave();
+    else return this.#parts.store.sessions.release(claim).finally(leave);
   }
 
   async #beginInTime(session_tag: string, message: LockingMessage, signal: AbortSignal): Promise<BegunTurn> {
@@ -113,11 +117,11 @@ export class SessionLock {
     }
   }
 
-  #begin(session_tag: string, { session_id, turn_key }: LockingMessage): Promise<BegunTurn | null> {
-    return this.#parts.store.beginTurn(session_tag, session_id, turn_key);
+  #begin(session_tag: string, { session_id, turn_key, token }: LockingMessage): Promise<BegunTurn | null> {
+    return this.#parts.store.beginTurn(session_tag, session_id, turn_key, token);
   }
 
-  #hold(begun: BegunTurn, leave: () => void, lost: AbortController): BegunTurn {
+  #hold(begun: BegunTurn, leave: () => void, lost: Cancellation): BegunTurn {
     const { store, claims } = this.#parts;
     const { claim } = begun;
     this.#held.set(claim, { leave, drop: claims.hold(claim, store.sessions, lost), hasEnded: false });
