@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DaemonHere, startDaemonHere } from '../support/daemon-here.ts';
+import { type Agentd, startAgentd } from '../support/daemon.ts';
 import { effort } from '../support/effort.ts';
 import { type Browser, launch, withoutBrowser } from './browser.ts';
 import { faults } from './faults.ts';
@@ -7,7 +7,7 @@ import { picture } from './pictures.ts';
 import { coveredBy, tightness } from './room.ts';
 import { follow } from './visitor.ts';
 
-let daemon: DaemonHere;
+let daemon: Agentd;
 let browser: Browser;
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
     STATE_DIR: '',
     WEBCHAT_PAGE: 'true',
   };
-  daemon = await startDaemonHere({ dev: true, env });
+  daemon = await startAgentd({ args: ['--dev'], env });
   browser = await launch();
 });
 afterAll(async () => {
