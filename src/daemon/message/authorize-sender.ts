@@ -22,11 +22,11 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
   async run(turn, services: Uses, line) {
     // From here on, messages continue in the order of arrival, so that the guard blocks the last messages of a burst
     // and not the first.
-    await turn.ticket?.reached;
+    if (turn.ticket?.reached) await turn.ticket.reached;
     const { rerun, credential } = turn;
     if (rerun !== undefined && personFrom(credential) !== rerun.person) throw new SignInChanged();
-    const named = await resolveSession(turn, services);
-    refuseStranger({ ...turn, ...named }, services, line);
+    const named = nameSession(turn, await services.store.sessions.find(turn.session_id));
+    refuseStranger(turn, named, services, line);
     if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
     return { authorized: true, ...named };
   },
@@ -40,12 +40,13 @@ export class SignInChanged extends AgentdError {
 }
 
 /**
- * Refuses a sender who may not use the session. On a platform, the platform decides who takes part in a session. A web
+ * Refuses a sender who may not use the session that was found. On a platform, the platform decides who takes part in a session. A web
  * client can name any session.
  * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use an id of this form.
  */
 export function refuseStranger(
-  { found: session, channel, session_id, message, credential }: Arrived & Identified & NamedSession,
+  { channel, message, credential }: Arrived & Identified,
+  { found: session, session_id }: NamedSession,
   { channelNames }: Pick<Uses, 'channelNames'>,
   line: StepLine,
 ): void {
@@ -83,13 +84,6 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
  * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
  * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
- */
-async function resolveSession(turn: Turn, services: Uses): Promise<NamedSession> {
-  return nameSession(turn, await services.store.sessions.find(turn.session_id));
-}
-
-/**
- * Like `resolveSession`, for a session that was already read.
  * @param found the session that the message names, by its current id or by its id before sign-in.
  */
 export function nameSession(turn: Turn, found: Session | null): NamedSession {

@@ -60,7 +60,7 @@ function runOf(audience: ToolAudience): ToolRun {
     showPage: null,
     clock,
     trace,
-    signal: new AbortController().signal,
+    limit: new Cancellation(),
     log: collectLog().log,
   };
 }
