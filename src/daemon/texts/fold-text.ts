@@ -4,6 +4,14 @@
  */
 const FINAL_SIGNS = /(?<![\p{P}\s])[\p{P}\s]+$/u;
 
+/** Question marks of all scripts that have one of their own, and two signs that contain one. */
+const QUESTION_MARK = /[?\u037e\u055e\u061f\u1367\u2047-\u2049\u203d\u2cfa\u2cfb\ua60f\ua6f7\ufe56\uff1f]/u;
+
+/** Whether the punctuation at the end of a text makes it a question: `only 1?`, `yes please?!`. */
+export function isAsking(text: string): boolean {
+  return QUESTION_MARK.test(FINAL_SIGNS.exec(text)?.[0] ?? '');
+}
+
 /** The form in which words are compared. */
 export function normalizeWord(text: string): string {
   return foldText(text.replace(FINAL_SIGNS, ''));

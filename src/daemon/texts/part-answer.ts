@@ -1,4 +1,4 @@
-import { normalizeWord } from './fold-text.ts';
+import { isAsking, normalizeWord } from './fold-text.ts';
 
 /** The words by which an answer names some of the numbered actions of a question. */
 export interface PartWords {
@@ -12,11 +12,12 @@ export interface PartWords {
 
 /**
  * The numbers that an answer such as "only 1 and 3" or "not 2" confirms, in their order; empty if it declines all of
- * them. Null for any other text: one with a number that the question does not have, a number that is named twice, or
- * any word that is not listed.
+ * them. Null for any other text: a question such as "only 1?", one with a number that the actions do not have, a number
+ * that is named twice, or any word that is not listed.
  * @param count how many actions the question has
  */
 export function confirmedPart(text: string, words: PartWords, count: number): readonly number[] | null {
+  if (isAsking(text)) return null;
   const given = normalizeWord(text);
   const only = numbersAfter(given, words.only, words.between, count);
   const except = numbersAfter(given, words.except, words.between, count);

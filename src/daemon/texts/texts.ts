@@ -1,5 +1,5 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
-import { normalizeWord } from './fold-text.ts';
+import { isAsking, normalizeWord } from './fold-text.ts';
 import { confirmedPart, type PartWords } from './part-answer.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
@@ -56,13 +56,12 @@ export class Texts {
     return { languages: Object.fromEntries(languages), default_locale: this.#default_locale };
   }
 
-  /** Whether a text is a word of this list in any language. */
+  /** Whether a text is a word of this list in any language (`LocalTexts.isWord`). */
   isWord(name: WordsName, text: string): boolean {
-    const given = normalizeWord(text);
     const lists = [...this.#replaced.values(), DEFAULTS].map(
       (texts) => (texts[name] ?? NO_WORDS) as readonly string[],
     );
-    return lists.some((words) => isOneOf(words, given));
+    return lists.some((words) => isOneOf(words, text));
   }
 
   /** Whether a text may confirm a part of a question, in any language (`LocalTexts.confirmedPart`). */
@@ -117,9 +116,12 @@ export class LocalTexts {
     return this.#find(name) as unknown as readonly [string, ...string[]];
   }
 
-  /** Whether a text is one of the words. Case, outer white space and final punctuation make no difference. */
+  /**
+   * Whether a text is one of the words. Case, outer white space and final punctuation make no difference, but a question
+   * is at most a single word: "yes?" is one, "yes please?" is not.
+   */
   isWord(name: WordsName, text: string): boolean {
-    return isOneOf(this.words(name), normalizeWord(text));
+    return isOneOf(this.words(name), text);
   }
 
   /**
@@ -154,8 +156,9 @@ const PART_MAX = 10;
 /** The words of each list that was used, in the form in which they are compared. */
 const compared = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-/** @param given a text in the form in which words are compared */
-function isOneOf(words: readonly string[], given: string): boolean {
+function isOneOf(words: readonly string[], text: string): boolean {
+  const given = normalizeWord(text);
+  if (given.includes(' ') && isAsking(text)) return false;
   let known = compared.get(words);
   if (known === undefined) {
     known = new Set(words.map(normalizeWord));

@@ -48,7 +48,30 @@ describe('an answer to three actions', () => {
     'no 2',
     'nur 1',
     'only 1 not 2',
+    'only 1?',
+    'not 2?',
+    'Only 1 and 3 ?!',
+    'not 2…?',
+    'only 1；？',
+    'only 1؟',
   ])('%j is no answer in English', (text) => {
     expect(texts.in('en').confirmedPart(text, 3)).toBeNull();
+  });
+});
+
+describe('a question', () => {
+  it.each([
+    ['en', 'yes please?'],
+    ['de', 'Ja, bitte?'],
+    ['de', 'ja bitte?!'],
+    ['es', '¿Sí por favor?'],
+    ['es', 'sí por favor？'],
+  ])('in %s, %j confirms nothing', (tag, text) => {
+    expect(texts.in(tag).isWord('confirm', text)).toBe(false);
+    expect(texts.isWord('confirm', text)).toBe(false);
+  });
+
+  it.each(['yes?', 'yes please!', 'Yes please.'])('%j is an answer', (text) => {
+    expect(texts.in('en').isWord('confirm', text)).toBe(true);
   });
 });
