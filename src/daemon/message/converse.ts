@@ -1,6 +1,6 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
 import { createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
-import type { Outlet } from './outlet.ts';
+import { type Outlet, restOfReply } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
 import type { Services } from './services.ts';
 import { answerNow } from './steps.ts';
@@ -41,13 +41,21 @@ export function converse(
 
 /** The outlet for a message that is answered in the response to its own request. */
 function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Outlet {
+  let passed = 0;
+  const text = (piece: string) => {
+    passed += piece.length;
+    events.push({ type: 'text_chunk', text: piece });
+  };
   return {
     leaves: 'in_response',
     started: (session_id) => events.push({ type: 'started', session_id }),
-    text: (text) => events.push({ type: 'text_chunk', text }),
+    text,
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
     close: async () => ({}),
-    complete: ({ turn_id, session_id, response, question, receipts, replayed }) =>
+    complete(reply) {
+      const { turn_id, session_id, response, question, receipts, replayed } = reply;
+      const rest = restOfReply(reply, passed);
+      if (rest !== '') text(rest);
       events.push({
         type: 'complete',
         session_id,
@@ -56,7 +64,8 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
         ...(turn_id === null ? {} : { message_id: turn_id }),
         ...(question === null ? {} : { confirmation: question.confirmation }),
         ...(receipts === null ? {} : { receipts }),
-      }),
+      });
+    },
   };
 }
 

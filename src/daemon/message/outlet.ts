@@ -13,7 +13,7 @@ export interface Outlet {
    * wait.
    */
   started(session_id: string): void;
-  /** Called with the next piece of the reply. */
+  /** Called with the next piece of the reply. The end of a reply may come only with `close` and `complete`. */
   text(piece: string): void;
   /** Called when a tool call has begun or ended. */
   tool(progress: ToolProgress): void;
@@ -59,4 +59,9 @@ export type TurnEnd = { answered: true; reply: CompleteReply } | { answered: fal
 export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'events' | 'waits'> {
   /** The run failed and will be repeated. The turn has not ended, so only its trace is stored. */
   runs_again?: boolean;
+}
+
+/** The end of a reply that was not passed to `Outlet.text`. @param passed number of characters that were */
+export function restOfReply({ response, replayed }: CompleteReply, passed: number): string {
+  return replayed ? '' : response.slice(passed);
 }

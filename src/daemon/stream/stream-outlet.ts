@@ -1,5 +1,11 @@
 import { AgentdError } from '../errors.ts';
-import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
+import {
+  type CompleteReply,
+  type Outlet,
+  type OutletChanges,
+  restOfReply,
+  type TurnEnd,
+} from '../message/outlet.ts';
 import type { EventWriter } from './event-writer.ts';
 import {
   completed,
@@ -32,6 +38,8 @@ export class StreamOutlet implements Outlet {
   readonly #parts: StreamOutletParts;
   #session_id: string | null = null;
   #hasBegun = false;
+  /** Number of characters of the reply that are written. */
+  #written = 0;
   /** Whether the turn is ending or has ended. */
   #isClosing = false;
   /**
@@ -53,6 +61,7 @@ export class StreamOutlet implements Outlet {
 
   text(text: string): void {
     this.#hasBegun = true;
+    this.#written += text.length;
     this.#parts.writer.write({ event: 'text_chunk', data: { text } });
   }
 
@@ -102,15 +111,8 @@ export class StreamOutlet implements Outlet {
     return [{ event: 'error', data: { code, message } }];
   }
 
-  #buildLastEvent({
-    turn_id,
-    session_id,
-    response,
-    question,
-    receipts,
-    stopped,
-    replayed: isReplayed,
-  }: CompleteReply): StreamEventData[] {
+  #buildLastEvent(reply: CompleteReply): StreamEventData[] {
+    const { turn_id, session_id, response, question, receipts, stopped, replayed: isReplayed } = reply;
     const { stream_id } = this.#parts;
     const data = {
       ...{ stream_id, session_id, response },
@@ -119,6 +121,8 @@ export class StreamOutlet implements Outlet {
     };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
     const confirmation = question?.confirmation ?? null;
-    return [...first, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];
+    const text = restOfReply(reply, this.#written);
+    const rest = text === '' ? [] : [{ event: 'text_chunk' as const, data: { text } }];
+    return [...first, ...rest, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];
   }
 }
