@@ -66,7 +66,7 @@ function entryLines(entry: unknown, depth: number): string[] {
       : `${fieldName(name)}: ${plainText(value)}`,
   );
   return [
-    `${bullet}${words.join(' · ') || '…'}`,
+    `${bullet}${words.join('\u00a0· ') || '…'}`,
     ...nested.flatMap(([name, value]) => valueLines(fieldName(name), value, depth + 1)),
   ];
 }
