@@ -23,6 +23,7 @@ import { type Notices, noticeEnded, startToldByCommands } from './inbox/link-not
 import { InboxWorker } from './inbox/work.ts';
 import { createGauges, measuredStore } from './metrics/measured-store.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { Lifecycle } from './process/lifecycle.ts';
 import type { Log } from './process/log.ts';
 import { answerReloads } from './reload/mailbox.ts';
 import { Reloader } from './reload/reloader.ts';
@@ -382,32 +383,4 @@ function usesDemoPath({ channel }: { channel: Channel }): boolean {
 function findMessagePath(active: readonly { plugin: ChannelPlugin; channel: Channel }[]): string | null {
   const direct = active.find(({ plugin }) => plugin.delivery === 'response');
   return direct?.channel.routes.find((route) => route.method === 'POST')?.path ?? null;
-}
-
-/**
- * The parts that were started, in order, and how to stop them, in reverse order. If one part fails to stop, the others
- * are still stopped. Stopping happens once; it also cleans up after a start that failed halfway.
- */
-export class Lifecycle {
-  readonly #parts: { name: string; stop: () => Promise<void> | void }[] = [];
-  #stopped: Promise<void> | null = null;
-
-  started(name: string, stop: () => Promise<void> | void): void {
-    this.#parts.push({ name, stop });
-  }
-
-  stop(log: Log): Promise<void> {
-    this.#stopped ??= this.#stopAll(log);
-    return this.#stopped;
-  }
-
-  async #stopAll(log: Log): Promise<void> {
-    for (const part of this.#parts.reverse()) {
-      try {
-        await part.stop();
-      } catch (error) {
-        log.error({ err: error, part: part.name }, 'a part did not stop cleanly');
-      }
-    }
-  }
 }

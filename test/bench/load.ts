@@ -35,10 +35,9 @@ export interface LoadResult {
 }
 
 /** How often the warm-up looks at the processor time, ms. */
-const SLICE_MS = 500;
-/** The warm-up compares this many slices with as many before them. */
-const SLICES = 4;
-/** A server is warm if the newer slices need at least this share of the processor time of the older ones. */
+const SLICE_MS = 2000;
+/** A server is warm when this many slices in a row need no less than this share of the least before them. */
+const SLICES = 3;
 const STEADY = 0.98;
 
 /**
@@ -157,16 +156,16 @@ async function untilSteady(
   shortest_ms: number,
   longest_ms: number,
 ): Promise<void> {
-  const readings = [read()];
-  const cost = (from: number, to: number) => {
-    const [first, last] = [readings.at(from), readings.at(to)];
-    if (!first || !last) return Number.POSITIVE_INFINITY;
-    return (last.cpu_ms - first.cpu_ms) / Math.max(1, last.count - first.count);
-  };
+  let before = read();
+  let least = Number.POSITIVE_INFINITY;
+  let steady = 0;
   for (let passed = 0; passed < longest_ms; passed += SLICE_MS) {
+    if (passed >= shortest_ms && steady >= SLICES) return;
     await delay(SLICE_MS);
-    readings.push(read());
-    const [older, newer] = [cost(-1 - 2 * SLICES, -1 - SLICES), cost(-1 - SLICES, -1)];
-    if (passed >= shortest_ms && newer >= older * STEADY) return;
+    const now = read();
+    const cost = (now.cpu_ms - before.cpu_ms) / Math.max(1, now.count - before.count);
+    steady = cost < least * STEADY ? 0 : steady + 1;
+    least = Math.min(least, cost);
+    before = now;
   }
 }

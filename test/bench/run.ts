@@ -11,6 +11,7 @@ import { describeMachine } from './machine.ts';
 import { markdown } from './markdown/markdown.ts';
 import { metricsOfChat, metricsOfWebhook } from './metrics/metrics.ts';
 import { firstToken } from './model/model.ts';
+import { redisBenchmarks } from './redis/redis.ts';
 import { type Report, type Row, rowsOf, table } from './report.ts';
 import { runRounds } from './rounds.ts';
 import { fanOut, firstEvent, streamMemory } from './sse/sse.ts';
@@ -36,6 +37,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   firstToken,
   metricsOfChat,
   metricsOfWebhook,
+  ...redisBenchmarks,
   cli,
   start,
 ];

@@ -7,6 +7,7 @@ import { expect, it } from 'vitest';
 import { drive } from '../bench/load.ts';
 import { median, percentile } from '../bench/rounds.ts';
 import { isThorough } from '../support/effort.ts';
+import { hasRedis } from '../support/redis-server.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -54,6 +55,12 @@ it.runIf(isThorough)(
       ['model', 'first token'],
       ['metrics', 'chat'],
       ['metrics', 'webhook'],
+      ...(hasRedis
+        ? [
+            ['redis', 'a chat turn'],
+            ['redis', 'a webhook until done'],
+          ]
+        : []),
       ['cli', 'agentd --version'],
       ['cli', 'agentd --help'],
       ['start', 'agentd serve'],
@@ -89,7 +96,7 @@ it('the report is printed as a table', () => {
 it('`npm run bench` prints its usage if the benchmark does not exist', () => {
   const { status, stderr } = bench('speed');
   expect(stderr).toContain(
-    'usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|metrics|cli|start]',
+    `usage: npm run bench [chat|webhook|guard|token|tools|markdown|sse|model|metrics|${hasRedis ? 'redis|' : ''}cli|start]`,
   );
   expect(status).toBe(2);
 });

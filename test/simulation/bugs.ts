@@ -145,10 +145,14 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/authorize-sender.ts',
-        from: 'await turn.ticket?.reached;',
+        from: 'if (turn.ticket?.reached) await turn.ticket.reached;',
         to: '',
       },
-      { file: 'src/daemon/message/lock-session.ts', from: 'await turn.ticket?.reached;', to: '' },
+      {
+        file: 'src/daemon/message/lock-session.ts',
+        from: 'if (turn.ticket?.reached) await turn.ticket.reached;',
+        to: '',
+      },
     ],
   },
   'session-before-lock': {

@@ -18,6 +18,7 @@ import { MemoryState } from '../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../src/daemon/store/kernels/memory/store.ts';
 import type { Store } from '../../src/daemon/store/store.ts';
 import type { StreamServices } from '../../src/daemon/stream/stream-services.ts';
+import { Cancellation } from '../../src/daemon/time/cancellation.ts';
 import type { ToolSource } from '../../src/daemon/tools/tool.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
 import type { TraceLine } from '../../src/daemon/trace/trace-record.ts';
@@ -124,7 +125,7 @@ export function aTurnOf<Members extends object = object>(
     outlet: new NotedOutlet(),
     stopped: null,
     accepted_at: clock.now(),
-    lost: new AbortController(),
+    lost: new Cancellation(),
     patient: false,
     reader: null,
     changes: {},

@@ -10,6 +10,7 @@ import type { OpenApiEntry } from '../../src/daemon/tools/source-entry.ts';
 import type { Tool, ToolSourceInfo } from '../../src/daemon/tools/tool.ts';
 import { createToolAccess, type ToolAccess } from '../../src/daemon/tools/tool-access.ts';
 import { Trace } from '../../src/daemon/trace/trace.ts';
+import { endsWith } from './cancellation.ts';
 import { collectLog } from './log-lines.ts';
 
 /** A tool with the effect `read`, from a source without an address. It returns `{ n: 1 }`. */
@@ -78,10 +79,10 @@ export interface BoundTool {
 }
 
 /** The members of a run that a test changes. */
-export type RunOptions = Partial<Omit<ToolRun, 'trace'>> & { trace?: Trace };
+export type RunOptions = Partial<Omit<ToolRun, 'trace' | 'limit'>> & { trace?: Trace; signal?: AbortSignal };
 
 /** A run that calls tools. It has no journal, no API, and no person to ask. */
-export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
+export function aToolRun({ signal, ...rest }: RunOptions = {}): ToolRun & { trace: Trace } {
   return {
     context: null,
     tool: () => undefined,
@@ -92,7 +93,7 @@ export function aToolRun(rest: RunOptions = {}): ToolRun & { trace: Trace } {
     showPage: null,
     clock: systemClock,
     trace: new Trace(systemClock),
-    signal: new AbortController().signal,
+    limit: endsWith(signal),
     log: collectLog().log,
     ...rest,
   };

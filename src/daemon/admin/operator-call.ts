@@ -7,6 +7,7 @@ import { jwtContext, sealRecord } from '../session/jwt-context.ts';
 import type { Session } from '../session/session.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Store } from '../store/store.ts';
+import { Cancellation } from '../time/cancellation.ts';
 import { randomSuffix, systemClock } from '../time/clock.ts';
 import { bindTools } from '../tools/bind-tools.ts';
 import type { WatchedRequest } from '../tools/call-client.ts';
@@ -64,7 +65,6 @@ export async function callAsOperator({
   journal,
   note,
 }: OperatorCall): Promise<CallReport | null> {
-  const { signal } = new AbortController();
   const requests: WatchedRequest[] = [];
   const [bound] = bindTools([{ ...tool, confirm: 'never' }], {
     context: operatorContext(person),
@@ -75,7 +75,7 @@ export async function callAsOperator({
     journal,
     confirmation: null,
     showPage: ({ source, url }) => note(`${source} asks the person to open this page: ${url}`),
-    signal,
+    limit: new Cancellation(),
     log,
     tool: () => {},
     watch: (request) => void requests.push(request),

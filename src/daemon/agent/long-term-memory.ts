@@ -4,6 +4,7 @@ import type { MemoryOwner } from '../identity/memory-owner.ts';
 import type { Log } from '../process/log.ts';
 import { maskTokens } from '../settings/secret.ts';
 import type { Memory, MemoryStore } from '../store/memories.ts';
+import type { Cancellation } from '../time/cancellation.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
@@ -48,8 +49,8 @@ interface RememberingRun {
   turn_id: string;
   request_id: string;
   trace: TraceWriter;
-  /** Aborts with the run. */
-  signal: AbortSignal;
+  /** Ends with the run. */
+  limit: Cancellation;
   taint: RunTaint;
   /** Whether the run may no longer store anything, for example because its person was erased. */
   isLost(): Promise<boolean>;
@@ -116,11 +117,11 @@ export class LongTermMemory {
   async use<T>(
     work: (memories: MemoryStore) => Promise<T>,
     ms: number,
-    { signal, request_id }: Partial<Pick<RememberingRun, 'signal' | 'request_id'>> = {},
+    { limit: run, request_id }: Partial<Pick<RememberingRun, 'limit' | 'request_id'>> = {},
   ): Promise<T> {
     const { memories, clock } = this.#services;
     if (this.#isClosed) throw new Error('long-term memory is closed');
-    const limit = new TimeLimit(clock, ms, signal ? [signal] : []);
+    const limit = new TimeLimit(clock, ms, run ? [run] : []);
     const working = work(memories);
     this.#inUse.add(working);
     try {
@@ -128,7 +129,7 @@ export class LongTermMemory {
       this.#noteUse();
       return result;
     } catch (error) {
-      if (!signal?.aborted) this.#noteFailure(error, request_id);
+      if (!run?.hasEnded) this.#noteFailure(error, request_id);
       throw error;
     } finally {
       limit.lift();
@@ -194,7 +195,7 @@ export class RunMemory {
       return given.map(shown);
     } catch {
       // The failure was already logged, once for the outage.
-      this.#run.signal.throwIfAborted();
+      this.#run.limit.throwIfEnded();
       trace.note({ step: 'memory', verdict: 'fallback', reason: 'memory_unavailable', took_ms: took_ms() });
       return [];
     }
@@ -282,7 +283,7 @@ export class RunMemory {
       return await this.#use(work, TOOL_WAIT_MS);
     } catch {
       // The failure was already logged, once for the outage.
-      this.#run.signal.throwIfAborted();
+      this.#run.limit.throwIfEnded();
       return {
         outcome: 'unavailable',
         message: `Memory cannot be reached at the moment. ${inVain}. Say so if it matters to the person.`,

@@ -99,7 +99,7 @@ export class RunMeter implements ModelMeter {
   /** Called when the run has ended: no call can begin anymore. Resolves when all used tokens are counted. */
   async settled(): Promise<void> {
     this.#hasEnded = true;
-    await Promise.all(this.#settling ?? []);
+    if (this.#settling) await Promise.all(this.#settling);
   }
 
   #end(part: TracePart, model: string, result: ModelCallResult, took_ms: number): void {

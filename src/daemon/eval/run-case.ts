@@ -25,6 +25,7 @@ import type { Settings } from '../settings/settings.ts';
 import { openScratchStore } from '../store/open.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
 import type { Texts } from '../texts/texts.ts';
+import { Cancellation } from '../time/cancellation.ts';
 import { type AlarmClock, systemClock, timeOrderedId } from '../time/clock.ts';
 import type { ToolRegistry } from '../tools/registry.ts';
 import { createToolAccess } from '../tools/tool-access.ts';
@@ -279,7 +280,7 @@ class Speaker {
           close: async () => ({}),
           complete() {},
         },
-        ...{ stopped: null, accepted_at: clock.now(), lost: new AbortController(), patient: true },
+        ...{ stopped: null, accepted_at: clock.now(), lost: new Cancellation(), patient: true },
         ...{ reader: null, changes: {}, key: null, counted_in: null },
       },
       this.#services,

@@ -30,30 +30,39 @@ export function cors(origins: readonly string[], log: Log): Middleware {
       'a page of another origin may not use agentd; if it is yours, add its origin to WEBCHAT_ALLOWED_ORIGINS',
     );
   };
-  const share: Middleware = koaCors({
-    origin: ({ req: { headers } }) => {
-      if (headers.origin === undefined) return '';
-      return anyOrigin ? '*' : known.has(headers.origin) ? headers.origin : '';
-    },
+  const allowed = ({ req: { headers } }: Parameters<Middleware>[0]) => {
+    if (headers.origin === undefined) return '';
+    return anyOrigin ? '*' : known.has(headers.origin) ? headers.origin : '';
+  };
+  const sharePreflight: Middleware = koaCors({
+    origin: allowed,
     credentials: !anyOrigin,
-    exposeHeaders: EXPOSED,
     allowHeaders: ALLOWED,
     maxAge: MAX_AGE,
-    // Not needed: an error does not clear the headers that are already set (`problems`).
-    keepHeadersOnError: false,
   });
+  const share = (ctx: Parameters<Middleware>[0]) => {
+    const { head } = ctx.state;
+    head.set('Vary', 'Origin');
+    const origin = allowed(ctx);
+    if (origin === '') return;
+    head.set('Access-Control-Allow-Origin', origin);
+    if (!anyOrigin) head.set('Access-Control-Allow-Credentials', 'true');
+    head.set('Access-Control-Expose-Headers', EXPOSED);
+  };
   return (ctx, next) => {
     if (ctx.method === 'OPTIONS') {
       if (ctx.state.found.others().some(isCors)) logForeign(ctx);
-      return describeRoutes(ctx, share);
+      return describeRoutes(ctx, sharePreflight);
     }
     const { route, others } = ctx.state.found;
-    return (route ? isCors(route) : others().some(isCors)) ? share(ctx, next) : next();
+    if (route ? isCors(route) : others().some(isCors)) share(ctx);
+    return next();
   };
 }
 
 /** Answers with the methods of the path; a preflight also gets the methods that pages may use. */
 async function describeRoutes(ctx: Parameters<Middleware>[0], share: Middleware): Promise<void> {
+  ctx.state.head.handOver();
   const routes = ctx.state.found.others();
   if (routes.length === 0) resolveRoute(ctx.state.found, ctx.method);
   const shared = routes.filter(isCors);

@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import type { ReceivedRequest } from './received-request.ts';
+import type { ResponseHead } from './response-head.ts';
 import type { Found, MountedRoute } from './routes.ts';
 
 /**
@@ -20,6 +21,8 @@ export interface Exchange {
   address: string;
   /** request-id; the request target up to the query, as it was sent. Koa's own getter can throw. */
   path: string;
+  /** request-id; the headers of the response. */
+  head: ResponseHead;
   /** problems; the code of the problem that was answered, absent if there was none */
   problem?: string;
   /** find-route */

@@ -7,6 +7,7 @@ import type { Log } from '../process/log.ts';
 import { ConfigurationError } from '../settings/problem.ts';
 import { discard } from './body.ts';
 import {
+  type Context,
   createServer as createHttpServer,
   type Exchange,
   type Middleware,
@@ -297,22 +298,23 @@ export class InFlight {
  * their connection.
  */
 export function admit(inFlight: InFlight): Middleware {
-  return async (ctx, next) => {
-    if (!inFlight.draining) {
-      inFlight.add(ctx.res);
-      await next();
-      return;
-    }
-    // After a refusal, the reader of a stream (EventSource) would not reconnect; after a lost connection it does.
-    if (ctx.req.headers.accept?.includes('text/event-stream')) {
-      ctx.respond = false;
-      ctx.res.destroy();
-      return;
-    }
-    // The connection is closed after the answer. The rest of the request is read first, so that the answer is not lost.
-    discard(ctx.req);
-    if (!ctx.req.closed) await once(ctx.req, 'close');
-    ctx.set('Connection', 'close');
-    throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: RETRY_AFTER });
+  return (ctx, next) => {
+    if (inFlight.draining) return refuse(ctx);
+    inFlight.add(ctx.res);
+    return next();
   };
+}
+
+async function refuse(ctx: Context): Promise<void> {
+  // After a refusal, the reader of a stream (EventSource) would not reconnect; after a lost connection it does.
+  if (ctx.req.headers.accept?.includes('text/event-stream')) {
+    ctx.respond = false;
+    ctx.res.destroy();
+    return;
+  }
+  // The connection is closed after the answer. The rest of the request is read first, so that the answer is not lost.
+  discard(ctx.req);
+  if (!ctx.req.closed) await once(ctx.req, 'close');
+  ctx.state.head.set('Connection', 'close');
+  throw new AgentdError('unavailable', 'The daemon is stopping.', { retryAfter: RETRY_AFTER });
 }

@@ -68,7 +68,8 @@ export function problems(log: Log): Middleware {
       }
       const problem = toRefusal(ctx, error, log);
       ctx.state.problem = problem.code;
-      writeProblem(ctx, problem);
+      ctx.state.head.setAll(problem.headers);
+      send(ctx, problem.status, problem.body);
     }
   };
 }
@@ -92,10 +93,10 @@ function toRefusal({ state }: Context, error: unknown, log: Log): Problem {
   }
 }
 
-function writeProblem(ctx: Context, problem: Problem): void {
-  ctx.status = problem.status;
-  ctx.set(problem.headers);
-  ctx.body = problem.body;
+/** Sends a response as a whole, unless its client has gone. */
+export function send(ctx: Context, status: number, body: string | Buffer): void {
+  ctx.respond = false;
+  if (ctx.writable) ctx.state.head.send(status, body);
 }
 
 /** Logs why a request failed, if an operator can do something about it. */
@@ -131,9 +132,8 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 };
 
 export function securityHeaders(): Middleware {
-  const headers = Object.entries(SECURITY_HEADERS);
   return (ctx, next) => {
-    for (const [name, value] of headers) ctx.res.setHeader(name, value);
+    ctx.state.head.setAll(SECURITY_HEADERS);
     return next();
   };
 }

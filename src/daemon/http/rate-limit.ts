@@ -30,7 +30,7 @@ export function rateLimit(parts: RateLimitParts): Middleware {
       const { policy, key } = identifySender(request);
       const max = policy === 'person' ? settings.RATE_LIMIT_TOKEN_MAX : settings.RATE_LIMIT_ANONYMOUS_MAX;
       const { headers, refusal } = await countRequest(store, key, { policy, max, seconds });
-      ctx.set(headers);
+      ctx.state.head.setAll(headers);
       if (refusal !== null) throw refusal;
     }
     await next();

@@ -4,6 +4,7 @@ import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
 import { timeOrderedId } from '../time/clock.ts';
 import type { Context, Middleware } from './exchange.ts';
+import { ResponseHead } from './response-head.ts';
 
 const CALLERS_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
@@ -28,7 +29,8 @@ export function requestId(log: Log, trustProxy: number): Middleware {
     ctx.state.request_id = chooseRequestId(ctx.req.headers);
     ctx.state.address = readAddress(ctx.req, trustProxy);
     ctx.state.path = ctx.url.split('?', 1)[0] ?? '';
-    ctx.res.setHeader('X-Request-Id', ctx.state.request_id);
+    ctx.state.head = new ResponseHead(ctx.res);
+    ctx.state.head.set('X-Request-Id', ctx.state.request_id);
     ctx.res.on('close', () => logEnd(ctx, log, performance.now() - started));
     return next();
   };

@@ -2,7 +2,7 @@ import type { ChannelResponse } from '../../channel/index.ts';
 import { AgentdError } from '../errors.ts';
 import type { Log } from '../process/log.ts';
 import { type Context, type Middleware, validateHeaderName, validateHeaderValue } from './exchange.ts';
-import { logFailure } from './problem.ts';
+import { logFailure, send } from './problem.ts';
 import { stream } from './response-stream.ts';
 
 /** The last middleware: calls the route's handler and sends its response. */
@@ -35,22 +35,30 @@ export function respond(ctx: Context, response: ChannelResponse, { stopping, log
     throw new RangeError(`a route answered status ${status}`);
   checkHeaders(headers);
   const [type, payload] = toPayload(body);
-  ctx.status = status;
-  if (type !== null) ctx.res.setHeader('Content-Type', type);
+  if (type !== null) ctx.state.head.set('Content-Type', type);
   setHeaders(ctx, headers);
+  if (payload !== null && typeof payload !== 'function' && !WITHOUT_BODY.has(status)) {
+    send(ctx, status, payload);
+    return;
+  }
+  ctx.state.head.handOver();
+  ctx.status = status;
   if (typeof payload === 'function') begin(ctx, payload, stopping, log);
   else if (payload !== null) ctx.body = payload;
   else endWithoutBody(ctx);
 }
 
+/** The statuses whose responses have no body, whatever the route gives (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
+
 type RouteHeaders = NonNullable<ChannelResponse['headers']>;
 
-/** Sets the headers of a route. If one of them cannot be sent, throws before any header is set. */
+/** Sets the headers of a route, which were checked. */
 function setHeaders(ctx: Context, headers: RouteHeaders): void {
-  checkHeaders(headers);
   for (const [name, value] of Object.entries(headers)) setHeader(ctx, name, value);
 }
 
+/** Throws if one of the headers of a route cannot be sent. */
 function checkHeaders(headers: RouteHeaders): void {
   for (const [name, value] of Object.entries(headers)) {
     validateHeaderName(name);
@@ -62,8 +70,10 @@ function checkHeaders(headers: RouteHeaders): void {
 /** Sets a header, and replaces the value that the daemon has set. `Vary` is extended instead. */
 function setHeader(ctx: Context, name: string, value: string | readonly string[]): void {
   const own = typeof value === 'string' ? value : [...value];
-  if (name.toLowerCase() === 'vary') ctx.vary(own);
-  else ctx.res.setHeader(name, own);
+  if (name.toLowerCase() === 'vary') {
+    ctx.state.head.handOver();
+    ctx.vary(own);
+  } else ctx.state.head.set(name, own);
 }
 
 type Writer = Extract<ChannelResponse['body'], (...args: never[]) => unknown>;
@@ -106,7 +116,11 @@ export function routeHeaders(): Middleware {
   return (ctx, next) => {
     const { route, request } = ctx.state;
     try {
-      if (route.headers) setHeaders(ctx, route.headers(request));
+      if (route.headers) {
+        const headers = route.headers(request);
+        checkHeaders(headers);
+        setHeaders(ctx, headers);
+      }
     } catch (error) {
       // The handler fails with the same error, which then becomes the response.
       if (!(error instanceof AgentdError)) throw error;

@@ -33,12 +33,20 @@ export function decodeToken(token: string): DecodedToken {
   const [, header = '', payload = '', signature = ''] = parts;
   const claimed = decodeObject(payload);
   return {
-    header: decodeObject(header),
+    header: decodeHeader(header),
     payload: claimed,
     claims: claimed && readClaims(claimed),
     signed: token.slice(0, header.length + 1 + payload.length),
     signature,
   };
+}
+
+/** The header that was decoded last: usually all tokens have the same, which their issuer writes. */
+let last: { readonly part: string; readonly header: UntrustedObject | null } = { part: '', header: null };
+
+function decodeHeader(part: string): UntrustedObject | null {
+  if (part !== last.part) last = { part, header: decodeObject(part) };
+  return last.header;
 }
 
 /** The payload alone, as `decodeToken` decodes it. */

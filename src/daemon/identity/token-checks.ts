@@ -116,17 +116,29 @@ export type CheckOutcome =
   | { outcome: 'off'; setting: string }
   | { outcome: 'failed'; reason: TokenReason; cause?: unknown };
 
-/** Runs one check; never throws. A check that cannot be run (a key set that cannot be reached) fails. */
-export async function makeCheck(check: TokenCheck, examination: Examination): Promise<CheckOutcome> {
+/**
+ * Runs one check; never throws or rejects. A check that cannot be run (a key set that cannot be reached) fails. Only a
+ * check that waits for something returns a promise.
+ */
+export function makeCheck(check: TokenCheck, examination: Examination): CheckOutcome | Promise<CheckOutcome> {
   const setting = check.off?.(examination.settings);
   if (setting) return { outcome: 'off', setting };
+  const { reason } = check;
   try {
-    const fit = await check.passes(examination);
-    if (typeof fit === 'number') return { outcome: 'ok', key: fit };
-    return fit ? { outcome: 'ok' } : { outcome: 'failed', reason: check.reason };
+    const fit = check.passes(examination);
+    if (!(fit instanceof Promise)) return toOutcome(fit, reason);
+    return fit.then(
+      (found) => toOutcome(found, reason),
+      (cause: unknown) => ({ outcome: 'failed', reason, cause }),
+    );
   } catch (cause) {
-    return { outcome: 'failed', reason: check.reason, cause };
+    return { outcome: 'failed', reason, cause };
   }
+}
+
+function toOutcome(fit: KeyFit, reason: TokenReason): CheckOutcome {
+  if (typeof fit === 'number') return { outcome: 'ok', key: fit };
+  return fit ? { outcome: 'ok' } : { outcome: 'failed', reason };
 }
 
 export type Step = { check: string } & (CheckOutcome | { outcome: 'not reached' });
@@ -177,7 +189,8 @@ export function createValidator(
     const examination = { token, settings, keys, now: clock.now() };
     const fit: { key?: number } = {};
     for (const check of checks) {
-      const end = await makeCheck(check, examination);
+      const made = makeCheck(check, examination);
+      const end = made instanceof Promise ? await made : made;
       if (end.outcome === 'failed') return { ...fit, refusal: end };
       if (end.outcome === 'ok' && end.key !== undefined) fit.key = end.key;
     }

@@ -8,6 +8,7 @@ import { runFromInbox } from '../message/steps.ts';
 import type { Answering, Deduplicated, Guarded } from '../message/turn.ts';
 import { textOfTurn } from '../store/collect-turn.ts';
 import type { AttemptOutcome, InboxClaim, InboxMessage } from '../store/inbox.ts';
+import { Cancellation } from '../time/cancellation.ts';
 import { wait } from '../time/clock.ts';
 import { backOff, LONGEST_MS, withinBudget } from '../time/retry.ts';
 import { TimeLimit } from '../time/time-limit.ts';
@@ -98,8 +99,8 @@ export class Delivery {
     return this.#whileHeld(() => this.#end({ kind: 'given_back' }));
   }
 
-  async #whileHeld(work: (lost: AbortController) => Promise<void>): Promise<void> {
-    const lost = new AbortController();
+  async #whileHeld(work: (lost: Cancellation) => Promise<void>): Promise<void> {
+    const lost = new Cancellation();
     const drop = this.#services.claims.hold(this.#claim, this.#services.store.inbox, lost);
     try {
       await work(lost);
@@ -108,7 +109,7 @@ export class Delivery {
     }
   }
 
-  async #run(lost: AbortController): Promise<void> {
+  async #run(lost: Cancellation): Promise<void> {
     const outlet = new PushOutlet(this.#services, this.#later.plugin, this.#claim);
     if (isInterruptedTooOften(this.#message, this.#services.settings)) {
       this.#services.observer.messageEnded(this.#message.platform, 'failed');
@@ -249,7 +250,7 @@ export class Delivery {
   }
 
   #arrival(
-    lost: AbortController,
+    lost: Cancellation,
     outlet: PushOutlet,
     collected: readonly InboxMessage[],
   ): Arrival<Answering & Deduplicated & Guarded> {

@@ -57,8 +57,9 @@ type Lookup = { store: Pick<Store, 'linkCodes'>; seal: Seal };
  * The store is read only if a part of the text has the shape of a code.
  */
 export async function knownCodesIn(text: string, { store, seal }: Lookup): Promise<Map<string, string>> {
-  const hashes = new Map(codesIn(text).map(({ code }) => [code, codeHashes(seal, code)]));
-  if (hashes.size === 0) return new Map();
+  const written = codesIn(text);
+  if (written.length === 0) return new Map();
+  const hashes = new Map(written.map(({ code }) => [code, codeHashes(seal, code)]));
   const known = await store.linkCodes.known([...hashes.values()].flat());
   const found = new Map<string, string>();
   for (const [code, stored] of hashes) for (const hash of stored) if (known.has(hash)) found.set(code, hash);

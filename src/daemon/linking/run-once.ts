@@ -5,6 +5,7 @@ import type { PersonKey } from '../identity/identity.ts';
 import type { Log } from '../process/log.ts';
 import type { ClaimKeeper } from '../store/claim-keeper.ts';
 import type { Store } from '../store/store.ts';
+import { Cancellation } from '../time/cancellation.ts';
 
 /** How long the id of a message is remembered, ms. */
 const KNOWN_MS = 7 * 24 * 60 * 60 * 1000;
@@ -56,7 +57,7 @@ export async function runOnce<Answer>(
   if (state.outcome !== 'new')
     throw new AgentdError('unavailable', 'This request is being processed.', { retryAfter: AGAIN_SECONDS });
   const { claim } = state;
-  const drop = claims.hold(claim, idempotency, new AbortController());
+  const drop = claims.hold(claim, idempotency, new Cancellation());
   try {
     const { answer, person } = await work();
     await idempotency.finish(claim, { session_id: '', response: JSON.stringify(answer), person }, KNOWN_MS);

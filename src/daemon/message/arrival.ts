@@ -62,8 +62,9 @@ export async function withoutLinkCodes<Arriving extends { message: IncomingMessa
   arrival: Arriving,
   services: Pick<Services, 'store' | 'seal'>,
 ): Promise<Arriving> {
-  const text = await withoutCodes(arrival.message.text, services);
-  return { ...arrival, message: { ...arrival.message, text } };
+  const { message } = arrival;
+  const text = await withoutCodes(message.text, services);
+  return text === message.text ? arrival : { ...arrival, message: { ...message, text } };
 }
 
 export function arrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {

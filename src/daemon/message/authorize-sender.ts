@@ -22,11 +22,11 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
   async run(turn, services: Uses, line) {
     // From here on, messages continue in the order of arrival, so that the guard blocks the last messages of a burst
     // and not the first.
-    await turn.ticket?.reached;
+    if (turn.ticket?.reached) await turn.ticket.reached;
     const { rerun, credential } = turn;
     if (rerun !== undefined && personFrom(credential) !== rerun.person) throw new SignInChanged();
     const named = await resolveSession(turn, services);
-    refuseStranger({ ...turn, ...named }, services, line);
+    refuseStranger(turn, named, services, line);
     if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
     return { authorized: true, ...named };
   },
@@ -40,12 +40,13 @@ export class SignInChanged extends AgentdError {
 }
 
 /**
- * Refuses a sender who may not use the session. On a platform, the platform decides who takes part in a session. A web
+ * Refuses a sender who may not use the session that was found. On a platform, the platform decides who takes part in a session. A web
  * client can name any session.
  * @throws `session_forbidden` if the session belongs to someone else, or if only a channel may use an id of this form.
  */
 export function refuseStranger(
-  { found: session, channel, session_id, message, credential }: Arrived & Identified & NamedSession,
+  { channel, message, credential }: Arrived & Identified,
+  { found: session, session_id }: NamedSession,
   { channelNames }: Pick<Uses, 'channelNames'>,
   line: StepLine,
 ): void {

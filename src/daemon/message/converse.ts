@@ -1,9 +1,11 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
-import { createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
+import { Cancellation } from '../time/cancellation.ts';
+import { type Arrival, createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
 import { type Outlet, restOfReply } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
 import type { Services } from './services.ts';
 import { answerNow } from './steps.ts';
+import type { Answering } from './turn.ts';
 
 /**
  * The entry point for channels that answer in the response: answers the message, and reports the progress of the run.
@@ -23,20 +25,29 @@ export function converse(
     outlet: responseOutlet(events),
     stopped: null,
     accepted_at: services.clock.now(),
-    lost: new AbortController(),
+    lost: new Cancellation(),
     patient: false,
     reader: null,
     changes: {},
   };
-  const run = withoutLinkCodes(arrival, services)
-    .then((masked) => runTurn(answerNow, masked, services))
-    .then(
-      (end) => (end.answered ? events.end() : events.fail(end.error)),
-      (error: unknown) => events.fail(error),
-    )
-    .finally(() => services.running.delete(run));
+  const run = answer(arrival, services, events).finally(() => services.running.delete(run));
   services.running.add(run);
   return events;
+}
+
+/** Never rejects. */
+async function answer(
+  arrival: Arrival<Answering>,
+  services: Services,
+  events: EventQueue<ConversationEvent>,
+): Promise<void> {
+  try {
+    const end = await runTurn(answerNow, await withoutLinkCodes(arrival, services), services);
+    if (end.answered) events.end();
+    else events.fail(end.error);
+  } catch (error) {
+    events.fail(error);
+  }
 }
 
 /** The outlet for a message that is answered in the response to its own request. */
@@ -73,34 +84,47 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
  * A queue of events from a run to its only reader. The run never waits for the reader. The queue is limited by the
  * maximum length of a reply. If the reader stops reading, the queue is garbage-collected after the run.
  */
-export class EventQueue<T> implements AsyncIterable<T> {
+export class EventQueue<T> implements AsyncIterableIterator<T, undefined> {
   readonly #events: T[] = [];
   #end: { error?: unknown } | null = null;
-  #wake: (() => void) | null = null;
+  /** The reader, if it waits for an event. */
+  #reader: PromiseWithResolvers<IteratorResult<T, undefined>> | null = null;
 
   push(event: T): void {
-    this.#events.push(event);
-    this.#wake?.();
+    const reader = this.#takeReader();
+    if (reader) reader.resolve({ value: event, done: false });
+    else this.#events.push(event);
   }
 
   end(): void {
     this.#end = {};
-    this.#wake?.();
+    this.#takeReader()?.resolve({ value: undefined, done: true });
   }
 
   /** Makes the reader's iteration throw this error after the events that are already in the queue. */
   fail(error: unknown): void {
     this.#end = { error };
-    this.#wake?.();
+    this.#takeReader()?.reject(error);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-    for (;;) {
-      const event = this.#events.shift();
-      if (event !== undefined) yield event;
-      else if (this.#end === null) await new Promise<void>((resolve) => (this.#wake = resolve));
-      else if ('error' in this.#end) throw this.#end.error;
-      else return;
+  async next(): Promise<IteratorResult<T, undefined>> {
+    const event = this.#events.shift();
+    if (event !== undefined) return { value: event, done: false };
+    if (this.#end === null) {
+      this.#reader = Promise.withResolvers();
+      return this.#reader.promise;
     }
+    if ('error' in this.#end) throw this.#end.error;
+    return { value: undefined, done: true };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #takeReader(): PromiseWithResolvers<IteratorResult<T, undefined>> | null {
+    const reader = this.#reader;
+    this.#reader = null;
+    return reader;
   }
 }

@@ -18,17 +18,25 @@ type Uses = Pick<Services, 'store' | 'claims' | 'log' | 'seal'>;
  */
 export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
-  async run(turn, services: Uses, line) {
+  run(turn, services: Uses, line) {
     const key = toIdempotencyKey(turn);
-    if (key === null) {
-      line.reason = 'no_key';
-      return { key: null };
-    }
-    const stream = await services.store.streams.findByKey(key);
-    if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
-    return claimKey(key, turn, services, line);
+    if (key !== null) return claimNewKey(key, turn, services, line);
+    line.reason = 'no_key';
+    return { key: null };
   },
 };
+
+/** Claims the key of a message that is not the message of a stream. */
+async function claimNewKey(
+  key: string,
+  turn: Answering & Identified,
+  services: Uses,
+  line: StepLine,
+): Promise<Deduplicated | Ended<StoredAnswer>> {
+  const stream = await services.store.streams.findByKey(key);
+  if (stream && stream.fingerprint !== fingerprint(turn.message)) throw otherBody();
+  return claimKey(key, turn, services, line);
+}
 
 /**
  * Checks whether the message of this stream was answered in another way after it was sent, for example in the response
@@ -39,7 +47,7 @@ export const deduplicate: Step<Answering & Identified, Deduplicated, StoredAnswe
  */
 export const deduplicateRun: Step<Answering & Identified & Numbered, Deduplicated, StoredAnswer> = {
   name: 'deduplicate',
-  async run(turn, services: Uses, line) {
+  run(turn, services: Uses, line) {
     if (turn.idempotency_key !== null) return claimKey(turn.idempotency_key, turn, services, line);
     line.reason = 'no_key';
     return { key: null };

@@ -81,7 +81,7 @@ function blocked(verdict: Extract<GuardVerdict, { allowed: false }>): AgentdErro
  */
 export const guardedOnArrival: Step<Arrived & Authorized & Guarded, object> = {
   name: 'guard',
-  async run(turn, services: Uses, line) {
+  run(turn, services: Uses, line) {
     line.reason = turn.counted_in === null ? 'guard_off' : 'checked_on_arrival';
     if (turn.counted_in !== null) returnUnusedTurn(turn, turn.counted_in, services);
     return {};
@@ -111,7 +111,7 @@ export async function answersQuestion(
   { store, texts }: Pick<Uses, 'store' | 'texts'>,
 ): Promise<boolean> {
   if (confirm !== undefined) return true;
-  if (!texts.isWord('confirm', text) && !texts.isWord('decline', text) && !texts.isPart(text)) return false;
+  if (!texts.isAnswer(text)) return false;
   const waiting = await store.actions.pendingIn(session_tag);
   return waiting.some((action) => action.user_id === user_id);
 }

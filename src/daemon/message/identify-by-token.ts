@@ -14,7 +14,7 @@ type Uses = Pick<Services, 'tokens'>;
  */
 export const identifyByToken: Step<Arrived, Identified> = {
   name: 'identify',
-  async run({ message, validated, request_id }, services: Uses, line) {
+  run({ message, validated, request_id }, { tokens }: Uses, line) {
     const token = message.metadata.jwt_token;
     if (token === null) {
       line.reason = 'signed_out';
@@ -24,9 +24,10 @@ export const identifyByToken: Step<Arrived, Identified> = {
       line.reason = 'no_token';
       return { credential: { kind: 'none', reason: 'no_token' } };
     }
-    const verdict =
-      validated?.token === token ? validated.verdict : await services.tokens.validate(token, request_id);
-    return { credential: toCredential(verdict, line) };
+    if (validated?.token === token) return { credential: toCredential(validated.verdict, line) };
+    return tokens
+      .validate(token, request_id)
+      .then((verdict) => ({ credential: toCredential(verdict, line) }));
   },
 };
 

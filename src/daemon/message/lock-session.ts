@@ -29,18 +29,20 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
   name: 'lock-session',
   async run(turn, services: Uses, line) {
     // The tokens of messages that arrived earlier may not have been checked yet.
-    await turn.ticket?.reached;
+    if (turn.ticket?.reached) await turn.ticket.reached;
     const has_started = isIdCertain(turn);
     if (has_started) turn.outlet.started(turn.session_id);
+    const { channel, message, credential } = turn;
     let { session_tag, session_id, session_is_generated } = turn;
     for (;;) {
-      const message = { session_id, turn_key: mayHaveRun(turn) ? turnKey(turn) : null };
+      const locked = { session_id, turn_key: mayHaveRun(turn) ? turnKey(turn) : null };
       const waiter = { line, patient: turn.patient };
-      const asked = services.sessions.acquire(session_tag, message, waiter, turn.lost);
+      const locking = services.sessions.acquire(session_tag, locked, waiter, turn.lost);
       turn.ticket?.leave();
-      const begun = await asked;
+      const begun = await locking;
       const { claim } = begun;
-      const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);
+      const asked = { channel, message, credential, session_id, session_is_generated };
+      const named = nameSession(asked, begun.found);
       if (named.session_tag === session_tag) {
         turn.defer(() => services.sessions.release(claim));
         return { ...named, claim, begun, has_started };

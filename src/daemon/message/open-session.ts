@@ -18,8 +18,8 @@ type Uses = Pick<Services, 'clock' | 'settings' | 'channelNames'>;
  */
 export const openSession: Step<Arrived & Identified & Locked, Opened> = {
   name: 'open-session',
-  async run(turn, services: Uses, line) {
-    refuseStranger(turn, services, line);
+  run(turn, services: Uses, line) {
+    refuseStranger(turn, turn, services, line);
     const { found } = turn;
     if (found && !isHandedOver(turn, found)) {
       line.reason = 'found';

@@ -32,8 +32,8 @@ export const runAgent: Step<Runnable, Answered> = {
     }
     const release = await services.runs.take({ line, patient: turn.patient });
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
-    const ends = [turn.lost.signal, ...(turn.stopped ? [turn.stopped] : [])];
-    const limit = new TimeLimit(services.clock, timeout_ms, [services.stopping], ends);
+    const ends = [services.stopping, turn.lost, ...(turn.stopped ? [turn.stopped] : [])];
+    const limit = new TimeLimit(services.clock, timeout_ms, ends);
     const { deadline } = limit;
     const recorder = services.settings.RECORD_RUNS === 'off' ? null : new RunRecorder();
     const isLost = createLossCheck(turn, services);

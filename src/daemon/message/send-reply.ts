@@ -9,7 +9,7 @@ import type { Answered, Answering, Stored } from './turn.ts';
  */
 export const sendReply: Step<Answering & Answered & Stored, object> = {
   name: 'send-reply',
-  async run({ outlet, turn_id, session_id, reply, question, receipts, stopped }) {
+  run({ outlet, turn_id, session_id, reply, question, receipts, stopped }) {
     outlet.complete({ turn_id, session_id, response: reply, question, receipts, stopped, replayed: false });
     return {};
   },

@@ -14,11 +14,16 @@ export class Ended<Result> {
 
 /**
  * One step of the message path. `Needs` are the results of earlier steps that it needs, `Adds` is what it adds to the
- * turn, and `Result` is how it can end the message early. A step throws to end the message with a failure.
+ * turn, and `Result` is how it can end the message early. A step throws to end the message with a failure. A step that
+ * never waits is not async, so that the next step follows at once.
  */
 export interface Step<Needs, Adds extends object, Result = never> {
   name: string;
-  run: (turn: Needs, services: Services, line: StepLine) => Promise<Adds | Ended<Result>>;
+  run: (
+    turn: Needs,
+    services: Services,
+    line: StepLine,
+  ) => Adds | Ended<Result> | Promise<Adds | Ended<Result>>;
 }
 
 /**
@@ -49,19 +54,18 @@ export class Sequence<First extends Arrived, Now extends First = First, Result =
   async run(turn: First, services: Services): Promise<Now | Ended<Result>> {
     for (const step of this.#steps) {
       const line: StepLine = { verdict: 'ok' };
-      const began = performance.now();
-      const part = turn.trace.enter(step.name);
-      const end = () => part.end({ ...line, took_ms: Math.round((performance.now() - began) * 10) / 10 });
+      turn.trace.enter(step.name);
       try {
-        const added = await step.run(turn as never, services, line);
-        end();
+        const running = step.run(turn as never, services, line);
+        const added = running instanceof Promise ? await running : running;
+        turn.trace.leave(line);
         if (added instanceof Ended) return added as Ended<Result>;
         Object.assign(turn, added);
       } catch (error) {
         const refused = error instanceof AgentdError && error.status < 500;
         line.verdict = refused ? 'refused' : 'failed';
         line.reason ??= error instanceof AgentdError ? error.code : 'internal_error';
-        end();
+        turn.trace.leave(line);
         throw error;
       }
     }

@@ -14,6 +14,7 @@ import type { KeyClaim, SessionClaim } from '../store/claims.ts';
 import type { QuestionCard, Rerun, SignInHint } from '../store/inbox.ts';
 import type { BegunTurn, TurnChanges } from '../store/turns.ts';
 import type { LocalTexts } from '../texts/texts.ts';
+import type { Cancellation } from '../time/cancellation.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { AskedAction } from '../tools/confirmation/desk.ts';
 import type { MessageSpan } from '../trace/span.ts';
@@ -93,8 +94,8 @@ export interface Answering extends Arrived {
   stopped: AbortSignal | null;
   /** When the daemon accepted the message, by the store's clock. */
   accepted_at: number;
-  /** Aborted when one of the claims that this turn holds is lost. */
-  lost: AbortController;
+  /** Ended when one of the claims that this turn holds is lost. */
+  lost: Cancellation;
   /** True: the message waits for its session and for a run until the daemon stops. False: these waits are limited. */
   patient: boolean;
   /** The only person who may get the answer again. Null: anybody with the idempotency key may get it. */

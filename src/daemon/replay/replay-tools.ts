@@ -41,7 +41,7 @@ export function replayTools(
   return bindTools(tools, { ...run, audience }).map((tool) => ({
     ...tool,
     async call(given: unknown) {
-      run.signal.throwIfAborted();
+      run.limit.throwIfEnded();
       const known = answers.next(tool.name, given);
       const isLive = known === null && live_reads && tool.effect === 'read';
       const answer = known ?? (isLive ? await tool.call(given) : unrecorded(tool));

@@ -50,7 +50,7 @@ export async function replayRun(recorded: RecordedRun, parts: ReplayParts): Prom
   const calls: ReplayedCall[] = [];
   const run = {
     ...{ context: null, journal: null, confirmation: null, showPage: null, tool: () => {} },
-    ...{ access: registry.access, clock, signal, log, trace: new Trace(clock) },
+    ...{ access: registry.access, clock, limit, log, trace: new Trace(clock) },
   };
   const tools = replayTools(recorded, { tools: registry.tools(), run, live_reads }, calls);
   const { state, ...given } = recorded.given;

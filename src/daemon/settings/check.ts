@@ -30,7 +30,7 @@ export interface Checked {
   problems: readonly SettingProblem[];
 }
 
-/** Validates each setting separately. cross-checks.ts checks whether they fit together. */
+/** Validates each setting separately. `configure/` checks whether they fit together. */
 export function checkRecords(records: readonly SettingRecord[], sources: Sources, place: Place): Checked {
   const problems: SettingProblem[] = [];
   const effective = records.map((record) => {

@@ -1,4 +1,5 @@
 import type { Log } from '../process/log.ts';
+import type { Cancellation } from '../time/cancellation.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { ClaimLost } from './claim-lost.ts';
 import { CLAIM_MS, type Claim } from './claims.ts';
@@ -13,7 +14,7 @@ interface Renews<C extends Claim> {
 
 interface Held {
   readonly renew: () => Promise<boolean>;
-  readonly lost: AbortController;
+  readonly lost: Cancellation;
   isBeingRenewed: boolean;
 }
 
@@ -39,10 +40,10 @@ export class ClaimKeeper {
 
   /**
    * Renews a claim until it is dropped.
-   * @param lost aborted with `ClaimLost` when a renewal finds that the claim is gone.
+   * @param lost ended with `ClaimLost` when a renewal finds that the claim is gone.
    * @returns a function that drops the claim, so that it is no longer renewed.
    */
-  hold<C extends Claim>(claim: C, port: Renews<C>, lost: AbortController): () => void {
+  hold<C extends Claim>(claim: C, port: Renews<C>, lost: Cancellation): () => void {
     const held: Held = { renew: () => port.renew(claim), lost, isBeingRenewed: false };
     this.#held.add(held);
     this.#cancel ??= this.#renewLater();
@@ -69,7 +70,7 @@ export class ClaimKeeper {
       // If the claim was dropped during the renewal, it is not lost: the renewal failed because the claim had ended.
       if (isHeld || !this.#held.delete(held)) return;
       this.#log.info({}, 'a claim was lost; its run is stopped without a result');
-      held.lost.abort(new ClaimLost());
+      held.lost.end(() => new ClaimLost());
     } catch (error) {
       this.#log.warn({ err: error }, 'could not renew a claim; will try again');
     } finally {

@@ -41,6 +41,16 @@ export function erasedKey(id: string): string {
   return createHash('sha256').update(id).digest('hex');
 }
 
+/**
+ * How long ids of erased sessions and messages are remembered, ms. During this time, a run that was under way during
+ * the erasure cannot store its turn, its trace, or the answer of its key.
+ */
+const ERASED_MS = 60 * 60 * 1000;
+
+export function noteErased(tx: Tx, id: string): void {
+  tx.put(ERASED, erasedKey(id), { expires_at: tx.now + ERASED_MS });
+}
+
 /** A trace with the time when it was stored. */
 export interface KeptTrace {
   kept_at: number;

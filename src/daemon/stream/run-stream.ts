@@ -7,6 +7,7 @@ import type { Log } from '../process/log.ts';
 import { shortId } from '../session/ids.ts';
 import { REAP_MS, type StreamClaim } from '../store/claims.ts';
 import type { StreamStore } from '../store/streams.ts';
+import { Cancellation } from '../time/cancellation.ts';
 import { type AlarmClock, every, timeOrderedId } from '../time/clock.ts';
 import type { Ticket } from '../time/tickets.ts';
 import type { AdmittedReader } from './admit-reader.ts';
@@ -40,7 +41,7 @@ export async function runStream(
   const { stream, token, validated, claimant } = admitted;
   const { stream_id, start, idempotency_key } = stream;
   const { streams } = services.store;
-  const lost = new AbortController();
+  const lost = new Cancellation();
   const drop = services.claims.hold(claim, streams, lost);
   const writer = new EventWriter({ streams, claim, begun, clock: services.clock, log: services.log });
   const turn_id = timeOrderedId(services.clock.now());

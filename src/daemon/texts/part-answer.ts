@@ -1,4 +1,4 @@
-import { isAsking, normalizeWord } from './fold-text.ts';
+import { normalizeWords } from './fold-text.ts';
 
 /** The words by which an answer names some of the numbered actions of a question. */
 export interface PartWords {
@@ -12,13 +12,12 @@ export interface PartWords {
 
 /**
  * The numbers that an answer such as "only 1 and 3" or "not 2" confirms, in their order; empty if it declines all of
- * them. Null for any other text: a question such as "only 1?", one with a number that the actions do not have, a number
- * that is named twice, or any word that is not listed.
+ * them. Null for any other text: one with a number that the question does not have, a number that is named twice, or
+ * any word that is not listed.
+ * @param given a text in the form in which words are compared
  * @param count how many actions the question has
  */
-export function confirmedPart(text: string, words: PartWords, count: number): readonly number[] | null {
-  if (isAsking(text)) return null;
-  const given = normalizeWord(text);
+export function confirmedPart(given: string, words: PartWords, count: number): readonly number[] | null {
   const only = numbersAfter(given, words.only, words.between, count);
   const except = numbersAfter(given, words.except, words.between, count);
   // A text that both lists begin could mean either.
@@ -33,9 +32,9 @@ function numbersAfter(
   between: readonly string[],
   count: number,
 ): ReadonlySet<number> | null {
-  const opener = openers.map(normalizeWord).find((word) => given.startsWith(`${word} `));
+  const opener = [...normalizeWords(openers)].find((word) => given.startsWith(`${word} `));
   if (opener === undefined) return null;
-  const skipped = new Set(between.map(normalizeWord));
+  const skipped = normalizeWords(between);
   const numbers = new Set<number>();
   for (const part of given.slice(opener.length).split(/[\s,;&+]+/)) {
     if (part === '' || skipped.has(part)) continue;

@@ -1,5 +1,5 @@
 import { type ChannelText, type ChannelTranslations, fillIn } from '../../channel/index.ts';
-import { isAsking, normalizeWord } from './fold-text.ts';
+import { normalizeAnswer, normalizeWords } from './fold-text.ts';
 import { confirmedPart, type PartWords } from './part-answer.ts';
 import { type ProseName, TEXTS, type TextName, type Values, type WordsName } from './text-records.ts';
 
@@ -56,24 +56,29 @@ export class Texts {
     return { languages: Object.fromEntries(languages), default_locale: this.#default_locale };
   }
 
-  /** Whether a text is a word of this list in any language (`LocalTexts.isWord`). */
+  /** Whether a text is a word of this list in any language. */
   isWord(name: WordsName, text: string): boolean {
+    const given = normalizeAnswer(text);
     const lists = [...this.#replaced.values(), DEFAULTS].map(
       (texts) => (texts[name] ?? NO_WORDS) as readonly string[],
     );
-    return lists.some((words) => isOneOf(words, text));
+    return lists.some((words) => isOneOf(words, given));
   }
 
-  /** Whether a text may confirm a part of a question, in any language (`LocalTexts.confirmedPart`). */
-  isPart(text: string): boolean {
-    return [...this.#replaced.values(), DEFAULTS].some(
-      (texts) =>
-        confirmedPart(
-          text,
-          partWords((name) => (texts[name] ?? NO_WORDS) as readonly string[]),
-          PART_MAX,
-        ) !== null,
-    );
+  /**
+   * Whether a text may answer a question, in any language: by a word that confirms or declines it, or by the numbers of
+   * a part (`LocalTexts.confirmedPart`).
+   */
+  isAnswer(text: string): boolean {
+    const given = normalizeAnswer(text);
+    return [...this.#replaced.values(), DEFAULTS].some((texts) => {
+      const words = (name: WordsName) => (texts[name] ?? NO_WORDS) as readonly string[];
+      return (
+        isOneOf(words('confirm'), given) ||
+        isOneOf(words('decline'), given) ||
+        confirmedPart(given, partWords(words), PART_MAX) !== null
+      );
+    });
   }
 
   #of(tag: string): Replacements[] {
@@ -118,10 +123,10 @@ export class LocalTexts {
 
   /**
    * Whether a text is one of the words. Case, outer white space and final punctuation make no difference, but a question
-   * is at most a single word: "yes?" is one, "yes please?" is not.
+   * of several words is none (`normalizeAnswer`).
    */
   isWord(name: WordsName, text: string): boolean {
-    return isOneOf(this.words(name), text);
+    return isOneOf(this.words(name), normalizeAnswer(text));
   }
 
   /**
@@ -130,11 +135,8 @@ export class LocalTexts {
    * @param count how many actions the question has
    */
   confirmedPart(text: string, count: number): readonly number[] | null {
-    return confirmedPart(
-      text,
-      partWords((name) => this.words(name)),
-      count,
-    );
+    const words = partWords((name) => this.words(name));
+    return confirmedPart(normalizeAnswer(text), words, count);
   }
 
   #find(name: TextName): string | readonly string[] {
@@ -153,18 +155,10 @@ const DEFAULTS: Replacements = Object.fromEntries(
 const NO_WORDS: readonly string[] = [];
 /** The largest number that an answer can name. */
 const PART_MAX = 10;
-/** The words of each list that was used, in the form in which they are compared. */
-const compared = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-function isOneOf(words: readonly string[], text: string): boolean {
-  const given = normalizeWord(text);
-  if (given.includes(' ') && isAsking(text)) return false;
-  let known = compared.get(words);
-  if (known === undefined) {
-    known = new Set(words.map(normalizeWord));
-    compared.set(words, known);
-  }
-  return given !== '' && known.has(given);
+/** @param given a text in the form in which words are compared */
+function isOneOf(words: readonly string[], given: string): boolean {
+  return given !== '' && normalizeWords(words).has(given);
 }
 
 function partWords(of: (name: WordsName) => readonly string[]): PartWords {

@@ -1,40 +1,31 @@
+import { Cancellation } from './cancellation.ts';
 import type { AlarmClock } from './clock.ts';
 
-/** Ends work when its time has passed, or when one of the given signals aborts. */
-export class TimeLimit {
+/** Ends work when its time has passed, or when one of the given signals or cancellations ends it. */
+export class TimeLimit extends Cancellation {
   readonly #clock: AlarmClock;
   readonly #ms: number;
   readonly #began_at: number;
   #deadline: number;
   #cancel: () => void;
-  /** Created on demand: a signal and its listeners are a large part of the cost of a request. */
-  #controller: AbortController | null = null;
   readonly #release: readonly (() => void)[];
-  readonly #listeners = new Set<(reason: unknown) => void>();
-  readonly #own: readonly AbortSignal[];
-  #ended: Reason | null = null;
   #passed = false;
 
-  /**
-   * @param others signals that also end the work, with their own reason
-   * @param own like `others`, for signals with few other listeners
-   */
-  constructor(
-    clock: AlarmClock,
-    ms: number,
-    others: readonly AbortSignal[] = [],
-    own: readonly AbortSignal[] = [],
-  ) {
+  /** @param others end the work, too, with their own reason */
+  constructor(clock: AlarmClock, ms: number, others: readonly (AbortSignal | Cancellation)[] = []) {
+    super();
     this.#clock = clock;
     this.#ms = ms;
     this.#began_at = clock.now();
     this.#deadline = this.#began_at + ms;
     this.#cancel = this.#passAfter(ms);
-    this.#release = others.map((other) => onAbort(other, () => this.#end(() => other.reason)));
-    this.#own = own;
-    for (const signal of own) signal.addEventListener('abort', this, { once: true });
-    const aborted = [...others, ...own].find((other) => other.aborted);
-    if (aborted) this.#end(() => aborted.reason);
+    this.#release = others.map((other) =>
+      other instanceof Cancellation
+        ? other.onEnd((reason) => this.end(() => reason))
+        : onAbort(other, () => this.end(() => other.reason)),
+    );
+    const aborted = others.find((other) => other instanceof AbortSignal && other.aborted);
+    if (aborted) this.end(() => (aborted as AbortSignal).reason);
   }
 
   /** When the time has passed, ms since the epoch. */
@@ -49,24 +40,10 @@ export class TimeLimit {
   restart(longest: number): void {
     const now = this.#clock.now();
     const deadline = Math.min(now + this.#ms, this.#began_at + longest);
-    if (this.#ended || deadline <= this.#deadline) return;
+    if (this.hasEnded || deadline <= this.#deadline) return;
     this.#cancel();
     this.#deadline = deadline;
     this.#cancel = this.#passAfter(deadline - now);
-  }
-
-  /** Aborts when the time has passed, or with the first of the other signals. */
-  get signal(): AbortSignal {
-    if (this.#controller === null) {
-      this.#controller = new AbortController();
-      if (this.#ended) this.#controller.abort(this.#ended());
-    }
-    return this.#controller.signal;
-  }
-
-  /** Whether the work was ended, for any reason. Costs less than `signal.aborted`. */
-  get hasEnded(): boolean {
-    return this.#ended !== null;
   }
 
   /** Whether the time has passed. */
@@ -74,77 +51,19 @@ export class TimeLimit {
     return this.#passed;
   }
 
-  /**
-   * Calls `listener` when the limit ends the work, or at once if it has already done so. Costs less than a listener of
-   * `signal`.
-   * @returns a function that removes the listener.
-   */
-  onEnd(listener: (reason: unknown) => void): () => void {
-    if (this.#ended) listener(this.#ended());
-    else this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** The result of the work, or a rejection as soon as the limit ends it, even if the work ignores `signal`. */
-  within<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const forget = this.onEnd(reject);
-      work.then(
-        (value) => {
-          forget();
-          resolve(value);
-        },
-        (error: unknown) => {
-          forget();
-          reject(error);
-        },
-      );
-    });
-  }
-
-  /** Ends the work for this reason, unless it was ended before. @param getReason called only if somebody is told */
-  end(getReason: () => unknown): void {
-    this.#end(getReason);
-  }
-
   /** Call this when the work has ended. */
   lift(): void {
     this.#cancel();
     for (const release of this.#release) release();
-    for (const signal of this.#own) signal.removeEventListener('abort', this);
-  }
-
-  /** Called when a signal of `own` aborts. */
-  handleEvent({ target }: Event): void {
-    this.#end(() => (target as AbortSignal).reason);
   }
 
   #passAfter(ms: number): () => void {
     return this.#clock.after(ms, () => {
       this.#passed = true;
       const seconds = (this.#deadline - this.#began_at) / 1000;
-      this.#end(() => new DOMException(`it took longer than ${seconds} seconds`, 'TimeoutError'));
+      this.end(() => new DOMException(`it took longer than ${seconds} seconds`, 'TimeoutError'));
     });
   }
-
-  #end(getReason: () => unknown): void {
-    if (this.#ended) return;
-    this.#ended = once(getReason);
-    this.#controller?.abort(this.#ended());
-    for (const listener of this.#listeners) listener(this.#ended());
-  }
-}
-
-/** Why the work was ended: always the same value. */
-type Reason = () => unknown;
-
-/** Makes the value when it is first asked for: an error with its stack is expensive, and most limits tell nobody. */
-function once(getReason: Reason): Reason {
-  let made: { reason: unknown } | null = null;
-  return () => {
-    made ??= { reason: getReason() };
-    return made.reason;
-  };
 }
 
 interface Listeners {

@@ -22,7 +22,7 @@ import type { CompleteCall, Tool, ToolArguments } from './tool.ts';
 /**
  * Binds the tools to one message. Only this function and `executeConfirmed` make calls, so the policy of calls is
  * enforced here for every source (agentd-agent(7), "Tools"). If a call fails, its answer says why. A call rejects only
- * if the run's signal aborts.
+ * if the run has ended.
  */
 export function bindTools(tools: readonly Tool[], run: ToolRun): AgentTool[] {
   const counter = new CallCounter();
@@ -147,10 +147,10 @@ async function callOnce(
   const write = { ...known.write, again: known.state === 'unknown' };
   const unsent = await startAttempt(run.journal, write, call, run);
   if (unsent !== null) return unsent;
-  if (run.signal.aborted) {
+  if (run.limit.hasEnded) {
     // The run ended while the write was being recorded, so the write is not sent.
     await endAttempt(refusal('aborted', 'Nothing was done: the run has ended.'), write, run);
-    run.signal.throwIfAborted();
+    run.limit.throwIfEnded();
   }
   return sendAttempt(prepared, write, run);
 }
@@ -224,7 +224,7 @@ async function reported(
   run: ToolRun,
   work: (within: ToolRun) => Promise<CallOutcome>,
 ): Promise<ToolAnswer> {
-  run.signal.throwIfAborted();
+  run.limit.throwIfEnded();
   const part = run.trace.begin('tool');
   const started_at = performance.now();
   let isStarted = false;
@@ -270,8 +270,8 @@ async function reported(
     return answer;
   } catch (err) {
     tellEnd('failed');
-    note('failed', { reason: run.signal.aborted ? 'aborted' : 'tool_broken' });
-    run.signal.throwIfAborted();
+    note('failed', { reason: run.limit.hasEnded ? 'aborted' : 'tool_broken' });
+    run.limit.throwIfEnded();
     run.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');
     return { ok: false, message: 'The tool failed because of an internal error.' };
   }

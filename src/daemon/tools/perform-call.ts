@@ -2,6 +2,7 @@ import type { ToolAnswer } from '../../agent/index.ts';
 import type { ToolStatus } from '../../channel/index.ts';
 import type { RequestContext } from '../agent/context.ts';
 import type { Log } from '../process/log.ts';
+import type { Cancellation } from '../time/cancellation.ts';
 import type { AlarmClock } from '../time/clock.ts';
 import { ContextEnded, TimeLimit } from '../time/time-limit.ts';
 import type { TraceWriter } from '../trace/trace.ts';
@@ -75,8 +76,8 @@ interface CallContext {
   context: RequestContext | null;
   clock: AlarmClock;
   trace: TraceWriter;
-  /** Aborts when the run is aborted. */
-  signal: AbortSignal;
+  /** Ends with the run. */
+  limit: Cancellation;
   log: Pick<Log, 'debug' | 'warn'>;
   access: ToolAccess;
   watch?: RequestWatcher;
@@ -117,7 +118,7 @@ export async function prepareCall(
   return { tool, args: bound.args, person, credential: chosen };
 }
 
-/** Sends a call within its time limit. Rejects only if the signal of the run aborts. */
+/** Sends a call within its time limit. Rejects only if the run has ended. */
 async function performCall(
   prepared: PreparedCall,
   idempotency_key: string | null,
@@ -125,7 +126,7 @@ async function performCall(
 ): Promise<CallOutcome> {
   const { tool, credential } = prepared;
   const { timeout_ms = CALL_TIMEOUT_MS } = tool;
-  const limit = new TimeLimit(context.clock, Math.min(timeout_ms, CALL_TIMEOUT_MS), [context.signal]);
+  const limit = new TimeLimit(context.clock, Math.min(timeout_ms, CALL_TIMEOUT_MS), [context.limit]);
   try {
     const { sent, opened } = await send(prepared, idempotency_key, context, limit);
     if (sent.outcome !== 'sign_in_needed' || credential.use !== 'user' || !credential.fallback)
@@ -136,7 +137,7 @@ async function performCall(
     const second = await send({ ...prepared, credential: byDefault }, idempotency_key, context, limit);
     return composeAnswer(tool, second.sent, second.opened);
   } catch (err) {
-    context.signal.throwIfAborted();
+    context.limit.throwIfEnded();
     const written = { state: 'unknown', status: null } as const;
     if (limit.passed) return { ...refusal('tool_timeout', 'The tool did not answer in time.'), written };
     context.log.warn({ tool: tool.name, err }, 'tool failed unexpectedly');

@@ -1,6 +1,6 @@
 import type { Clock } from '../time/clock.ts';
 import type { Span, SpanScope, SpanSubject } from './span.ts';
-import type { TraceLine } from './trace-record.ts';
+import type { StepLine, TraceLine } from './trace-record.ts';
 
 /** A trace line without its time. */
 export type Note = Omit<TraceLine, 'at'>;
@@ -28,7 +28,10 @@ export class Trace implements TraceWriter {
   readonly lines: TraceLine[];
   readonly #clock: Clock;
   readonly #scope: SpanScope | null;
-  /** The current step of the message. */
+  /** The current step of the message; empty if there is none. */
+  #name = '';
+  #began = 0;
+  /** The span of the current step. */
   #step: Span | null = null;
   #children = 0;
   #dropped = 0;
@@ -51,16 +54,19 @@ export class Trace implements TraceWriter {
     return this.#part(step, this.#step ?? this.#scope, about);
   }
 
-  /** Starts a step. Lines belong to the step until it ends. Steps do not overlap. */
-  enter(step: string): Pick<TracePart, 'end'> {
-    const span = this.#startChild(this.#scope, step);
-    this.#step = span;
-    return {
-      end: (line) => {
-        this.#step = null;
-        this.#end(span, { step, ...line });
-      },
-    };
+  /** Starts a step. Lines belong to the step until `leave` is called. Steps do not overlap. */
+  enter(step: string): void {
+    this.#name = step;
+    this.#began = performance.now();
+    this.#step = this.#startChild(this.#scope, step);
+  }
+
+  /** Ends the current step. The line gets the name of the step, its time and its duration. */
+  leave(line: StepLine): void {
+    const span = this.#step;
+    this.#step = null;
+    const took_ms = Math.round((performance.now() - this.#began) * 10) / 10;
+    this.#end(span, { step: this.#name, ...line, took_ms });
   }
 
   /** The lines as they are stored. If lines were dropped, the last line says how many. */

@@ -12,9 +12,10 @@ import { bareFile, countBare, countOurs, seedBare, seedOurs } from './state.ts';
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The directory with the initial store, which each round copies, and the expiry of the tokens in this store. */
+/** Expiry of the tokens. */
+const exp = Math.floor(Date.now() / 1000) + 86_400;
+/** The directory with the initial store, which each round copies. */
 let template = '';
-let exp = 0;
 
 /** The form of a chat benchmark. */
 interface Form {
@@ -81,7 +82,6 @@ export const calmChats = [
 async function prepare(effort: Effort, turns: number): Promise<() => Promise<void>> {
   const people = peopleOf(effort, turns);
   template = await mkdtemp(join(tmpdir(), 'agentd-bench-chat-'));
-  exp = Math.floor(Date.now() / 1000) + 86_400;
   await seedOurs(template, { people, exp, turns });
   seedBare(template, { people, exp, turns });
   return () => rm(template, { recursive: true });
@@ -107,25 +107,37 @@ export function chatRound(
   return inCopy(async (directory) => {
     const seeded = await countOurs(directory);
     const { value, turns } = form;
-    const log = join(directory, 'log');
-    const stderr = openSync(log, 'w');
-    const server = await startServer(DAEMON, {
-      part: 'server',
-      cwd: directory,
-      env: { ...settings(directory), ...env },
-      stderr,
-    });
-    const result = await talkWith(server, form, effort);
-    closeSync(stderr);
+    const result = await measureChat(directory, env, effort, form);
     const kept = await countOurs(directory);
     return sampleOf(result, value, {
       turns: kept.turns - seeded.turns,
       // The store drops old traces, so those of the seeded turns must not be among them.
       ...(turns === 0 ? { traces: kept.traces } : {}),
-      'log lines': readFileSync(log, 'utf8').split('"message answered"').length - 1,
+      'log lines': readFileSync(logFile(directory), 'utf8').split('"message answered"').length - 1,
     });
   });
 }
+
+/** Measures a daemon that keeps its log in the directory, and its store if no other is set. @param env further settings */
+export async function measureChat(
+  directory: string,
+  env: Readonly<Record<string, string>>,
+  effort: Effort,
+  form: Form = USUAL,
+): Promise<LoadResult> {
+  const stderr = openSync(logFile(directory), 'w');
+  const server = await startServer(DAEMON, {
+    part: 'server',
+    cwd: directory,
+    env: { ...settings(directory), ...env },
+    stderr,
+  });
+  const result = await talkWith(server, form, effort);
+  closeSync(stderr);
+  return result;
+}
+
+const logFile = (directory: string) => join(directory, 'log');
 
 function talkWith(server: Server, { arrivals, turns }: Form, effort: Effort): Promise<LoadResult> {
   const people = peopleOf(effort, turns);

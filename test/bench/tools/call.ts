@@ -9,6 +9,7 @@ import { TurnJournal } from '../../../src/daemon/tools/journal/turn-journal.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Tool } from '../../../src/daemon/tools/tool.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
+import { endsWith } from '../../support/cancellation.ts';
 import { signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf } from '../../support/request-context.ts';
@@ -158,7 +159,7 @@ async function ours({ url, effect, directory }: CallOrder): Promise<Contender> {
         showPage: null,
         clock: systemClock,
         trace,
-        signal: context.signal,
+        limit: endsWith(context.signal),
         log,
       });
       await callAll(tool, onAnswer);

@@ -9,6 +9,7 @@ import { storedDocuments } from '../../support/stored-documents.ts';
 import type { Benchmark, Effort, Sample } from '../benchmark.ts';
 import { SECRET } from '../chat/people.ts';
 import { measureServer, SATURATED, sampleOf } from '../http.ts';
+import type { LoadResult } from '../load.ts';
 import { DAEMON, type Server, startServer } from '../process.ts';
 import { SIGNING_SECRET } from './deliveries.ts';
 
@@ -62,18 +63,27 @@ export const webhookDone: Benchmark = {
       name: 'until done',
       target: { ratio: 0.45, ambition: 0.6 },
       round: (effort) =>
-        inDirectory(async (directory) => {
-          const port = await freePort();
-          const server = await startDaemon(directory, {
-            AGENT_RUNTIME: file('answering-agent.ts'),
-            TEAMCHAT_API_URL: `http://127.0.0.1:${port}`,
-          });
-          const sample = await untilDone(server, port, effort);
-          return { ...sample, counts: { ...sample.counts, ...(await countKept(directory)) } };
-        }),
+        inDirectory(async (directory) =>
+          sampleOf(await measureDone(directory, {}, effort), 'rate', await countKept(directory)),
+        ),
     },
   ],
 };
+
+/** Measures a daemon until the replies are posted. Its store is in the directory if no other is set. */
+export async function measureDone(
+  directory: string,
+  env: Readonly<Record<string, string>>,
+  effort: Effort,
+): Promise<LoadResult> {
+  const port = await freePort();
+  const server = await startDaemon(directory, {
+    AGENT_RUNTIME: file('answering-agent.ts'),
+    TEAMCHAT_API_URL: `http://127.0.0.1:${port}`,
+    ...env,
+  });
+  return untilDone(server, port, effort);
+}
 
 /** One round of the daemon. @param env further settings */
 export function webhookRound(effort: Effort, env: Readonly<Record<string, string>> = {}): Promise<Sample> {
@@ -131,13 +141,12 @@ function doneBy(program: (directory: string, url: string) => string[]): Round {
     inDirectory(async (directory) => {
       const port = await freePort();
       const command = program(directory, `http://127.0.0.1:${port}`);
-      return untilDone(await startServer(command, { part: 'server' }), port, effort);
+      return sampleOf(await untilDone(await startServer(command, { part: 'server' }), port, effort), 'rate');
     });
 }
 
-async function untilDone(server: Server, platform_port: number, effort: Effort): Promise<Sample> {
-  const order = { platform_port };
-  return sampleOf(await measureServer(server, file('done-load.ts'), SATURATED, effort, order), 'rate');
+function untilDone(server: Server, platform_port: number, effort: Effort): Promise<LoadResult> {
+  return measureServer(server, file('done-load.ts'), SATURATED, effort, { platform_port });
 }
 
 async function inDirectory(round: (directory: string) => Promise<Sample>): Promise<Sample> {

@@ -11,6 +11,7 @@ import { type MemoryOwner, ownerOfPerson } from '../../../src/daemon/identity/me
 import { MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../src/daemon/store/memories.ts';
+import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { Trace } from '../../../src/daemon/trace/trace.ts';
 import { ada, bob } from '../../contract/fixtures.ts';
 import { collectLog, type LogLine } from '../../support/log-lines.ts';
@@ -28,7 +29,7 @@ let instead: (() => Promise<never>) | null;
 let memory: LongTermMemory;
 let lines: LogLine[];
 let trace: Trace;
-let abort: AbortController;
+let limit: Cancellation;
 /** The taint of the last run. */
 let taint: RunTaint;
 /** True if the person was erased, or another daemon took over the run, after the run began. */
@@ -44,7 +45,7 @@ beforeEach(() => {
   lines = log.lines;
   memory = new LongTermMemory({ memories: sabotaged(memories), clock, log: log.log });
   trace = new Trace(clock);
-  abort = new AbortController();
+  limit = new Cancellation();
   isRunLost = false;
 });
 
@@ -63,8 +64,7 @@ function sabotaged(memories: MemoryStore): MemoryStore {
 function runOf(owner: MemoryOwner = ADA, turn_id = 'turn-1'): RunMemory {
   const isLost = async () => isRunLost;
   taint = new RunTaint();
-  const { signal } = abort;
-  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, signal, taint, isLost });
+  return memory.ofRun({ owner, turn_id, request_id: 'request-1', trace, limit, taint, isLost });
 }
 const tick = () => new Promise(setImmediate);
 const stored = async (owner = ADA) => (await store.list(owner)).map(({ text }) => text);
@@ -269,7 +269,7 @@ describe('the memories that a run gets at its beginning', () => {
   it('are no longer awaited after the run has ended', async () => {
     instead = () => new Promise(() => {});
     const given = runOf().given('tea');
-    abort.abort(new Error('the run is over'));
+    limit.end(() => new Error('the run is over'));
     await expect(given).rejects.toThrow('the run is over');
     expect(lines).toEqual([]);
   });

@@ -235,7 +235,7 @@ describe('run-agent', () => {
     const turn = resolved();
     const asked = runStep(world, runAgent, turn);
     await tick();
-    turn.lost.abort(new ClaimLost());
+    turn.lost.end(() => new ClaimLost());
     await expect(asked).rejects.toBeInstanceOf(ClaimLost);
     expect(turn.trace.lines.at(-1)).toMatchObject({ verdict: 'failed', reason: 'claim_lost' });
   });

@@ -2,6 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { ClaimKeeper } from '../../../src/daemon/store/claim-keeper.ts';
 import { ClaimLost } from '../../../src/daemon/store/claim-lost.ts';
+import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 
@@ -13,7 +14,7 @@ function keeping(renew: () => Promise<boolean>) {
   const clock = new VirtualClock(0);
   const { log, lines } = collectLog();
   const keeper = new ClaimKeeper(clock, log);
-  const lost = new AbortController();
+  const lost = new Cancellation();
   const renewals: number[] = [];
   const port = {
     renew: (claim: typeof CLAIM) => {
@@ -76,7 +77,7 @@ it('the keeper starts to renew again when it gets a claim after its only claim w
   const { keeper, renewals, drop, pass, port } = keeping(async () => true);
   drop();
   await pass(2);
-  keeper.hold(CLAIM, port, new AbortController());
+  keeper.hold(CLAIM, port, new Cancellation());
   await pass(1);
   expect(renewals).toEqual([12_000]);
 });

@@ -281,7 +281,7 @@ describe('a span', () => {
 
   it('has only the known details of its trace line, each with a limited length', async () => {
     const spans = await spansOf((trace) => {
-      const step = trace.enter('run-agent');
+      trace.enter('run-agent');
       const tool = trace.begin('tool');
       const request = tool.begin('downstream', { origin: 'https://api.example.com' });
       request.end({
@@ -296,7 +296,7 @@ describe('a span', () => {
         },
       });
       tool.end({ verdict: 'failed', reason: 'the person wrote: hello!', detail: { tool: 'look_up' } });
-      step.end({ verdict: 'ok', reason: 'stopped', detail: { message: 'secret', why: 'other_person' } });
+      trace.leave({ verdict: 'ok', reason: 'stopped', detail: { message: 'secret', why: 'other_person' } });
     });
     const [request, tool, step] = spans;
     expect(request).toMatchObject({ name: `GET ${'s'.repeat(128)}`, status: 2, kind: 3 });
@@ -329,14 +329,14 @@ describe('a span', () => {
 
   it('has the correct parent, even during simultaneous work', async () => {
     const spans = await spansOf((trace) => {
-      const step = trace.enter('run-agent');
+      trace.enter('run-agent');
       const [first, second] = [trace.begin('tool'), trace.begin('tool')];
       const requests = [second.begin('downstream'), first.begin('downstream')];
       for (const [index, request] of requests.entries())
         request.end({ verdict: 'ok', detail: { method: 'GET', source: `of-${index === 0 ? 'b' : 'a'}` } });
       first.end({ verdict: 'ok', detail: { tool: 'a' } });
       second.end({ verdict: 'ok', detail: { tool: 'b' } });
-      step.end({ verdict: 'ok' });
+      trace.leave({ verdict: 'ok' });
     });
     const id = (name: string) => spans.find((span) => span.name === name)?.spanId;
     const parent = (name: string) => spans.find((span) => span.name === name)?.parentSpanId;

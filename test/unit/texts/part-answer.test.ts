@@ -30,7 +30,7 @@ describe('an answer to three actions', () => {
     ['es', 'todas menos la 1', [2, 3]],
   ] as const)('in %s: %j confirms %j', (tag, text, confirmed) => {
     expect(texts.in(tag).confirmedPart(text, 3)).toEqual(confirmed);
-    expect(texts.isPart(text)).toBe(true);
+    expect(texts.isAnswer(text)).toBe(true);
   });
 
   it.each([
@@ -75,3 +75,14 @@ describe('a question', () => {
     expect(texts.in('en').isWord('confirm', text)).toBe(true);
   });
 });
+
+it.each(['Yes!', 'no', 'Ja', 'nein.', 'Sí', 'only 2'])('%j may answer a question', (text) => {
+  expect(texts.isAnswer(text)).toBe(true);
+});
+
+it.each(['', '?!', 'Where is my order?', 'yes please do it now', 'only the first', 'only 2?', 'yes please?'])(
+  '%j answers no question',
+  (text) => {
+    expect(texts.isAnswer(text)).toBe(false);
+  },
+);

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { Cancellation } from '../../../src/daemon/time/cancellation.ts';
 import { every, wait } from '../../../src/daemon/time/clock.ts';
 import { TimeLimit } from '../../../src/daemon/time/time-limit.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
@@ -19,16 +20,18 @@ it('a time limit ends work after the time has passed, even if the work ignores t
 
 it('a time limit also ends work when the first of its signals aborts, with the reason of that signal', async () => {
   const [one, other] = [new AbortController(), new AbortController()];
-  const limit = new TimeLimit(new VirtualClock(0), 100, [one.signal], [other.signal]);
+  const cancelled = new Cancellation();
+  const limit = new TimeLimit(new VirtualClock(0), 100, [one.signal, other.signal, cancelled]);
   const work = limit.within(never());
   other.abort(new Error('other'));
   one.abort(new Error('one'));
+  cancelled.end(() => new Error('cancelled'));
   await expect(work).rejects.toThrow('other');
   await expect(limit.within(never())).rejects.toThrow('other');
   expect(limit.passed).toBe(false);
-  for (const signals of [[[one.signal]], [[], [one.signal]]]) {
-    const late = new TimeLimit(new VirtualClock(0), 100, ...signals);
-    expect(() => late.signal.throwIfAborted()).toThrow('one');
+  for (const late of [one.signal, cancelled]) {
+    const { signal } = new TimeLimit(new VirtualClock(0), 100, [late]);
+    expect(() => signal.throwIfAborted()).toThrow(late === cancelled ? 'cancelled' : 'one');
   }
 });
 
@@ -48,13 +51,13 @@ it('a time limit calls each listener once, even a listener that is added later, 
 
 it('a time limit that was lifted ends nothing', async () => {
   const clock = new VirtualClock(0);
-  const [stop, own] = [new AbortController(), new AbortController()];
-  const limit = new TimeLimit(clock, 100, [stop.signal], [own.signal]);
+  const [stop, cancelled] = [new AbortController(), new Cancellation()];
+  const limit = new TimeLimit(clock, 100, [stop.signal, cancelled]);
   expect(await limit.within(Promise.resolve('done'))).toBe('done');
   limit.lift();
   clock.moveTo(200);
   stop.abort();
-  own.abort();
+  cancelled.end(() => expect.fail('the reason was made for a lifted limit'));
   expect(limit.signal.aborted).toBe(false);
 });
 

@@ -5,6 +5,7 @@ import { bindTools } from '../../../src/daemon/tools/bind-tools.ts';
 import { CALL_TIMEOUT_MS } from '../../../src/daemon/tools/perform-call.ts';
 import { createRegistry, fixedSource } from '../../../src/daemon/tools/registry.ts';
 import type { Sent, Tool, ToolCall, ToolSourceInfo } from '../../../src/daemon/tools/tool.ts';
+import { endsWith } from '../../support/cancellation.ts';
 import { FakeApi, signToken } from '../../support/fake-api.ts';
 import { collectLog } from '../../support/log-lines.ts';
 import { contextOf, sessionOf, type TestContext } from '../../support/request-context.ts';
@@ -55,7 +56,7 @@ function register(tool: Tool, clock = new VirtualClock(0), person: typeof alice 
     showPage: null,
     clock,
     trace: context.trace,
-    signal: context.signal,
+    limit: endsWith(context.signal),
     log: logged.log,
   });
   return { tool: bound, context, logged };

@@ -88,7 +88,7 @@ async function whyNot(
   run: Run,
 ): Promise<LeftOut['cause'] | null> {
   if (turn.stopped?.aborted) return 'earlier_action';
-  run.limit.signal.throwIfAborted();
+  run.limit.throwIfEnded();
   // The outcome of a call that was sent is told in any case.
   if (wasSent(action)) return null;
   if (action.state === 'withdrawn') return 'earlier_action';

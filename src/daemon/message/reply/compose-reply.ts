@@ -185,7 +185,7 @@ function isStopped({ stopped }: Runnable): boolean {
 
 /** Whether the reply can no longer be stored. */
 function wouldBeLost({ lost }: Runnable, { stopping }: RunServices): boolean {
-  return lost.signal.aborted || stopping.aborted;
+  return lost.hasEnded || stopping.aborted;
 }
 
 /**

@@ -15,7 +15,7 @@ export function runFailure(
   limit: TimeLimit,
   line: StepLine,
 ): AgentdError {
-  if (lost.signal.aborted) {
+  if (lost.hasEnded) {
     line.reason = 'claim_lost';
     return new ClaimLost();
   }

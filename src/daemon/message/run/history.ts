@@ -59,10 +59,14 @@ export async function readHistory(
   if (session_origin !== 'found') return NO_HISTORY;
   const owner = agent.summarize ? summaryOwner(turn) : null;
   const reader = { person: principal.person, nobodys: channel.has_platform || session.generated };
-  const [summary, turns] = await Promise.all([
-    owner === null ? null : store.summaries.find(sessionTag(session), owner),
-    begunHistory(turn, reader) ?? store.sessions.history(session.session_id, reader, HISTORY_TURNS),
-  ]);
+  const begun = begunHistory(turn, reader);
+  const [summary, turns] =
+    owner === null && begun !== null
+      ? [null, begun]
+      : await Promise.all([
+          owner === null ? null : store.summaries.find(sessionTag(session), owner),
+          begun ?? store.sessions.history(session.session_id, reader, HISTORY_TURNS),
+        ]);
   return {
     summary,
     turns: turnsAfter(summary, turns, turn),

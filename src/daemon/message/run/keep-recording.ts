@@ -17,7 +17,7 @@ type Turn = Answering & Partial<Locked & Resolved & Answered>;
  */
 export function keepRecording(turn: Turn, error: unknown, services: Services): void {
   // The message runs again, here or elsewhere, or its person was erased.
-  if (!turn.recording || turn.lost.signal.aborted || error instanceof ClaimLost) return;
+  if (!turn.recording || turn.lost.hasEnded || error instanceof ClaimLost) return;
   const outcome = error === null ? 'answered' : error instanceof AgentdError ? error.code : 'internal_error';
   const work = store(turn, outcome, services)
     .catch((err: unknown) =>

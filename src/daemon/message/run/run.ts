@@ -107,10 +107,7 @@ export async function beginRun(
       access: tools.access,
       confirmation: desk,
       showPage: (page) => void (pages.size < MAX_PAGES && pages.set(page.url, page)),
-      ...{ journal, clock, trace: turn.trace },
-      get signal() {
-        return limit.signal;
-      },
+      ...{ journal, clock, trace: turn.trace, limit },
       // Each log line of a run has the id of the request that started it (agentd-service(7), "Request ids").
       log: log.child({ request_id: turn.request_id }),
     },
@@ -157,12 +154,7 @@ function requestContext(
     memory:
       owner === null || memory === null
         ? null
-        : memory.ofRun({
-            ...{ owner, turn_id, request_id, trace, taint, isLost },
-            get signal() {
-              return limit.signal;
-            },
-          }),
+        : memory.ofRun({ owner, turn_id, request_id, trace, limit, taint, isLost }),
     taint,
   };
 }

@@ -3,6 +3,7 @@ import type { SessionClaim } from '../../store/claims.ts';
 import type { SessionStore } from '../../store/sessions.ts';
 import type { Store } from '../../store/store.ts';
 import type { BegunTurn, CommitOutcome, TurnChanges } from '../../store/turns.ts';
+import type { Cancellation } from '../../time/cancellation.ts';
 import { type AlarmClock, wait } from '../../time/clock.ts';
 import { Semaphore, type Waiter, type WaitLimit } from './run-slots.ts';
 
@@ -57,14 +58,14 @@ export class SessionLock {
 
   /**
    * Locks a session for a message. The message is queued at once, so that the order of arrival is kept.
-   * @param lost aborted when the claim is lost before it is released.
+   * @param lost ended when the claim is lost before it is released.
    * @throws `unavailable` if the session is not free in time.
    */
   async acquire(
     session_tag: string,
     message: LockingMessage,
     waiter: Waiter,
-    lost: AbortController,
+    lost: Cancellation,
   ): Promise<BegunTurn> {
     const line = this.#lines.get(session_tag) ?? new Semaphore(() => 1);
     this.#lines.set(session_tag, line);
@@ -117,7 +118,7 @@ export class SessionLock {
     return this.#parts.store.beginTurn(session_tag, session_id, turn_key);
   }
 
-  #hold(begun: BegunTurn, leave: () => void, lost: AbortController): BegunTurn {
+  #hold(begun: BegunTurn, leave: () => void, lost: Cancellation): BegunTurn {
     const { store, claims } = this.#parts;
     const { claim } = begun;
     this.#held.set(claim, { leave, drop: claims.hold(claim, store.sessions, lost), hasEnded: false });

@@ -19,16 +19,16 @@ import {
   checkAgentSettings,
   checkApiSettings,
   checkDevelopmentSettings,
-  checkExposure,
   checkGracePeriod,
   checkMemorySettings,
   checkOrigins,
   checkRecordings,
   checkStoreSettings,
-  checkTelemetrySettings,
 } from './cross-checks.ts';
+import { checkExposure } from './exposure-checks.ts';
 import { type ConfigurationFiles, listFiles } from './files.ts';
 import { type Merged, mergeRunning, type RunningConfiguration } from './running.ts';
+import { checkTelemetrySettings } from './telemetry-checks.ts';
 import { checkTokenSettings } from './token-settings.ts';
 import { longestCalls, readSourceEntries } from './tools/source-entries.ts';
 import { readSourceSecrets, secretsOfSources } from './tools/source-secrets.ts';

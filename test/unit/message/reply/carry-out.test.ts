@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { RunTaint } from '../../../../src/daemon/agent/context.ts';
 import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
 import { carryOut } from '../../../../src/daemon/message/reply/carry-out.ts';
+import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
 import { actionTextRecord } from '../../../../src/daemon/tools/journal/action-record.ts';
 import { TurnJournal } from '../../../../src/daemon/tools/journal/turn-journal.ts';
 import { createRegistry, fixedSource } from '../../../../src/daemon/tools/registry.ts';
@@ -44,14 +45,13 @@ describe('the answer of a call that an earlier run made', () => {
     };
     const turn = aTurnOf({ clock } as never);
     const owner = ownerOfPerson(ada);
-    const signal = new AbortController().signal;
     const taint = new RunTaint();
     const memory = services.memory?.ofRun({
       owner,
       turn_id: 't',
       request_id: 'r',
       trace: turn.trace,
-      signal,
+      limit: new Cancellation(),
       taint,
       isLost: async () => false,
     });

@@ -19,6 +19,7 @@ function ticketFor(sequencer: RequestSequencer, thread: string): Ticket {
 }
 
 async function isReached(ticket: Ticket): Promise<boolean> {
+  if (ticket.reached === null) return true;
   let reached = false;
   void ticket.reached.then(() => {
     reached = true;

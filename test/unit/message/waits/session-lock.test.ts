@@ -8,6 +8,7 @@ import { CLAIM_MS } from '../../../../src/daemon/store/claims.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { TurnChanges } from '../../../../src/daemon/store/turns.ts';
+import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
 import type { StepLine } from '../../../../src/daemon/trace/trace-record.ts';
 import { aTrace } from '../../../contract/fixtures.ts';
 import { collectLog } from '../../../support/log-lines.ts';
@@ -33,7 +34,7 @@ function daemon(limits: Partial<typeof LIMITS> = {}) {
   const lock = new SessionLock({ store, claims, clock, waits });
   const acquire = async (
     tag: string,
-    { line = { verdict: 'ok' } as StepLine, patient = false, lost = new AbortController() } = {},
+    { line = { verdict: 'ok' } as StepLine, patient = false, lost = new Cancellation() } = {},
   ) => {
     const begun = await lock.acquire(tag, { session_id: tag, turn_key: null }, { line, patient }, lost);
     const { claim } = begun;
@@ -142,7 +143,7 @@ describe('in two processes', () => {
 
   it('the claim of a live process is renewed, and the claim of a dead process is taken over', async () => {
     const [one, other] = [daemon(), daemon()];
-    const lost = new AbortController();
+    const lost = new Cancellation();
     await one.acquire('s', { lost });
     const waiting = other.acquire('s', { patient: true });
     await pass(4 * CLAIM_MS);
@@ -158,7 +159,7 @@ describe('in two processes', () => {
     one.claims.stop();
     await pass(CLAIM_MS);
     const second = await other.acquire('s');
-    const lost = new AbortController();
+    const lost = new Cancellation();
     daemon().claims.hold(first.begun.claim, openMemoryStore(state, { clock }).sessions, lost);
     await pass(5000);
     expect(lost.signal.reason).toBeInstanceOf(ClaimLost);
@@ -173,7 +174,7 @@ describe('in two processes', () => {
 
   it('the commit of a turn ends its claim and does not report it as lost, but the next message waits for the release', async () => {
     const [one, other] = [daemon(), daemon()];
-    const lost = new AbortController();
+    const lost = new Cancellation();
     const first = await one.acquire('s', { lost });
     const next = one.acquire('s');
     expect(await first.commit({ trace: aTrace(null) })).toBe('committed');

@@ -7,6 +7,7 @@ import { ownerOfPerson } from '../../../../src/daemon/identity/memory-owner.ts';
 import { MemoryState } from '../../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openMemoryStore } from '../../../../src/daemon/store/kernels/memory/store.ts';
 import type { MemoryStore } from '../../../../src/daemon/store/memories.ts';
+import { Cancellation } from '../../../../src/daemon/time/cancellation.ts';
 import { bindTools, executeConfirmed } from '../../../../src/daemon/tools/bind-tools.ts';
 import { createMemoryTools } from '../../../../src/daemon/tools/built-in/own-tools.ts';
 import { builtInSource } from '../../../../src/daemon/tools/describe-source.ts';
@@ -36,14 +37,13 @@ beforeEach(() => {
   store = memories;
   trace = new Trace(clock);
   const all = new LongTermMemory({ memories, clock, log: collectLog().log });
-  const signal = new AbortController().signal;
   taint = new RunTaint();
   memory = all.ofRun({
     owner: OWNER,
     turn_id: 'turn-1',
     request_id: 'r',
     trace,
-    signal,
+    limit: new Cancellation(),
     taint,
     isLost: async () => false,
   });
@@ -60,7 +60,7 @@ function runOf(audience: ToolAudience): ToolRun {
     showPage: null,
     clock,
     trace,
-    signal: new AbortController().signal,
+    limit: new Cancellation(),
     log: collectLog().log,
   };
 }

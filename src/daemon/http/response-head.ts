@@ -1,0 +1,54 @@
+import type { ServerResponse } from 'node:http';
+
+type Value = string | readonly string[];
+
+/**
+ * The headers of a response, collected and then written together with its status and body. If each were set on Node's
+ * response, they would cost several times as much.
+ */
+export class ResponseHead {
+  readonly #res: ServerResponse;
+  /** Names and values in turns. Null if the headers were handed over. */
+  #fields: Value[] | null = [];
+
+  constructor(res: ServerResponse) {
+    this.#res = res;
+  }
+
+  /** Sets a header, or replaces it. */
+  set(name: string, value: Value): void {
+    if (this.#fields === null) {
+      this.#res.setHeader(name, value);
+      return;
+    }
+    const place = findName(this.#fields, name);
+    if (place === -1) this.#fields.push(name, value);
+    else this.#fields.splice(place, 2, name, value);
+  }
+
+  setAll(headers: Readonly<Record<string, Value>>): void {
+    for (const name in headers) this.set(name, headers[name] as Value);
+  }
+
+  /** Sends the whole response. */
+  send(status: number, body: string | Buffer): void {
+    this.set('Content-Length', String(Buffer.byteLength(body)));
+    this.#res.writeHead(status, (this.#fields ?? []) as string[]);
+    this.#res.end(body);
+  }
+
+  /** Sets the headers on Node's response, for code that does not send it as a whole. Further headers are set there, too. */
+  handOver(): void {
+    const fields = this.#fields ?? [];
+    this.#fields = null;
+    for (let at = 0; at < fields.length; at += 2) this.set(fields[at] as string, fields[at + 1] as Value);
+  }
+}
+
+function findName(fields: readonly Value[], name: string): number {
+  for (let at = 0; at < fields.length; at += 2) {
+    const known = fields[at] as string;
+    if (known.length === name.length && known.toLowerCase() === name.toLowerCase()) return at;
+  }
+  return -1;
+}
