@@ -54,7 +54,7 @@ const asks: FakeChat['script'] = (run) => {
       run.tool('shop_cancelOrder', 'started', { title: 'Cancel order' });
       run.tool('shop_cancelOrder', 'completed', { title: 'Cancel order', credentials: 'user' });
     }
-    run.say(confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Not done: Cancel order "1004"');
+    run.say(confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Cancel order "1004" – declined, nothing was changed');
     if (confirm.approve) {
       const done = { action_id: 'action-1', summary: 'Cancel order "1004"', outcome: 'done' };
       run.event('actions', { actions: [done], begins_at: 'It is done.\n\n'.length });
