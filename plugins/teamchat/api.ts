@@ -1,8 +1,9 @@
-import type { WebClient } from '@slack/web-api';
 import {
+  asFields,
   type ChannelHealth,
   type ChannelScope,
   type DeliveryFailure,
+  type Fields,
   failureOfStatus,
   readAnswer,
   readSecret,
@@ -15,91 +16,97 @@ const CALL_MS = 10_000;
 /** Maximum length of an answer, in characters. */
 const ANSWER_MAX = 1_048_576;
 
-/** Calls a method of the platform's API. Resolves with an answer that is `ok`; rejects with the client's error. */
+/** Calls a method of the platform's API. Resolves with an answer that is `ok`; rejects with `CallFailed`. */
 export type Call = (
   method: string,
   args: Readonly<Record<string, unknown>>,
 ) => Promise<Record<string, unknown>>;
 
+/** A call that the platform did not answer, or refused. */
+class CallFailed extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(refusal.reason);
+    this.refusal = refusal;
+  }
+}
+
 /**
- * The platform's own client library. Its retries, waits and ordering are turned off, because the inbox provides them.
+ * Makes one request for each call (https://docs.slack.dev/apis/web-api). The inbox provides retries, waits and the order.
  * @param stopping aborts running calls when the channel stops
  */
 export function createCall(scope: ChannelScope, stopping: AbortSignal): Call {
-  let client: Promise<WebClient> | undefined;
+  const { settings, log } = scope;
+  const root = String(settings.TEAMCHAT_API_URL).replace(/\/*$/, '/');
+  const token = readSecret(settings, 'TEAMCHAT_BOT_TOKEN');
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/x-www-form-urlencoded',
+  };
   return async (method, args) => {
-    client ??= createClient(scope, stopping);
-    return { ...(await (await client).apiCall(method, { ...args })) };
+    // The token must be sent only to the configured address, so redirects are not followed.
+    const request = { method: 'POST', redirect: 'manual', headers, body: toForm(args) } as const;
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(CALL_MS)]);
+    const { response, text } = await scope
+      .fetch(root + method, { ...request, signal })
+      .then(async (answered) => ({ response: answered, text: await readAnswer(answered, ANSWER_MAX) }))
+      .catch((error: unknown) => {
+        throw new CallFailed(unreachable(`no answer (${readCause(error)})`));
+      });
+    const answer = toAnswer(response, text);
+    if (answer.ok === true) return answer;
+    const { messages } = answer.response_metadata;
+    if (Array.isArray(messages))
+      log.warn({ messages: messages.map((words) => String(words).replaceAll(token, '[secret]')) }, REFUSED);
+    throw new CallFailed(ofAnswer(answer));
   };
 }
 
-let library: Promise<typeof import('@slack/web-api')> | undefined;
+const REFUSED = 'the platform says why it refused a call';
 
-/** Loads the platform's client library, which only a daemon with this channel needs. */
-export function loadLibrary(): Promise<typeof import('@slack/web-api')> {
-  library ??= import('@slack/web-api');
-  return library;
+/** The arguments as the platform reads them. Objects are JSON. */
+function toForm(args: Readonly<Record<string, unknown>>): string {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(args))
+    if (value !== undefined && value !== null)
+      form.append(name, typeof value === 'object' ? JSON.stringify(value) : String(value));
+  return form.toString();
 }
 
-async function createClient(scope: ChannelScope, stopping: AbortSignal): Promise<WebClient> {
-  const { LogLevel, WebClient } = await loadLibrary();
-  const token = readSecret(scope.settings, 'TEAMCHAT_BOT_TOKEN');
-  const say = (level: 'debug' | 'warn', words: readonly unknown[]) => {
-    // The client logs network errors unchanged, and these may quote the request, which contains the token.
-    const client = words.map(String).join(' ').replaceAll(token, '[secret]');
-    scope.log[level]({ client }, 'a message of the platform’s client library');
+/** An answer to a call, with what its headers say. */
+interface Answer extends Record<string, unknown> {
+  ok?: unknown;
+  error?: unknown;
+  response_metadata: { scopes?: readonly string[]; messages?: unknown; retry_after?: number };
+}
+
+/** @throws CallFailed if the status says that the platform did not carry out the call */
+function toAnswer({ status, headers }: Response, text: string | null): Answer {
+  const retry_after = retryAfterSeconds(headers);
+  if (status === 429) throw new CallFailed({ ...passing('ratelimited'), ...waiting(retry_after) });
+  if (status !== 200) throw new CallFailed(ofStatus(status, retry_after));
+  const answer = fieldsIn(text);
+  const scopes = headers
+    .get('x-oauth-scopes')
+    ?.trim()
+    .split(/\s*,\s*/);
+  return {
+    ...answer,
+    response_metadata: {
+      ...asFields(answer.response_metadata),
+      ...(scopes === undefined ? {} : { scopes }),
+      ...(retry_after === undefined ? {} : { retry_after }),
+    },
   };
-  return new WebClient(token, {
-    slackApiUrl: String(scope.settings.TEAMCHAT_API_URL),
-    allowAbsoluteUrls: false,
-    retryConfig: { retries: 0 },
-    rejectRateLimitedCalls: true,
-    timeout: CALL_MS,
-    fetch: async (input, init) => {
-      const signals = [stopping, ...(init?.signal ? [init.signal] : [])];
-      return checked(await scope.fetch(input, { ...init, signal: AbortSignal.any(signals) }));
-    },
-    logger: {
-      // Debug lines of the client contain people's messages. The caller logs each failure once.
-      debug: () => {},
-      info: (...words) => say('debug', words),
-      warn: (...words) => say('debug', words),
-      error: (...words) => say('warn', words),
-      setLevel: () => {},
-      getLevel: () => LogLevel.INFO,
-      setName: () => {},
-    },
-  });
 }
 
-/**
- * Reads an answer completely, up to a maximum size. An answer that is not JSON comes from a proxy or gateway. The
- * client would treat it as an error of the platform.
- */
-async function checked(response: Response): Promise<Response> {
-  if (response.body === null) return response;
-  const text = await readAnswer(response, ANSWER_MAX);
-  if (text === null) throw noAnswer('too_long');
-  if (response.status === 200 && !isJsonObject(text)) throw noAnswer('no_json');
-  const headers = new Headers(response.headers);
-  const seconds = retryAfterSeconds(headers);
-  // The client understands `Retry-After` only in seconds.
-  if (seconds !== undefined) headers.set('Retry-After', String(seconds));
-  const { status, statusText } = response;
-  return new Response(text, { status, statusText, headers });
-}
-
-/** @param code code of a network error */
-function noAnswer(code: string): Error {
-  return new Error('the response is not from the platform', { cause: { code } });
-}
-
-function isJsonObject(text: string): boolean {
+/** The members of an answer. None if it comes from a proxy or gateway: then it is not JSON, or too long. */
+function fieldsIn(text: string | null): Fields {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value);
+    return asFields(JSON.parse(text ?? ''));
   } catch {
-    return false;
+    return {};
   }
 }
 
@@ -182,38 +189,14 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns what an error of the platform's client means. The reason quotes only the error code of an answer, and nothing
- * from the request.
+ * Returns what a failed call means. The reason quotes only the error code of an answer, and nothing from the request.
  */
 export function toRefusal(error: unknown): Refusal {
-  const { code, data, retryAfter, statusCode, headers, original } = (error ?? {}) as ClientError;
-  switch (code) {
-    case 'slack_webapi_platform_error':
-      return ofAnswer(data ?? {});
-    case 'slack_webapi_rate_limited_error':
-      return { ...passing('ratelimited'), ...waiting(retryAfter) };
-    case 'slack_webapi_http_error':
-      return ofStatus(statusCode ?? 0, Number(headers?.['retry-after']));
-    case 'slack_webapi_request_error':
-      return unreachable(`no answer (${readCause(original)})`);
-    default:
-      // An error of the client itself, usually for a 429 that does not say how long to wait.
-      return passing(`no answer (${error instanceof Error ? error.name : 'unknown'})`);
-  }
+  if (error instanceof CallFailed) return error.refusal;
+  return passing(`no answer (${error instanceof Error ? error.name : 'unknown'})`);
 }
 
-/** Members that errors of @slack/web-api may have. */
-interface ClientError {
-  code?: string;
-  data?: { error?: unknown; response_metadata?: { retryAfter?: number } };
-  retryAfter?: number;
-  statusCode?: number;
-  /** Headers of the answer, in lower case. */
-  headers?: Readonly<Record<string, string>>;
-  original?: { name?: string; cause?: { code?: string } };
-}
-
-function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>): Refusal {
+function ofAnswer({ error, response_metadata }: Answer): Refusal {
   // Only a code is quoted, because an answer may contain anything.
   if (typeof error !== 'string' || !/^[a-z0-9_]{1,64}$/.test(error))
     return unreachable('the response is not from the platform');
@@ -222,18 +205,19 @@ function ofAnswer({ error, response_metadata }: NonNullable<ClientError['data']>
   const credentials = CREDENTIALS.has(error);
   if (!PASSING.has(error)) return { reason: error, final: true, credentials };
   const refusal = OWN_FAILURES.has(error) ? unreachable(error) : passing(error);
-  return { ...refusal, ...waiting(response_metadata?.retryAfter) };
+  return { ...refusal, ...waiting(response_metadata.retry_after) };
 }
 
-function ofStatus(status: number, seconds: number): Refusal {
+function ofStatus(status: number, seconds: number | undefined): Refusal {
   const failure = failureOfStatus(status);
   const refusal = { reason: `status ${status}`, ...failure, credentials: status === 401 || status === 403 };
   return refusal.credentials || failure.final ? refusal : { ...refusal, ...waiting(seconds) };
 }
 
-function readCause(original: ClientError['original']): string {
-  const cause = original?.cause?.code ?? original?.name ?? 'unknown';
-  return /^\w{1,64}$/.test(cause) ? cause : 'unknown';
+function readCause(error: unknown): string {
+  const { name, cause } = (error ?? {}) as { name?: unknown; cause?: { code?: unknown } };
+  const word = cause?.code ?? name;
+  return typeof word === 'string' && /^\w{1,64}$/.test(word) ? word : 'unknown';
 }
 
 function passing(reason: string): Refusal {
@@ -245,9 +229,7 @@ function unreachable(reason: string): Refusal {
 }
 
 function waiting(seconds: number | undefined): { retry_after_seconds?: number } {
-  return seconds !== undefined && Number.isFinite(seconds) && seconds >= 0
-    ? { retry_after_seconds: seconds }
-    : {};
+  return seconds === undefined ? {} : { retry_after_seconds: seconds };
 }
 
 /** Failed calls in a row after which the channel is degraded. A single failure is retried. */

@@ -8,7 +8,7 @@ import {
   readSecret,
   TEXT_MAX,
 } from '../../src/channel/index.ts';
-import { createCall, Health, loadLibrary, SETTINGS, toRefusal } from './api.ts';
+import { createCall, Health, SETTINGS, toRefusal } from './api.ts';
 import { answerCommand } from './commands.ts';
 import { isId, type Press, parse, readPress } from './parse.ts';
 import { createClose, createSend, DirectMessages, loadRenderer, StatusLine } from './send.ts';
@@ -208,7 +208,7 @@ function createTeamchat(scope: PushScope): PushChannel {
       },
     ],
     async start() {
-      await Promise.all([loadLibrary(), loadRenderer()]);
+      await loadRenderer();
       // Not awaited: the daemon serves requests even if the platform is unreachable.
       void introduce();
     },

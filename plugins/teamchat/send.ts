@@ -146,8 +146,9 @@ export class StatusLine {
   }
 
   async show(place: JsonObject): Promise<void> {
+    if (this.#forbidden || !isInThread(place)) return;
     const key = JSON.stringify(place);
-    if (this.#forbidden || this.#underWay.has(key)) return;
+    if (this.#underWay.has(key)) return;
     const showing = this.#set(place, this.#scope.say(TEXTS.thinking)).finally(() =>
       this.#underWay.delete(key),
     );
@@ -157,11 +158,10 @@ export class StatusLine {
 
   /** Clears a status that is still being set: if it arrived after the answer, it would remain for two minutes. */
   answered(place: JsonObject): void {
-    this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
+    if (this.#underWay.size > 0) this.#underWay.get(JSON.stringify(place))?.then(() => this.#set(place, ''));
   }
 
   async #set({ channel, thread_ts }: JsonObject, status: string): Promise<void> {
-    if (typeof channel !== 'string' || typeof thread_ts !== 'string') return;
     try {
       await this.#call('assistant.threads.setStatus', { channel_id: channel, thread_ts, status });
     } catch (error) {
@@ -171,4 +171,8 @@ export class StatusLine {
       this.#scope.log.debug({ reason, given_up: this.#forbidden }, 'status could not be shown');
     }
   }
+}
+
+function isInThread({ channel, thread_ts }: JsonObject): boolean {
+  return typeof channel === 'string' && typeof thread_ts === 'string';
 }

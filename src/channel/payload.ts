@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { ConfirmationAnswer } from './message.ts';
 
 /** Matches the button and the id of the action. */
@@ -52,7 +52,7 @@ export function isRecent(timestamp: string, now: number): boolean {
 
 /** Compares two secrets or signatures of any length. The time reveals nothing about either. */
 export function isSameSecret(given: string, right: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
+  const digest = (text: string) => hash('sha256', text, 'buffer');
   return timingSafeEqual(digest(given), digest(right));
 }
 

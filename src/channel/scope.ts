@@ -18,7 +18,10 @@ export interface ChannelScope {
    */
   simulated: boolean;
   log: ChannelLogger;
-  /** The global `fetch`, with a timeout of 10 s unless you pass a signal. */
+  /**
+   * The global `fetch`, with a timeout of 10 s unless you pass a signal. If a request has at most a text as its body and
+   * follows no redirects, its answer is read completely before the promise resolves, and is at most 16 MiB.
+   */
   fetch: typeof fetch;
   /** ms since the epoch. */
   now(): number;

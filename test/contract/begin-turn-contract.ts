@@ -51,6 +51,21 @@ export function describeBeginTurn(current: () => StoreUnderTest): void {
       expect(all.filter((begun) => begun)).toHaveLength(1);
     });
 
+    it('knows whether the token of the message ended with a sign-out, at any daemon', async () => {
+      const token = { iss: 'https://shop.example', sub: 'ada', iat: 100 };
+      const begun = async () => {
+        const turn = await store.beginTurn('s', 's', null, token);
+        if (!turn) throw new Error('the session was already claimed');
+        await release(turn);
+        return turn.signed_out;
+      };
+      expect([(await begin('other')).signed_out, await begun()]).toEqual([null, false]);
+      const peer = (await test.peer()) ?? store;
+      const mark = { ...token, jti: 'j', tenant_id: null, sid: null, expires_at: test.now() + HOUR };
+      expect(await peer.signOutMarks.add(mark)).toBe('added');
+      expect(await begun()).toBe(true);
+    });
+
     it('finds the session by its current id, and by its id from before sign-in', async () => {
       const session = aSession(test.now(), { generated: true });
       const { session_id: tag } = session;

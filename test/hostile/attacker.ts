@@ -1,6 +1,6 @@
 import type { SeededRandom } from '../support/chance.ts';
 import type { CompletionRequest, ModelAnswer } from '../support/fake-model.ts';
-import { BUILT_IN, OFFERS, UNLISTED } from './offers.ts';
+import { BUILT_IN, OFFERS, type Offer, UNLISTED } from './offers.ts';
 import { markOf, type Run } from './record.ts';
 
 interface WrittenCall {
@@ -31,12 +31,7 @@ export function plainAnswer(run: Run): ModelAnswer {
   if (run.requests > 1) return { text: [`Here it is. (${markOf(run.conversation)})`] };
   const chosen = run.random.shuffled(CROWD).slice(0, 3);
   return {
-    tools: chosen.map(({ tool, args: argsOf }) => {
-      const nonce = `n${run.conversation}x${run.number}x${run.calls.length}`;
-      const args = argsOf((words) => `${words} ${nonce}`);
-      run.calls.push({ nonce, tool, args, run, made: 1 });
-      return { name: tool, args };
-    }),
+    tools: chosen.map((offer) => callTo(offer, run)),
   };
 }
 
@@ -57,7 +52,12 @@ export function hostileAnswer(
   const wantsCalls = isLoop || (run.requests <= 1 + random.below(4) && random.chance(0.85));
   if (!wantsCalls || (tool_choice === 'none' && random.chance(0.5))) return { text: [wordsOf(run, prompt)] };
   const count = random.chance(0.03) ? 25 : 1 + random.below(3);
-  const calls = Array.from({ length: count }, () => callOf(run, offered, prompt));
+  const calls = random.chance(0.25)
+    ? random
+        .shuffled(ASKED)
+        .slice(0, 2 + random.below(3))
+        .map((offer) => callTo(offer, run))
+    : Array.from({ length: count }, () => callOf(run, offered, prompt));
   return { tools: calls, ...(random.chance(0.3) ? { text: ['Let me see. '] } : {}) };
 }
 
@@ -88,6 +88,15 @@ function toolInOtherWords({ random, breaks_at, attempt, calls }: Run): string | 
   return attempt > 1 && random.chance(0.6) ? random.pick(calls)?.tool : undefined;
 }
 
+/** Makes a call as a careful model does. Several of them become one question. */
+function callTo({ tool, args: argsOf }: Offer, run: Run): WrittenCall {
+  const nonce = `n${run.conversation}x${run.number}x${run.calls.length}`;
+  const args = argsOf((words) => `${words} ${nonce}`);
+  run.calls.push({ nonce, tool, args, run, made: 1 });
+  return { name: tool, args };
+}
+
+const ASKED = OFFERS.filter(({ confirm }) => confirm === 'always');
 const UNASKED = OFFERS.filter(({ effect, confirm }) => effect === 'write' && confirm === 'never').map(
   ({ tool }) => tool,
 );

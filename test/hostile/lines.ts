@@ -4,7 +4,7 @@ import type { FakePlatform } from '../support/fake-platform.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { type Post, post } from '../support/webchat.ts';
 import type { Person } from './persons.ts';
-import { markOf } from './record.ts';
+import { conversationIn, markOf } from './record.ts';
 
 /** A question of the daemon, as a client or a platform shows it. */
 export interface Question {
@@ -44,7 +44,7 @@ export interface Line {
 }
 
 /** The maximum wait for a reply, in ms. */
-const REPLY_MS = 60_000;
+const REPLY_MS = 180_000;
 
 interface WebLine {
   url: string;
@@ -136,8 +136,21 @@ export function platformLine(parts: PlatformLine): Line {
   const thread = place === 'group' ? { thread: String(conversation + 1) } : {};
   const base: Partial<SimulatedEvent> = { user, place, ...thread };
   const places = platform.simulator.seenIn(platform.event(base), platform.settings);
+  /** Whether a message in the room belongs to this conversation. Late replies to earlier ones may come at any time. */
+  const isOurs = ({ text, thread }: Shown) => {
+    const named = conversationIn(text);
+    if (named === conversation) ourThread = thread;
+    return named === conversation || (named === null && (place === 'direct' || thread === ourThread));
+  };
+  /** How the platform names the thread, once a message has shown it. */
+  let ourThread: string | undefined;
   const messages = (from: number): Shown[] =>
-    platform.shown.slice(from).filter(({ what, to }) => what === 'message' && places.includes(to));
+    platform.shown
+      .slice(from)
+      .filter(({ what, to }) => what === 'message' && places.includes(to))
+      .filter((shown) => isOurs(shown) && !OUTCOME.test(shown.text));
+  /** Whether the last reply ended with a question. Then the next one does so too, unless its end says otherwise. */
+  let isOpen = false;
   const deliver = async (event: Partial<SimulatedEvent>) => {
     const { status, text } = await platform.deliver(daemon, { ...base, ...event });
     if (status !== 200) throw new Error(`a delivery was answered ${status}: ${text}`);
@@ -148,29 +161,50 @@ export function platformLine(parts: PlatformLine): Line {
     user: by,
     number: platform.event().number,
   });
-  const replyTo = async (event: Partial<SimulatedEvent>): Promise<Shown[]> => {
+  /** @param repeats whether the reply repeats the question that is open now */
+  const replyTo = async (event: Partial<SimulatedEvent>, repeats: boolean): Promise<Shown[]> => {
     const before = platform.shown.length;
     await deliver(event);
-    const isWhole = (shown: readonly Shown[]) =>
-      asks() ? shown.some(({ buttons }) => buttons) : shown.length > 0;
+    const isWhole = (shown: readonly Shown[]) => {
+      const end = endOf(shown, conversation);
+      if (shown.some(({ buttons }) => buttons) || IN_WORDS.test(end)) return true;
+      return shown.length > 0 && !asks() && (!repeats || SETTLED.test(end));
+    };
     await within(platform.until(() => isWhole(messages(before))));
     return messages(before);
   };
   return {
     async say(text, { press } = {}) {
-      const shown = await replyTo(press ? pressed(press, user) : { text });
+      const shown = await replyTo(press ? pressed(press, user) : { text }, isOpen && !press);
       const asked = shown.find(({ buttons }) => buttons);
       const [button] = asked?.buttons ?? [];
       const question = asked && button ? { text: asked.text, press: button.press } : null;
+      isOpen = question !== null || IN_WORDS.test(endOf(shown, conversation));
       return { status: 200, text: shown.map((one) => one.text).join('\n'), question };
     },
     late: (question) => deliver(pressed(question, user)),
     async meddle(question) {
       await deliver(pressed(question, stranger));
       // In a group, the stranger's text is a separate message, and is answered.
-      if (place === 'group') await replyTo({ text: 'yes', user: stranger });
+      if (place === 'group') await replyTo({ text: 'yes', user: stranger }, false);
     },
   };
+}
+
+/** The end of a reply that settles a question: it reports what was done and not done, or that nothing was. */
+const SETTLED = /I have withdrawn my|Not done|Nothing was done| – (?:done|failed|unknown)/;
+/** The answer to a press that came too late. On some platforms it is a message, but it is the reply to none. */
+const OUTCOME =
+  /^(?:This (?:was done|was declined|was withdrawn|could not be|is being|question is)|It is not known|That question ended|Only the person)/;
+/** The end of a question that was too long for buttons. */
+const IN_WORDS = /Answer "yes" to confirm/;
+
+/** What the daemon itself has written at the end of a reply. A model that answers ends with the mark. */
+function endOf(shown: readonly Shown[], conversation: number): string {
+  const text = shown.map((one) => one.text).join('\n');
+  const mark = markOf(conversation);
+  const at = text.lastIndexOf(mark);
+  return at < 0 ? text : text.slice(at + mark.length);
 }
 
 async function within(work: Promise<void>): Promise<void> {

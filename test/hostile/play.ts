@@ -4,7 +4,7 @@ import type { ModelAnswer } from '../support/fake-model.ts';
 import { PLATFORMS } from '../support/platforms.ts';
 import { inParallel } from '../support/pool.ts';
 import { hostileAnswer, hostileText, plainAnswer } from './attacker.ts';
-import { Checker, MAX_STEPS, type Permit } from './checker.ts';
+import { Checker, isInterrupted, MAX_STEPS, type Permit } from './checker.ts';
 import { chosenBy } from './company.ts';
 import { type Conversation, makeConversation, makeCrowdConversation } from './conversations.ts';
 import { type Line, platformLine, type Question, type Reply, type Saying, webLine } from './lines.ts';
@@ -414,11 +414,12 @@ class Talk {
       checker.count('lists of which only a part was confirmed');
       const isPress = this.#isWeb && random.chance(0.5);
       const words = isPress ? '' : this.#partly(numbers, calls.length);
-      const reply = await this.#say(words, {
+      let reply = await this.#say(words, {
         ...signed,
         ...(isPress ? { press: question, approve: numbers } : {}),
       });
-      checker.expectDone(permit);
+      if (reply.question?.press === question.press) reply = await this.#say(words, signed);
+      checker.expectDone(permit, reply);
       return this.#answered(reply);
     }
     if (calls.length > 1) checker.count('lists that were confirmed as a whole');
@@ -427,8 +428,9 @@ class Talk {
       return this.#twice(question, signed, permit);
     }
     const byButton = random.chance(0.6);
-    const reply = await this.#say('yes', { ...signed, ...(byButton ? { press: question } : {}) });
-    await this.#expectDone(permit, question, signed);
+    let reply = await this.#say('yes', { ...signed, ...(byButton ? { press: question } : {}) });
+    reply = await this.#sayAgain(reply, question, signed);
+    checker.expectDone(permit, reply);
     return this.#answered(reply);
   }
 
@@ -457,19 +459,18 @@ class Talk {
     this.#begin({ wrote: new Set() });
     const press = { token, press: question };
     const replies = await Promise.all([line.say('', press), line.say('', press)]);
-    await this.#expectDone(permit, question, confirming);
     const [first] = replies.filter(({ status }) => status === 200);
+    this.#parts.checker.expectDone(permit, first ?? { status: 500, text: String(replies[0]?.text) });
     return first ? this.#answered(first) : null;
   }
 
   /**
-   * Presses again on a platform until the write has arrived, because the daemon may not have stored its question before
-   * the first press.
+   * Presses the button if the reply to a word ends with the same question: a word does not count if the daemon has
+   * accepted it before it knew that the question had arrived.
    */
-  async #expectDone(permit: Permit, question: Question, confirming: Saying): Promise<void> {
-    for (let tries = 0; tries < 3 && !permit.done && !this.#isWeb; tries++)
-      await this.#say('', { ...confirming, press: question });
-    this.#parts.checker.expectDone(permit);
+  async #sayAgain(reply: Reply, question: Question, confirming: Saying): Promise<Reply> {
+    if (reply.question?.press !== question.press) return reply;
+    return this.#say('', { ...confirming, press: question });
   }
 
   async #say(text: string, saying: Saying): Promise<Reply> {
@@ -485,7 +486,8 @@ class Talk {
     const { index, channel } = this.#conversation;
     checker.text('a reply', text, index);
     checker.count(`replies on ${channel}`);
-    if (status !== 200) checker.violate('lost', index, `a message was answered ${status}: ${text}`);
+    if (isInterrupted(status, text)) checker.count('answers that were interrupted');
+    else if (status !== 200) checker.violate('lost', index, `a message was answered ${status}: ${text}`);
     return question;
   }
 

@@ -1,5 +1,5 @@
 import type { Chance } from './chance.ts';
-import type { Way } from './chat-checker.ts';
+import type { Way } from './code-checker.ts';
 import type { TokenKind, Who } from './tokens.ts';
 import { EVERYBODY } from './tokens.ts';
 

@@ -20,24 +20,33 @@ export interface Found {
   shortest: Finding;
 }
 
+/** The histories that were played. */
+export interface Checked {
+  /** Null if all of them obey the rules. */
+  found: Found | null;
+  /** Histories that say nothing, although each was played again: see `Played.void`. */
+  unjudged: { index: number; why: string }[];
+}
+
 /**
  * Plays histories until one shows a problem.
  * @param progress is called with the number of played histories
- * @returns null if all histories obey the rules
  */
 export async function checkHistories(
   histories: Iterable<History>,
   progress: (played: number) => void = () => {},
-): Promise<Found | null> {
+): Promise<Checked> {
   const source = histories[Symbol.iterator]();
+  const unjudged: Checked['unjudged'] = [];
   let played = 0;
   for (let batch = take(source, BATCH); batch.length > 0; ) {
     const world = await World.open();
-    const table = new Table(world);
+    const table = new Table(world, unjudged);
     try {
       do {
         const original = await table.play(batch);
-        if (original !== null) return { original, shortest: await table.shrink(original) };
+        if (original !== null)
+          return { found: { original, shortest: await table.shrink(original) }, unjudged };
         if (world.tokensInLog.length > 0) throw new Error(`a token was logged: ${world.tokensInLog[0]}`);
         played += batch.length;
         progress(played);
@@ -47,24 +56,30 @@ export async function checkHistories(
       await world.close();
     }
   }
-  return null;
+  return { found: null, unjudged };
 }
+
+/** How often a history is played that says nothing. */
+const TRIES = 3;
 
 /** Plays histories at the same time in one world. */
 class Table {
   readonly #world: World;
+  readonly #unjudged: Checked['unjudged'];
   /** The number of the history that was started last. The names of its people contain this number. */
   #number = 0;
 
-  constructor(world: World) {
+  constructor(world: World, unjudged: Checked['unjudged']) {
     this.#world = world;
+    this.#unjudged = unjudged;
   }
 
   /**
    * Plays histories. After the first finding, no further history is started. @returns the finding with the lowest index
    */
-  async play(batch: readonly History[]): Promise<Finding | null> {
+  async play(batch: readonly History[], tries = TRIES): Promise<Finding | null> {
     const findings: Finding[] = [];
+    const again: History[] = [];
     const barrier = new Barrier(batch.length, () => this.#passInterval(batch[0] as History));
     const slots = new Slots(AT_ONCE);
     const interval = async () => {
@@ -80,19 +95,27 @@ class Table {
           if (findings.length > 0) return;
           const played = await play(this.#world, history, ++this.#number, interval);
           if (played.problems.length > 0) findings.push({ history, played });
+          if (played.void !== null && tries > 1) again.push(history);
+          else if (played.void !== null) this.#unjudged.push({ index: history.index, why: played.void });
         } finally {
           slots.give();
           barrier.leave();
         }
       }),
     );
-    return findings.sort((a, b) => a.history.index - b.history.index)[0] ?? null;
+    const [first] = findings.sort((a, b) => a.history.index - b.history.index);
+    if (first) return first;
+    for (const history of again) {
+      const found = await this.play([history], tries - 1);
+      if (found) return found;
+    }
+    return null;
   }
 
   shrink(finding: Finding): Promise<Finding> {
     return shrink(finding, async (history) => {
       const found = await this.play([history]);
-      return found?.played ?? { problems: [], at: -1, meanings: new Map() };
+      return found?.played ?? { problems: [], at: -1, meanings: new Map(), void: null };
     });
   }
 

@@ -15,6 +15,9 @@ export interface Response {
   body: string;
 }
 
+/** The connection was closed before its response was complete. */
+export class ConnectionLost extends Error {}
+
 const BLANK_LINE = '\r\n\r\n';
 
 /**
@@ -28,8 +31,8 @@ export class Connection extends Duplex {
   #waiting: PromiseWithResolvers<Response> | null = null;
 
   /**
-   * Sends a request. Send only one request at a time. Rejects if the server closes the connection before the response
-   * is complete.
+   * Sends a request. Send only one request at a time. Rejects with `ConnectionLost` if the connection is closed before
+   * the response is complete.
    */
   request({ method, path, headers = {}, body = '' }: Request): Promise<Response> {
     this.#waiting = Promise.withResolvers();
@@ -72,7 +75,7 @@ export class Connection extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#waiting?.reject(new Error('the connection was closed before its response was complete'));
+    this.#waiting?.reject(new ConnectionLost('the connection was closed before its response was complete'));
     this.#waiting = null;
     done(error);
   }

@@ -1,14 +1,21 @@
+const TICK_MS = 1000;
+/** A tick that is so much too late shows that the process could not run. */
+const LATE_MS = 250;
+
 /**
  * Calls `giveUp` after this process has run for this many seconds. Time in which the machine pauses or starves the
  * process does not count. @returns a function that cancels the call
  */
 export function giveUpAfter(seconds: number, giveUp: () => void): () => void {
   let left = seconds;
+  let last = performance.now();
   const timer = setInterval(() => {
-    left -= 1;
+    const now = performance.now();
+    if (now - last < TICK_MS + LATE_MS) left -= 1;
+    last = now;
     if (left > 0) return;
     clearInterval(timer);
     giveUp();
-  }, 1000);
+  }, TICK_MS);
   return () => clearInterval(timer);
 }

@@ -119,10 +119,7 @@ export class World {
   readonly platforms: ReadonlyMap<string, Platform>;
   /** Log lines that contain something that looks like a token, which is not allowed. */
   readonly tokensInLog: string[] = [];
-  /**
-   * How often a run lost its claim, because the machine paused this process for longer than claims live. Then the run is
-   * repeated, and reads again.
-   */
+  /** How often a message lost its claim, because the machine paused this process for longer than claims live. */
   lostClaims = 0;
   readonly #directory: string;
   readonly #env: Record<string, string>;

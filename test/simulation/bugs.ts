@@ -162,7 +162,7 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: 'src/daemon/message/lock-session.ts',
-        from: 'const named = nameSession({ ...turn, session_id, session_is_generated }, begun.found);',
+        from: 'const named = nameSession(asked, begun.found);',
         to: 'const named = { ...turn, session_id, session_is_generated };',
       },
     ],
@@ -293,8 +293,8 @@ export const BUGS: Readonly<Record<string, Bug>> = {
     changes: [
       {
         file: BIND_TOOLS,
-        from: 'throwIfAborted();\n  }\n  return sendAttempt(prepared, write, run);',
-        to: 'throwIfAborted();\n  }\n  return sent;',
+        from: 'throwIfEnded();\n  }\n  return sendAttempt(prepared, write, run);',
+        to: 'throwIfEnded();\n  }\n  return sent;',
       },
       {
         file: BIND_TOOLS,

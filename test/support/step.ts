@@ -1,6 +1,11 @@
 import type { AgentRuntime } from '../../src/agent/index.ts';
 import type { IncomingMessage } from '../../src/channel/index.ts';
-import { type PersonKey, personKey, type TokenVerdict } from '../../src/daemon/identity/identity.ts';
+import {
+  type PersonKey,
+  personKey,
+  type TokenOrigin,
+  type TokenVerdict,
+} from '../../src/daemon/identity/identity.ts';
 import type { Outlet, OutletChanges, TurnEnd } from '../../src/daemon/message/outlet.ts';
 import { Ended, Sequence, type Step } from '../../src/daemon/message/sequence.ts';
 import type {
@@ -100,7 +105,7 @@ export function aTurnOf<Members extends object = object>(
   { clock }: StepWorld,
   members: Members = {} as Members,
 ): TestTurn & Members {
-  const deferred: ((failed: boolean) => Promise<void>)[] = [];
+  const deferred: ((failed: boolean) => Promise<void> | void)[] = [];
   const turn: TestTurn = {
     turn_id: 'turn-1',
     request_id: 'request-1',
@@ -220,11 +225,16 @@ export const NOTHING_BEGUN: Locked['begun'] = {
   declined: [],
   earlier: [],
   turns: null,
+  signed_out: null,
 };
 
-/** The result of lock-session. */
-export async function locked(world: StepWorld, of: NamedSession): Promise<Locked> {
-  const begun = await world.store.beginTurn(of.session_tag, of.session_id, null);
+/** The result of lock-session. @param token the claims of the token that came with the message */
+export async function locked(
+  world: StepWorld,
+  of: NamedSession,
+  token: TokenOrigin | null = null,
+): Promise<Locked> {
+  const begun = await world.store.beginTurn(of.session_tag, of.session_id, null, token);
   if (!begun) throw new Error('the session is already claimed');
   const { claim } = begun;
   return {

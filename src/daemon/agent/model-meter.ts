@@ -96,10 +96,13 @@ export class RunMeter implements ModelMeter {
     this.#parts.trace.note({ step: 'model', ...line });
   }
 
-  /** Called when the run has ended: no call can begin anymore. Resolves when all used tokens are counted. */
-  async settled(): Promise<void> {
+  /**
+   * Called when the run has ended: no call can begin anymore. Resolves when all used tokens are counted. Null if they
+   * are.
+   */
+  settled(): Promise<unknown> | null {
     this.#hasEnded = true;
-    if (this.#settling) await Promise.all(this.#settling);
+    return this.#settling && Promise.all(this.#settling);
   }
 
   #end(part: TracePart, model: string, result: ModelCallResult, took_ms: number): void {

@@ -38,9 +38,8 @@ import { startStream } from '../stream/start-stream.ts';
 import { stopStream } from '../stream/stop-stream.ts';
 import type { StreamServices } from '../stream/stream-services.ts';
 import { timeOrderedId } from '../time/clock.ts';
+import { platformFetch } from './platform-fetch.ts';
 
-/** Timeout of a channel's own calls, ms. */
-const FETCH_TIMEOUT_MS = 10_000;
 /** `Retry-After` if a channel answers `unavailable`, seconds. No channel knows when a retry will succeed. */
 const AGAIN_SECONDS = 5;
 
@@ -75,7 +74,7 @@ function commonScope(
     settings,
     simulated: isSimulated,
     log: services.log.child({ channel: plugin.name }),
-    fetch: (input, init) => fetch(input, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), ...init }),
+    fetch: platformFetch,
     now: () => services.clock.now(),
     readToken,
     say: (text, values = {}, locale) => services.texts.in(locale).sayOwn(text, values),

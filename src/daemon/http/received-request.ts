@@ -9,6 +9,8 @@ import { type BodyRoom, discard, type LargeBodies, parseJson, readBody } from '.
 import type { Context, Middleware } from './exchange.ts';
 import { type MountedRoute, resolveRoute } from './routes.ts';
 
+const NO_BODY: Uint8Array = new Uint8Array();
+
 interface ReceiveParts {
   largeBodies: LargeBodies;
   sequencer: RequestSequencer;
@@ -24,10 +26,12 @@ export function receive({ largeBodies, sequencer }: ReceiveParts): Middleware {
     const room = roomFor(ctx, route, largeBodies);
     try {
       let bodyProblem: unknown = null;
-      const body = await readBody(ctx.req, route, room).catch((error: unknown) => {
+      let body = NO_BODY;
+      try {
+        body = await readBody(ctx.req, route, room);
+      } catch (error) {
         bodyProblem = error;
-        return new Uint8Array();
-      });
+      }
       const request = new ReceivedRequest(ctx, body);
       request.ticket = sequencer.issueTicket(route, request);
       Object.assign(ctx.state, { route, request, bodyProblem });

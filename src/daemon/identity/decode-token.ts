@@ -190,5 +190,11 @@ function isTexts(value: unknown): value is string[] {
  * @param token unsealed.
  */
 export function claimsOfStoredToken(token: string): Claims {
-  return decodeToken(token).claims ?? { sub: '', email: '', exp: 0 };
+  return decodeStoredToken(token).claims;
+}
+
+/** The same, with the payload exactly as it is in the token; null if it has none. */
+export function decodeStoredToken(token: string): { claims: Claims; payload: UntrustedObject | null } {
+  const { claims, payload } = decodeToken(token);
+  return { claims: claims ?? { sub: '', email: '', exp: 0 }, payload };
 }

@@ -41,7 +41,10 @@ export class PlatformReach {
   readonly #services: Pick<Services, 'store' | 'clock' | 'log'>;
   /** The ids of the messages that have failed consecutively, by platform. */
   readonly #failing = new Map<string, Set<string>>();
-  /** The outages when they were last read. They are used only to report health and to notice the end of an outage. */
+  /**
+   * The outages when they were last read, which is at least every 500 ms (`InboxWorker`). Without an outage, they are
+   * not read again for each message: an outage that another process has just begun holds back the next one.
+   */
   #outages: ReadonlyMap<string, Outage> = new Map();
 
   constructor(services: Pick<Services, 'store' | 'clock' | 'log'>) {
@@ -61,6 +64,7 @@ export class PlatformReach {
 
   /** Whether a message may be sent to this platform now. */
   async admit(platform: string): Promise<Admittance> {
+    if (!this.#outages.has(platform)) return 'free';
     const outage = (await this.outages()).get(platform);
     if (outage === undefined) return 'free';
     if (outage.probe_at > this.#services.clock.now()) return 'wait';

@@ -58,13 +58,14 @@ export function createArrival(
  * The message of a web client with the link codes of people masked: somebody may paste one into the wrong window.
  * @throws `unavailable`
  */
-export async function withoutLinkCodes<Arriving extends { message: IncomingMessage }>(
+export function withoutLinkCodes<Arriving extends { message: IncomingMessage }>(
   arrival: Arriving,
   services: Pick<Services, 'store' | 'seal'>,
-): Promise<Arriving> {
+): Arriving | Promise<Arriving> {
   const { message } = arrival;
-  const text = await withoutCodes(message.text, services);
-  return text === message.text ? arrival : { ...arrival, message: { ...message, text } };
+  const masked = withoutCodes(message.text, services);
+  if (typeof masked === 'string') return arrival;
+  return masked.then((text) => ({ ...arrival, message: { ...message, text } }));
 }
 
 export function arrivedChannel({ name, delivery, capabilities, linking }: ChannelPlugin): ArrivedChannel {

@@ -25,7 +25,7 @@ export const authorizeSender: Step<Arrived & Identified, Authorized> = {
     if (turn.ticket?.reached) await turn.ticket.reached;
     const { rerun, credential } = turn;
     if (rerun !== undefined && personFrom(credential) !== rerun.person) throw new SignInChanged();
-    const named = await resolveSession(turn, services);
+    const named = nameSession(turn, await services.store.sessions.find(turn.session_id));
     refuseStranger(turn, named, services, line);
     if (named.session_id !== turn.session_id) line.reason = named.found ? 'former_id' : 'former_id_ignored';
     return { authorized: true, ...named };
@@ -84,13 +84,6 @@ type Turn = Pick<Arrived & Identified, 'session_id' | 'session_is_generated' | '
  * Sign-in replaces a generated id, because the client that began the session knows it. The previous id leads to the
  * session only with the owner's valid token. Any other message with the previous id is treated as if it named no
  * session: it is answered in a separate session, so that nobody is blocked and nothing is revealed.
- */
-async function resolveSession(turn: Turn, services: Uses): Promise<NamedSession> {
-  return nameSession(turn, await services.store.sessions.find(turn.session_id));
-}
-
-/**
- * Like `resolveSession`, for a session that was already read.
  * @param found the session that the message names, by its current id or by its id before sign-in.
  */
 export function nameSession(turn: Turn, found: Session | null): NamedSession {

@@ -1,5 +1,6 @@
-import type { Agents } from '../agents/agents.ts';
+import type { Agent, Agents } from '../agents/agents.ts';
 import { sessionTag } from '../session/session.ts';
+import type { StepLine } from '../trace/trace-record.ts';
 import type { Step } from './sequence.ts';
 import type { Services } from './services.ts';
 import type { Answering, Chosen, Locked, Resolved } from './turn.ts';
@@ -16,19 +17,24 @@ type Turn = Answering & Locked & Resolved;
  */
 export const chooseAgent: Step<Turn, Chosen> = {
   name: 'choose-agent',
-  async run(turn, services: Uses, line) {
-    const { agents } = services;
-    const chosen = await agents.choose(collectFacts(turn), identifySender(turn));
-    // The services have the runtime and the tools of the last agent from the start.
-    if (chosen !== agents.last) {
-      services.agent = chosen.runtime;
-      services.tools = chosen.tools;
-    }
-    if (!chosen.hasMemory) services.memory = null;
-    line.detail = { agent: chosen.name };
-    return { agent: chosen.name, agent_digest: chosen.digest() };
+  run(turn, services: Uses, line) {
+    const chosen = services.agents.choose(collectFacts(turn), identifySender(turn));
+    return chosen instanceof Promise
+      ? chosen.then((agent) => use(agent, services, line))
+      : use(chosen, services, line);
   },
 };
+
+function use(chosen: Agent, services: Uses, line: StepLine): Chosen {
+  // The services have the runtime and the tools of the last agent from the start.
+  if (chosen !== services.agents.last) {
+    services.agent = chosen.runtime;
+    services.tools = chosen.tools;
+  }
+  if (!chosen.hasMemory) services.memory = null;
+  line.detail = { agent: chosen.name };
+  return { agent: chosen.name, agent_digest: chosen.digest() };
+}
 
 function collectFacts({ message, principal }: Turn): Parameters<Agents['choose']>[0] {
   const claims = principal.person === null ? null : principal.claims;

@@ -30,8 +30,9 @@ export function converse(
     reader: null,
     changes: {},
   };
-  const run = answer(arrival, services, events).finally(() => services.running.delete(run));
+  const run = answer(arrival, services, events);
   services.running.add(run);
+  void run.then(() => services.running.delete(run));
   return events;
 }
 
@@ -42,7 +43,9 @@ async function answer(
   events: EventQueue<ConversationEvent>,
 ): Promise<void> {
   try {
-    const end = await runTurn(answerNow, await withoutLinkCodes(arrival, services), services);
+    const masking = withoutLinkCodes(arrival, services);
+    const masked = masking instanceof Promise ? await masking : masking;
+    const end = await runTurn(answerNow, masked, services);
     if (end.answered) events.end();
     else events.fail(end.error);
   } catch (error) {
@@ -62,7 +65,7 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
     started: (session_id) => events.push({ type: 'started', session_id }),
     text,
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
-    close: async () => ({}),
+    close: () => ({}),
     complete(reply) {
       const { turn_id, session_id, response, question, receipts, replayed } = reply;
       const rest = restOfReply(reply, passed);
@@ -107,15 +110,15 @@ export class EventQueue<T> implements AsyncIterableIterator<T, undefined> {
     this.#takeReader()?.reject(error);
   }
 
-  async next(): Promise<IteratorResult<T, undefined>> {
+  next(): Promise<IteratorResult<T, undefined>> {
     const event = this.#events.shift();
-    if (event !== undefined) return { value: event, done: false };
+    if (event !== undefined) return Promise.resolve({ value: event, done: false });
     if (this.#end === null) {
       this.#reader = Promise.withResolvers();
       return this.#reader.promise;
     }
-    if ('error' in this.#end) throw this.#end.error;
-    return { value: undefined, done: true };
+    if ('error' in this.#end) return Promise.reject(this.#end.error);
+    return Promise.resolve({ value: undefined, done: true });
   }
 
   [Symbol.asyncIterator](): this {

@@ -121,9 +121,10 @@ export async function answersQuestion(
  * before it runs, or runs in another session.
  */
 function returnUnusedTurn(turn: Arrived & NamedSession, counted_in: string, { store }: Uses): void {
-  turn.defer(async (failed) => {
+  turn.defer((failed) => {
     const { principal, session_tag: ran_in } = turn as NamedSession & Partial<Resolved>;
     const ran_elsewhere = principal !== undefined && ran_in !== counted_in;
-    if (ran_elsewhere || (failed && !principal)) await store.guard.giveBackTurn(counted_in);
+    const isUnused = ran_elsewhere || (failed && !principal);
+    return isUnused ? store.guard.giveBackTurn(counted_in) : undefined;
   });
 }

@@ -33,9 +33,10 @@ export const lockSession: Step<Answering & Identified & Deduplicated & Authorize
     const has_started = isIdCertain(turn);
     if (has_started) turn.outlet.started(turn.session_id);
     const { channel, message, credential } = turn;
+    const token = credential.kind === 'person' ? credential.verdict.claims : null;
     let { session_tag, session_id, session_is_generated } = turn;
     for (;;) {
-      const locked = { session_id, turn_key: mayHaveRun(turn) ? turnKey(turn) : null };
+      const locked = { session_id, turn_key: mayHaveRun(turn) ? turnKey(turn) : null, token };
       const waiter = { line, patient: turn.patient };
       const locking = services.sessions.acquire(session_tag, locked, waiter, turn.lost);
       turn.ticket?.leave();

@@ -18,7 +18,7 @@ export interface Outlet {
   /** Called when a tool call has begun or ended. */
   tool(progress: ToolProgress): void;
   /** Takes no more text. Returns what the commit of the turn stores for the outlet. */
-  close(end: TurnEnd): Promise<OutletChanges>;
+  close(end: TurnEnd): OutletChanges | Promise<OutletChanges>;
   /** Called when the reply is durable and can be sent. */
   complete(reply: CompleteReply): void;
   /** How the reply is sent, for the trace. Null if it is sent later. */

@@ -64,7 +64,8 @@ async function resolve(
   services: Uses,
 ): Promise<(StoredSession & { principal: Principal; states: string }) | null> {
   const { session, principal } = await decideNow(turn, services);
-  const stored = await store(turn, kept(session, services), services);
+  const storing = store(turn, kept(session, services), services);
+  const stored = storing instanceof Promise ? await storing : storing;
   return stored && { ...stored, principal, states: statesPassed(turn, principal).join(' > ') };
 }
 
@@ -76,7 +77,9 @@ async function resolve(
 function begunAnew(turn: Turn, services: Uses): Turn {
   const { session_id, former_id } = turn.session;
   const session = { ...newSession(turn, services), session_id, former_id, generated: false };
-  return { ...turn, session, session_origin: 'new' };
+  // Time has passed since the turn began, so the person may have signed out.
+  const begun = { ...turn.begun, signed_out: null };
+  return { ...turn, session, session_origin: 'new', begun };
 }
 
 /** Reasons that are normal, because nobody claimed that the sender is signed in. */
@@ -84,13 +87,14 @@ const EXPECTED: readonly NobodyReason[] = ['no_token', 'no_link', 'signed_out'];
 
 /**
  * The decision, unless the person has signed out at the site: a message may have waited since its token was validated,
- * and a stored token is not validated again.
+ * and a stored token is not validated again. For the token of the message, this was read when its turn began.
  */
 async function decideNow(turn: Turn, services: Uses): Promise<Decision> {
   const decision = decide(turn, services);
   const { principal } = decision;
-  if (principal.person === null || !(await services.store.signOutMarks.covers(principal.claims)))
-    return decision;
+  if (principal.person === null) return decision;
+  const known = turn.credential.kind === 'person' ? turn.begun.signed_out : null;
+  if (!(known ?? (await services.store.signOutMarks.covers(principal.claims)))) return decision;
   const reason = 'signed_out_at_site';
   services.log.warn(
     { request_id: turn.request_id, reason },
@@ -200,16 +204,20 @@ function kept(session: Session, { settings, clock }: Uses): Session {
  * @returns null if the session has ended since it was opened.
  * @throws ClaimLost
  */
-async function store(
-  turn: Turn,
-  session: Session,
-  { store: { sessions } }: Uses,
-): Promise<StoredSession | null> {
-  const { claim, session_origin, changes } = turn;
+function store(turn: Turn, session: Session, services: Uses): StoredSession | Promise<StoredSession | null> {
+  const { session_origin, changes } = turn;
   const isNobodys = session.owner === null;
   if (session_origin === 'new' && isNobodys)
     return { session, session_origin, changes: { ...changes, session } };
   if (session === turn.session) return { session, session_origin, changes };
+  return storeNow(turn, session, services);
+}
+
+async function storeNow(
+  { claim, session_origin, changes }: Turn,
+  session: Session,
+  { store: { sessions } }: Uses,
+): Promise<StoredSession | null> {
   const outcome = await sessions.save(
     claim,
     session,

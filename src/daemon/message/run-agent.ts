@@ -30,7 +30,8 @@ export const runAgent: Step<Runnable, Answered> = {
         run_record: { tainted: turn.begun.pending.length > 0 },
       };
     }
-    const release = await services.runs.take({ line, patient: turn.patient });
+    const taking = services.runs.take({ line, patient: turn.patient });
+    const release = taking instanceof Promise ? await taking : taking;
     const timeout_ms = services.settings.AGENT_TIMEOUT_SECONDS * 1000;
     const ends = [services.stopping, turn.lost, ...(turn.stopped ? [turn.stopped] : [])];
     const limit = new TimeLimit(services.clock, timeout_ms, ends);
@@ -51,7 +52,8 @@ export const runAgent: Step<Runnable, Answered> = {
     } catch (error) {
       throw runFailure(error, turn, services, limit, line);
     } finally {
-      await meter.settled();
+      const settling = meter.settled();
+      if (settling) await settling;
       limit.lift();
       release();
     }

@@ -51,7 +51,7 @@ type Turn = Answering & Identified & Deduplicated & Locked & Guarded & Resolved;
  */
 export const settlePending: Step<Turn, Settled> = {
   name: 'settle-pending',
-  async run(turn, services: Uses, line) {
+  run(turn, services: Uses, line) {
     const { principal, message } = turn;
     const texts = services.texts.in(
       principal.person === null ? null : principal.claims.locale,
@@ -65,8 +65,13 @@ export const settlePending: Step<Turn, Settled> = {
       const settlement = again(earlier, turn, services, texts);
       return { ...added, ...noted(settlement, turn), open: null };
     }
-    const { settlement, open } = await settle(turn, texts, services, line);
-    return { ...added, ...noted(settlement, turn), open };
+    if (message.confirm === undefined && turn.begun.pending.length === 0)
+      return { ...added, ...noted(lapsedAnswer(turn, texts, line), turn), open: null };
+    return settle(turn, texts, services, line).then(({ settlement, open }) => ({
+      ...added,
+      ...noted(settlement, turn),
+      open,
+    }));
   },
 };
 

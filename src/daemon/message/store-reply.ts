@@ -70,9 +70,10 @@ export const storeReply: Step<Turn, Stored> = {
       ...{ reply, stopped, usage, run_record, finished_at },
       receipt_lines: receiptLines(turn),
     });
+    const closing = outlet.close({ answered: true, reply: complete });
     const changes: TurnChanges = {
       ...turn.changes,
-      ...(await outlet.close({ answered: true, reply: complete })),
+      ...(closing instanceof Promise ? await closing : closing),
       turn: turnOfSession,
       trace: answeredTrace(turn, finished_at),
       ...(key === null ? {} : { answer: { claim: key, answer, ttl_ms: chooseAnswerTtl(key.key) } }),

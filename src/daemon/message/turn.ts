@@ -67,7 +67,7 @@ export interface Arrived {
    * Registers a function that releases what a step has taken. When the turn ends, the registered functions are called
    * in reverse order.
    */
-  defer(release: (failed: boolean) => Promise<void>): void;
+  defer(release: (failed: boolean) => Promise<void> | void): void;
 }
 
 /** The channel of a message. */
@@ -164,7 +164,7 @@ export interface Guarded {
 export interface Locked extends NamedSession {
   claim: SessionClaim;
   /** The data that was read when the claim began. */
-  begun: Pick<BegunTurn, 'pending' | 'lapsed' | 'declined' | 'earlier' | 'turns'>;
+  begun: Pick<BegunTurn, 'pending' | 'lapsed' | 'declined' | 'earlier' | 'turns' | 'signed_out'>;
   /** Whether the outlet was notified that the answer has begun, and in which session. */
   has_started: boolean;
 }

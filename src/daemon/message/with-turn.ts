@@ -19,7 +19,7 @@ export async function withTurn<Turn extends Arrived, Result>(
   work: (turn: Turn) => Promise<Result>,
   { begun = [], collects = true }: { begun?: TraceLine[]; collects?: boolean } = {},
 ): Promise<Result> {
-  const deferred: ((failed: boolean) => Promise<void>)[] = [];
+  const deferred: Parameters<Turn['defer']>[0][] = [];
   const span = collects ? beginSpan(arrival, services, begun) : null;
   const turn = {
     ...arrival,
@@ -27,7 +27,7 @@ export async function withTurn<Turn extends Arrived, Result>(
     span,
     agent_digest: services.agentDigest(),
     started_at: services.clock.now(),
-    defer: (release: (failed: boolean) => Promise<void>) => void deferred.push(release),
+    defer: (release) => void deferred.push(release),
   } as Arrived as Turn;
   let failed = true;
   try {
@@ -37,12 +37,15 @@ export async function withTurn<Turn extends Arrived, Result>(
   } finally {
     // If one of the functions fails, the others must still be called.
     for (const release of deferred.reverse()) {
-      await release(failed).catch((error: unknown) =>
+      try {
+        const releasing = release(failed);
+        if (releasing) await releasing;
+      } catch (error) {
         services.log.error(
           { ...describeTurn(turn, services), err: error },
           'a resource of the turn could not be released',
-        ),
-      );
+        );
+      }
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { TokenOrigin } from '../identity/identity.ts';
 import { actionStore } from './action-steps.ts';
 import type { ActionStore } from './actions.ts';
 import { type AuditStore, auditStore, LINES } from './audit.ts';
@@ -75,8 +76,14 @@ export interface Store {
    * while another caller's claim is valid.
    * @param session_id the id of the session in the message.
    * @param turn_key the turn key of the message; null if the message cannot have had an earlier run.
+   * @param token the claims of the token of the message; absent or null if it has none.
    */
-  beginTurn(session_tag: string, session_id: string, turn_key: string | null): Promise<BegunTurn | null>;
+  beginTurn(
+    session_tag: string,
+    session_id: string,
+    turn_key: string | null,
+    token?: TokenOrigin | null,
+  ): Promise<BegunTurn | null>;
   /**
    * Stores everything that a turn changes, or nothing; durable when it resolves. If the claim of the session or any
    * claim named in the changes is gone, all changes are refused (`lost`). The claim of the session is held until it is

@@ -15,6 +15,7 @@ import { closeCards } from './question-cards.ts';
 import { addPending, lapsedActionsIn, noteReply, pendingActionsIn } from './questions.ts';
 import { findSession, putSession, SESSION, turns } from './session-document.ts';
 import { createSession, expectTag } from './sessions.ts';
+import { isSignedOut } from './sign-out-marks.ts';
 import type { Store } from './store.ts';
 import { appendEvents, heldStream } from './streams.ts';
 import { keepTrace, type TraceRings } from './traces.ts';
@@ -44,6 +45,8 @@ export interface BegunTurn {
    * needs turns must read them (`SessionStore.history`).
    */
   turns: StoredTurn[] | null;
+  /** Whether the token of the message ended with a sign-out at the site (`isSignedOut`); null if it has none. */
+  signed_out: boolean | null;
 }
 
 /**
@@ -105,7 +108,7 @@ export function turnSteps(
 ): Pick<Store, 'beginTurn' | 'commitTurn'> {
   const claiming = claimSteps(kernel);
   return {
-    beginTurn: (session_tag, session_id, turn_key) =>
+    beginTurn: (session_tag, session_id, turn_key, token = null) =>
       claiming((tx) => {
         const owner = takeSession(tx, session_tag);
         if (owner === null) return null;
@@ -117,6 +120,7 @@ export function turnSteps(
           declined: declinedActionsIn(tx, session_tag),
           earlier: turn_key === null ? [] : actionsOfTurn(tx, turn_key),
           turns: turns(tx, session_id),
+          signed_out: token && isSignedOut(tx, token),
         };
       }),
     commitTurn: (claim, changes) => kernel.step((tx) => commitTurn(tx, claim, changes, bounds, rings)),

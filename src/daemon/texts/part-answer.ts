@@ -26,14 +26,19 @@ export function confirmedPart(given: string, words: PartWords, count: number): r
   return all.filter((number) => (only === null ? !except?.has(number) : only.has(number)));
 }
 
+function findOpener(given: string, openers: ReadonlySet<string>): string | null {
+  for (const word of openers) if (given[word.length] === ' ' && given.startsWith(word)) return word;
+  return null;
+}
+
 function numbersAfter(
   given: string,
   openers: readonly string[],
   between: readonly string[],
   count: number,
 ): ReadonlySet<number> | null {
-  const opener = [...normalizeWords(openers)].find((word) => given.startsWith(`${word} `));
-  if (opener === undefined) return null;
+  const opener = findOpener(given, normalizeWords(openers));
+  if (opener === null) return null;
   const skipped = normalizeWords(between);
   const numbers = new Set<number>();
   for (const part of given.slice(opener.length).split(/[\s,;&+]+/)) {

@@ -1,5 +1,4 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { claimsOfStoredToken } from '../identity/decode-token.ts';
 import type { Log } from '../process/log.ts';
 import { maskTokens, type Secret } from '../settings/secret.ts';
 import type { TraceWriter } from '../trace/trace.ts';
@@ -278,7 +277,7 @@ export class CallClient {
   async #isSignedOut(): Promise<boolean> {
     const credential = this.#credential;
     if (credential.use !== 'user' && credential.use !== 'exchange') return false;
-    const isSignedOut = await this.#access.marks.covers(claimsOfStoredToken(credential.token.reveal()));
+    const isSignedOut = await this.#access.marks.covers(credential.origin);
     if (isSignedOut)
       this.#noteFailure('signed_out_at_site', {
         credentials: credential.use,

@@ -1,6 +1,6 @@
 import type { RequestContext } from '../agent/context.ts';
-import { claimsOfStoredToken, decodePayload } from '../identity/decode-token.ts';
-import type { NobodyReason, SignOutMarks } from '../identity/identity.ts';
+import { decodeStoredToken, type UntrustedObject } from '../identity/decode-token.ts';
+import type { NobodyReason, SignOutMarks, TokenOrigin } from '../identity/identity.ts';
 import type { Seal } from '../identity/seal.ts';
 import type { Log } from '../process/log.ts';
 import { type ExpirySettings, hasExpired, storedToken } from '../session/jwt-context.ts';
@@ -12,7 +12,7 @@ import type { CredentialPolicy, PersonClaims, Tool } from './tool.ts';
 
 /** The token of the person for whom a message acts, or why there is no usable token. */
 export type CredentialChoice =
-  | { use: 'user'; token: Secret; claims: PersonClaims }
+  | { use: 'user'; token: Secret; claims: PersonClaims; origin: TokenOrigin }
   | { use: 'default'; reason: string };
 
 export interface CredentialSources {
@@ -85,12 +85,13 @@ export async function chooseCredentials(
 
   const token = storedToken(session, seal);
   if (token === null) return byDefault('stored_token_unreadable', 'warn');
+  const { claims, payload } = decodeStoredToken(token);
   try {
-    if (await marks.covers(claimsOfStoredToken(token))) return byDefault('signed_out_at_site', 'warn');
+    if (await marks.covers(claims)) return byDefault('signed_out_at_site', 'warn');
   } catch (err) {
     return byDefault('session_unreachable', 'warn', err);
   }
-  return { use: 'user', token: new Secret(token), claims: readClaims(token, stored) };
+  return { use: 'user', token: new Secret(token), claims: readClaims(payload, stored), origin: claims };
 
   function byDefault(reason: string, level: 'info' | 'warn', err?: unknown): CredentialChoice {
     const fields = { request_id: context?.request_id, reason, ...(err === undefined ? {} : { err }) };
@@ -101,16 +102,16 @@ export async function chooseCredentials(
 }
 
 /** The claims exactly as in the token: a claim that is bound to a parameter must keep its type. */
-function readClaims(token: string, { user_id, email }: JwtContext): PersonClaims {
-  return Object.freeze({ sub: user_id, ...decodePayload(token), email });
+function readClaims(payload: UntrustedObject | null, { user_id, email }: JwtContext): PersonClaims {
+  return Object.freeze({ sub: user_id, ...payload, email });
 }
 
 /** The credential of one call. */
 export type CallCredential =
-  /** `fallback`: whether the call is repeated with default credentials after a 401. */
-  | { use: 'user'; token: Secret; fallback: boolean }
+  /** `fallback`: whether the call is repeated with default credentials after a 401. `origin`: what the token says. */
+  | { use: 'user'; token: Secret; origin: TokenOrigin; fallback: boolean }
   /** `token`: the person's own token, which is exchanged for another one. */
-  | { use: 'exchange'; token: Secret }
+  | { use: 'exchange'; token: Secret; origin: TokenOrigin }
   /** `because`: why the person's token is not used; null if the policy asks for the default credentials. */
   | { use: 'default'; because: string | null }
   | { use: 'none' };
@@ -132,17 +133,17 @@ export function chooseCredential(tool: Tool, person: CredentialChoice): CallCred
     case 'exchange':
       if (!target?.exchange) return notAllowed();
       if (person.use !== 'user') return signInNeeded(person.reason);
-      return { use: 'exchange', token: person.token };
+      return { use: 'exchange', token: person.token, origin: person.origin };
     case 'user':
       if (target !== null && !target.may_see_user_token) return notAllowed();
       if (person.use !== 'user') return signInNeeded(person.reason);
       if (target === null) return { use: 'none' };
-      return { use: 'user', token: person.token, fallback: false };
+      return { use: 'user', token: person.token, origin: person.origin, fallback: false };
     case 'user-or-default':
       if (target === null) return { use: 'none' };
       if (!target.is_api) return notAllowed();
       if (person.use !== 'user') return { use: 'default', because: person.reason };
-      return { use: 'user', token: person.token, fallback: mayFallBack(tool) };
+      return { use: 'user', token: person.token, origin: person.origin, fallback: mayFallBack(tool) };
   }
 }
 

@@ -49,8 +49,9 @@ export function createRegistry(sources: readonly ToolSource[], { access, log }: 
     sources,
     /** The current tools. */
     tools(): readonly Tool[] {
+      const known = last;
+      if (known && sources.every((source, index) => source.list() === known.lists[index])) return known.tools;
       const lists = sources.map((source) => source.list());
-      if (last?.lists.every((list, index) => list === lists[index])) return last.tools;
       const tools = new Map<string, Tool>();
       for (const [index, list] of lists.entries()) {
         for (const tool of list) {

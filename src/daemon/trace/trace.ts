@@ -66,7 +66,7 @@ export class Trace implements TraceWriter {
     const span = this.#step;
     this.#step = null;
     const took_ms = Math.round((performance.now() - this.#began) * 10) / 10;
-    this.#end(span, { step: this.#name, ...line, took_ms });
+    this.#end(span, { at: this.#clock.now(), step: this.#name, ...line, took_ms });
   }
 
   /** The lines as they are stored. If lines were dropped, the last line says how many. */
@@ -86,29 +86,28 @@ export class Trace implements TraceWriter {
       content: span?.content ?? null,
       note: (line) => this.#noteIn(span ?? parent, line),
       begin: (inner, subject) => this.#part(inner, span ?? parent, subject),
-      end: (line) => this.#end(span, { step, ...line }),
+      end: (line) => this.#end(span, { at: this.#clock.now(), step, ...line }),
     };
   }
 
   #noteIn(span: SpanScope | null, line: Note): void {
-    const noted = this.#keep(line);
-    if (noted) span?.event(noted);
+    const noted = { at: this.#clock.now(), ...line };
+    if (this.#keep(noted)) span?.event(noted);
   }
 
-  #end(span: Span | null, line: Note): void {
-    const noted = this.#keep(line);
-    span?.end(noted ?? { at: this.#clock.now(), ...line });
+  #end(span: Span | null, line: TraceLine): void {
+    this.#keep(line);
+    span?.end(line);
   }
 
-  /** Adds a line. @returns null if there are too many lines. */
-  #keep(line: Note): TraceLine | null {
+  /** Adds a line. @returns false if there are too many lines. */
+  #keep(line: TraceLine): boolean {
     if (this.lines.length >= Trace.MAX_LINES) {
       this.#dropped++;
-      return null;
+      return false;
     }
-    const kept = { at: this.#clock.now(), ...line };
-    this.lines.push(kept);
-    return kept;
+    this.lines.push(line);
+    return true;
   }
 
   /** Starts a span. Null if there are too many spans; then the lines belong to the surrounding span. */

@@ -28,3 +28,24 @@ it('an event queue throws a failure only after the earlier events', async () => 
   ).rejects.toThrow('the run failed');
   expect(seen).toEqual([1]);
 });
+
+it('an event queue hands each event once to a reader that waits for it, and its failure', async () => {
+  const queue = new EventQueue<number>();
+  const first = queue.next();
+  queue.push(1);
+  queue.push(2);
+  expect([await first, await queue.next()]).toEqual([
+    { value: 1, done: false },
+    { value: 2, done: false },
+  ]);
+  const last = queue.next();
+  queue.fail(new Error('the run failed'));
+  await expect(last).rejects.toThrow('the run failed');
+  const ended = new EventQueue<number>();
+  const end = ended.next();
+  ended.end();
+  expect([await end, await ended.next()]).toEqual([
+    { value: undefined, done: true },
+    { value: undefined, done: true },
+  ]);
+});

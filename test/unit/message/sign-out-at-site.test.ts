@@ -89,8 +89,8 @@ describe('after a sign-out at the site', () => {
   it('a message that waited since its token was validated acts for nobody, and stores no context', async () => {
     const verdict = personVerdict('ada', mine);
     const waited = { credential: { kind: 'person', verdict } as const };
-    const turn = await opened(waited);
     await signOut();
+    const turn = await opened({ ...waited, ...(await locked(world, named(null, 't'), verdict.claims)) });
     const { turn: resolved, line } = await runStep(world, resolvePrincipal, turn);
     expect(resolved.principal).toEqual({ person: null, reason: 'signed_out_at_site' });
     expect(line).toMatchObject({ verdict: 'fallback', reason: 'signed_out_at_site' });

@@ -6,6 +6,7 @@ import { StoreUnavailable } from '../../../src/daemon/errors.ts';
 import type { Kind, Ring } from '../../../src/daemon/store/kernels/kernel.ts';
 import { MemoryKernel, MemoryState } from '../../../src/daemon/store/kernels/memory/kernel.ts';
 import { openDatabase } from '../../../src/daemon/store/kernels/sqlite/database.ts';
+import { hashOf } from '../../../src/daemon/store/kernels/sqlite/document-row.ts';
 import { SqliteKernel, type SqliteKernelParts } from '../../../src/daemon/store/kernels/sqlite/kernel.ts';
 import { prepareLayout } from '../../../src/daemon/store/kernels/sqlite/layout.ts';
 import { seededRandom } from '../../support/random.ts';
@@ -349,6 +350,47 @@ it('a journal that grows too long is moved into the table, and deleted documents
   });
   await kernel.write(() => kernel.journal.shorten(0, 1000, time.now));
   expect([count('docs'), count('items'), count('journal')]).toEqual([0, 0, 1]);
+});
+
+it('a long journal is moved a few documents at a time, and its rows are deleted as fast as new ones come', async () => {
+  const { db, put } = fixture({ journalMax: 2000 }, join(fastStateDirectory(), 'agentd.db'));
+  const count = (table: string) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
+  let [moved, rows] = [0, 0];
+  for (const key of upTo(300)) {
+    await put(key);
+    const [movedNow, rowsNow] = [count('docs'), count('journal')];
+    expect(movedNow - moved).toBeLessThanOrEqual(32);
+    expect(rows - rowsNow).toBeLessThanOrEqual(1);
+    [moved, rows] = [movedNow, rowsNow];
+  }
+  expect(moved).toBeGreaterThan(200);
+  expect(rows).toBeLessThan(100);
+});
+
+it('finds a document whose deletion was undone, although few documents of its kind are stored', async () => {
+  const { kernel, put, time, open } = fixture();
+  await put('a', 1);
+  await kernel.write(() => kernel.journal.empty(time.now));
+  const { kernel: other } = open(false);
+  expect(await other.step((tx) => tx.get(THING, 'b'))).toBeNull();
+  const failed = other.write(() => {
+    other.documents.table.remove(1, THING.name, 'a');
+    throw new Error('undone');
+  });
+  await expect(failed).rejects.toThrow('undone');
+  expect((await other.step((tx) => tx.get(THING, 'a')))?.n).toBe(1);
+});
+
+it('does not search the table in vain for documents of a kind that has few', async () => {
+  const { kernel, db, put, time, open } = fixture();
+  for (const key of upTo(3)) await put(key);
+  await kernel.write(() => kernel.journal.empty(time.now));
+  const { kernel: other } = open(false);
+  await other.step((tx) => tx.get(THING, 'another'));
+  await ioPhase();
+  const hash = hashOf(THING.name, 'unknown');
+  db.prepare("UPDATE docs SET key = 'unknown', key_hash = ? WHERE key = 'k0'").run(hash);
+  expect(await other.step((tx) => tx.get(THING, 'unknown'))).toBeNull();
 });
 
 const RUNS = Number(process.env.KERNEL_RUNS ?? 15);

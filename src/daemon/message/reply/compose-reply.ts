@@ -21,7 +21,7 @@ import { askedQuestion, endOfOpen, replacedNotice } from './open-question.ts';
 import { ReplyText } from './reply-text.ts';
 import { leftOutInWords, pagesInWords, toReceipts, WriteReports } from './reports.ts';
 import { askForSignIn, mayAskForSignIn } from './sign-in.ts';
-import { isUnbackedClaim } from './unbacked-claim.ts';
+import { hasWritten, mayBeUnbacked } from './unbacked-claim.ts';
 
 /** The answer to the person. The omitted members are known only when the run has ended. */
 type Composed = Omit<Answered, 'usage' | 'history' | 'run_record'>;
@@ -75,8 +75,9 @@ export async function composeReply(
   if (stopped) line.reason = 'stopped';
   else if (reply.isFull) line.reason = 'reply_cut';
   line.detail = { ...line.detail, characters: reply.text.length };
-  const isUnbacked = await isUnbackedClaim(reply.text.slice(begins_at), turn, services, run);
-  await recordAgain(run, turn, services);
+  const said = reply.text.slice(begins_at);
+  const isUnbacked = mayBeUnbacked(said, turn, services, run) && !(await hasWritten(turn, services));
+  if (run.journal.hasUnrecorded) await recordAgain(run, turn, services);
   for (const { action_id } of done?.made ?? []) await run.journal.include(action_id);
   for (const paragraph of [leftOutInWords(done?.left_out ?? [], texts), pagesInWords(run, texts)])
     if (paragraph !== '') reply.add(paragraph);

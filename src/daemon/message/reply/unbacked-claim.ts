@@ -7,25 +7,28 @@ import type { RunServices } from '../services.ts';
 import type { Runnable } from '../turn.ts';
 
 /**
- * Whether the agent says that it has changed something, although nothing was changed: tools that write were offered to
- * the run, but none of them wrote, no call waits for the person, and the journal of this session has no write for this
- * principal that was or may have been carried out.
+ * Whether the agent says that it has changed something, although this run changed nothing: tools that write were offered
+ * to the run, but none of them wrote, and no call waits for the person. The claim is unbacked unless `hasWritten`.
  * @param said the text of the agent.
  */
-export async function isUnbackedClaim(
+export function mayBeUnbacked(
   said: string,
   turn: Runnable,
-  { agent, store, tools }: Pick<RunServices, 'agent' | 'store' | 'tools'>,
+  { agent, tools }: Pick<RunServices, 'agent' | 'tools'>,
   run: Run,
-): Promise<boolean> {
+): boolean {
   // The builtin agent reports only what tools answer.
   if (isBuiltin(agent)) return false;
   if (run.journal.written.length > 0 || run.calls.hasWritten) return false;
   if (run.desk.hasCalls || turn.open !== null) return false;
-  if (!offersWrites(tools.tools(), run.tools) || findClaim(said) === null) return false;
+  return offersWrites(tools.tools(), run.tools) && findClaim(said) !== null;
+}
+
+/** Whether the journal of this session has a write for this principal that was or may have been carried out. */
+export async function hasWritten(turn: Runnable, { store }: Pick<RunServices, 'store'>): Promise<boolean> {
   const sent = await store.actions.sentIn(turn.session_tag);
   const mayBeOlder = sent.length === SENT_MAX;
-  return !mayBeOlder && !sent.some((action) => action.state !== 'failed' && isOfPrincipal(action, turn));
+  return mayBeOlder || sent.some((action) => action.state !== 'failed' && isOfPrincipal(action, turn));
 }
 
 function isOfPrincipal(action: Action, { principal: { person }, message }: Runnable): boolean {

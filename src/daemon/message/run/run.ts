@@ -107,7 +107,10 @@ export async function beginRun(
       access: tools.access,
       confirmation: desk,
       showPage: (page) => void (pages.size < MAX_PAGES && pages.set(page.url, page)),
-      ...{ journal, clock, trace: turn.trace, limit },
+      journal,
+      clock,
+      trace: turn.trace,
+      limit,
       // Each log line of a run has the id of the request that started it (agentd-service(7), "Request ids").
       log: log.child({ request_id: turn.request_id }),
     },

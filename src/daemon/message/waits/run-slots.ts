@@ -185,10 +185,10 @@ export class RunSlots {
   }
 
   /**
-   * Takes a slot for a run. @returns a function that releases it.
+   * Takes a slot for a run. @returns a function that releases it; a promise only if no slot is free now.
    * @throws `unavailable` if no slot is free in time.
    */
-  async take(waiter: Waiter): Promise<() => void> {
+  take(waiter: Waiter): (() => void) | Promise<() => void> {
     return this.#slots.tryAcquire() ?? this.#waits.bound(waiter, (signal) => this.#slots.acquire(signal));
   }
 }

@@ -1,3 +1,4 @@
+import type { TokenOrigin } from '../../identity/identity.ts';
 import type { ClaimKeeper } from '../../store/claim-keeper.ts';
 import type { SessionClaim } from '../../store/claims.ts';
 import type { SessionStore } from '../../store/sessions.ts';
@@ -35,6 +36,8 @@ interface LockingMessage {
   session_id: string;
   /** Null if the message cannot have had an earlier run. */
   turn_key: string | null;
+  /** The claims of the token that came with the message; null if none did. */
+  token: TokenOrigin | null;
 }
 
 /**
@@ -94,16 +97,16 @@ export class SessionLock {
     return outcome;
   }
 
-  /** Lets the next message of the session run. */
-  async release(claim: SessionClaim): Promise<void> {
+  /** Lets the next message of the session run, at once if the claim has ended. */
+  release(claim: SessionClaim): Promise<void> | void {
     const held = this.#held.get(claim);
     held?.drop();
-    try {
-      if (!held?.hasEnded) await this.#parts.store.sessions.release(claim);
-    } finally {
+    const leave = () => {
       held?.leave();
       this.#forget(claim.session_tag);
-    }
+    };
+    if (held?.hasEnded) leave();
+    else return this.#parts.store.sessions.release(claim).finally(leave);
   }
 
   async #beginInTime(session_tag: string, message: LockingMessage, signal: AbortSignal): Promise<BegunTurn> {
@@ -114,8 +117,8 @@ export class SessionLock {
     }
   }
 
-  #begin(session_tag: string, { session_id, turn_key }: LockingMessage): Promise<BegunTurn | null> {
-    return this.#parts.store.beginTurn(session_tag, session_id, turn_key);
+  #begin(session_tag: string, { session_id, turn_key, token }: LockingMessage): Promise<BegunTurn | null> {
+    return this.#parts.store.beginTurn(session_tag, session_id, turn_key, token);
   }
 
   #hold(begun: BegunTurn, leave: () => void, lost: Cancellation): BegunTurn {

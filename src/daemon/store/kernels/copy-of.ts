@@ -1,5 +1,5 @@
-/** What `frozen` has returned. */
-const FROZEN = new WeakSet<object>();
+/** Marks what `frozen` has returned. A set of these objects would have to be kept up by each garbage collection. */
+const FROZEN = Symbol('frozen with all its parts');
 
 /**
  * Copies data. This is several times faster than `structuredClone`, which is used only for objects that are not plain
@@ -8,7 +8,7 @@ const FROZEN = new WeakSet<object>();
 export function copyOf(value: unknown): unknown {
   if (typeof value === 'function') throw new TypeError('The store takes and returns data only.');
   if (typeof value !== 'object' || value === null) return value;
-  if (Object.isFrozen(value) && FROZEN.has(value)) return value;
+  if (FROZEN in value) return value;
   if (Array.isArray(value)) return value.map(copyOf);
   const prototype = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return structuredClone(value);
@@ -23,8 +23,9 @@ export function copyOf(value: unknown): unknown {
 
 /** Freezes data that is read often, with all its parts. It must be plain data. */
 export function frozen(value: unknown): unknown {
+  // Not enumerable, so that no copy has it.
+  if (typeof value === 'object' && value !== null) Object.defineProperty(value, FROZEN, { value: true });
   freeze(value);
-  if (typeof value === 'object' && value !== null) FROZEN.add(value);
   return value;
 }
 

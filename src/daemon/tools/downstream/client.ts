@@ -138,9 +138,9 @@ export function createDownstream(options: DownstreamOptions): Downstream {
       const limit = new TimeLimit(systemClock, timeoutMs, request.signal ? [request.signal] : []);
       try {
         const response = await follow(buildUrl(baseUrl, request), request, system, limit);
-        const { status, text } = response;
+        const { status } = response;
         const headers = shownHeaders(response.headers);
-        const body = parse(text, status, request, system);
+        const body = parse(response.body.toString('utf8'), status, request, system);
         end(status);
         return { status, body, ...(headers === undefined ? {} : { headers }) };
       } catch (error) {

@@ -64,7 +64,7 @@ export async function askTokenEndpoint(
     })
     .finally(() => limit.lift());
   end(response.status);
-  const answer = parse(response.text);
+  const answer = parse(response.body.toString('utf8'));
   const { error } = answer ?? {};
   const seconds = Number(response.headers['retry-after']);
   return {

@@ -229,6 +229,11 @@ export class TurnJournal implements CallJournal {
     this.#known.unrecorded.delete(action_id);
   }
 
+  /** Whether there are outcomes that could not be recorded before. */
+  get hasUnrecorded(): boolean {
+    return this.#calls !== null && this.#calls.unrecorded.size > 0;
+  }
+
   /**
    * Records the outcomes that could not be recorded before, and that the outcomes of dead runs are unknown. Called
    * before the reply is stored.

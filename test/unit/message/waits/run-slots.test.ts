@@ -10,7 +10,7 @@ function slots(limits: { concurrency?: number; max?: number; wait_ms?: number } 
   const waits = new WaitLimit(clock, stopping.signal, { max, wait_ms });
   const runs = new RunSlots(() => concurrency, waits);
   const line = (): StepLine => ({ verdict: 'ok' });
-  const take = (patient = false, own = line()) => runs.take({ line: own, patient });
+  const take = async (patient = false, own = line()) => runs.take({ line: own, patient });
   return { clock, stopping, waits, take, line };
 }
 

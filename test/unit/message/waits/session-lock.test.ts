@@ -36,7 +36,12 @@ function daemon(limits: Partial<typeof LIMITS> = {}) {
     tag: string,
     { line = { verdict: 'ok' } as StepLine, patient = false, lost = new Cancellation() } = {},
   ) => {
-    const begun = await lock.acquire(tag, { session_id: tag, turn_key: null }, { line, patient }, lost);
+    const begun = await lock.acquire(
+      tag,
+      { session_id: tag, turn_key: null, token: null },
+      { line, patient },
+      lost,
+    );
     const { claim } = begun;
     return {
       begun,

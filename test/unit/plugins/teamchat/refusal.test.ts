@@ -1,11 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { toRefusal } from '../../../../plugins/teamchat/api.ts';
+import { createCall, type Refusal, toRefusal } from '../../../../plugins/teamchat/api.ts';
+import { Secret } from '../../../../src/daemon/settings/secret.ts';
+import { recordingScope } from '../../../support/channel-scope.ts';
 
-const answered = (error: unknown, retryAfter?: number) =>
-  toRefusal({
-    code: 'slack_webapi_platform_error',
-    data: { ok: false, error, response_metadata: { retryAfter } },
-  });
+/** The refusal of a call to which the platform gives this answer. */
+async function refusalOf(fetch: () => Promise<Response>): Promise<Refusal> {
+  const settings = { TEAMCHAT_API_URL: 'https://slack.example/api', TEAMCHAT_BOT_TOKEN: 'xoxb-1' };
+  const call = createCall({ ...recordingScope(settings), fetch }, new AbortController().signal);
+  const failure = await call('auth.test', {}).then(
+    () => null,
+    (error: unknown) => error,
+  );
+  return toRefusal(failure);
+}
+
+const answered = (error: unknown, retry_after?: number) =>
+  refusalOf(async () =>
+    Response.json(
+      { ok: false, error },
+      retry_after === undefined ? {} : { headers: { 'Retry-After': `${retry_after}` } },
+    ),
+  );
 
 describe('a refusal by the platform', () => {
   it.each([
@@ -32,14 +47,14 @@ describe('a refusal by the platform', () => {
     'thread_not_found',
     'unknown_method',
     'a_code_of_next_year',
-  ])('is final: %s', (error) => {
-    expect(answered(error)).toEqual({ reason: error, final: true, credentials: false });
+  ])('is final: %s', async (error) => {
+    expect(await answered(error)).toEqual({ reason: error, final: true, credentials: false });
   });
 
   it.each(['access_denied', 'missing_scope', 'no_permission', 'team_access_not_granted'])(
     'is final, and concerns the permissions of the app: %s',
-    (error) => {
-      expect(answered(error)).toEqual({ reason: error, final: true, credentials: true });
+    async (error) => {
+      expect(await answered(error)).toEqual({ reason: error, final: true, credentials: true });
     },
   );
 
@@ -50,16 +65,16 @@ describe('a refusal by the platform', () => {
     'not_authed',
     'token_expired',
     'token_revoked',
-  ])('of our token is not final for a reply: %s', (error) => {
+  ])('of our token is not final for a reply: %s', async (error) => {
     const refused = { final: false, credentials: true, platform: 'credentials' };
-    expect(answered(error)).toEqual({ reason: error, ...refused });
+    expect(await answered(error)).toEqual({ reason: error, ...refused });
   });
 
   it.each(['fatal_error', 'internal_error', 'service_unavailable'])(
     'that reports a failure of the platform is not final: %s',
-    (error) => {
+    async (error) => {
       const away = { final: false, credentials: false, platform: 'unreachable' };
-      expect(answered(error)).toEqual({ reason: error, ...away });
+      expect(await answered(error)).toEqual({ reason: error, ...away });
     },
   );
 
@@ -70,13 +85,13 @@ describe('a refusal by the platform', () => {
     'ratelimited',
     'request_timeout',
     'team_added_to_org',
-  ])('causes another attempt: %s', (error) => {
-    expect(answered(error)).toEqual({ reason: error, final: false, credentials: false });
+  ])('causes another attempt: %s', async (error) => {
+    expect(await answered(error)).toEqual({ reason: error, final: false, credentials: false });
   });
 
-  it('says how long to wait if the platform says so', () => {
-    expect(answered('ratelimited', 30)).toMatchObject({ final: false, retry_after_seconds: 30 });
-    expect(answered('is_archived', 30)).not.toHaveProperty('retry_after_seconds');
+  it('says how long to wait if the platform says so', async () => {
+    expect(await answered('ratelimited', 30)).toMatchObject({ final: false, retry_after_seconds: 30 });
+    expect(await answered('is_archived', 30)).not.toHaveProperty('retry_after_seconds');
   });
 
   it.each([
@@ -88,14 +103,31 @@ describe('a refusal by the platform', () => {
     7,
     null,
     {},
-  ])('is not quoted and causes another attempt if it is not from the platform: %j', (error) => {
-    expect(answered(error)).toEqual({
+  ])('is not quoted and causes another attempt if it is not from the platform: %j', async (error) => {
+    expect(await answered(error)).toEqual({
       reason: 'the response is not from the platform',
       final: false,
       credentials: false,
       platform: 'unreachable',
     });
   });
+});
+
+it('what the platform says about a refusal is logged, without the token', async () => {
+  const scope = recordingScope({
+    TEAMCHAT_API_URL: 'https://slack.example/api/',
+    TEAMCHAT_BOT_TOKEN: new Secret('xoxb-1'),
+  });
+  const response_metadata = { messages: ['[ERROR] must be shorter: xoxb-1'] };
+  const requests: string[] = [];
+  const fetch = async (url: unknown) => {
+    requests.push(String(url));
+    return Response.json({ ok: false, error: 'invalid_blocks', response_metadata });
+  };
+  const call = createCall({ ...scope, fetch }, new AbortController().signal);
+  await expect(call('chat.postMessage', { blocks: [] })).rejects.toThrow('invalid_blocks');
+  expect(requests).toEqual(['https://slack.example/api/chat.postMessage']);
+  expect(JSON.stringify(scope.logged)).toContain('must be shorter: [secret]');
 });
 
 describe('the HTTP status of a refusal', () => {
@@ -110,33 +142,44 @@ describe('the HTTP status of a refusal', () => {
     [502, false, false, 'unreachable'],
     [503, false, false, 'unreachable'],
     [302, false, false, 'unreachable'],
-  ])('%i: final %s, credentials %s, platform %s', (statusCode, final, credentials, platform) => {
-    const refusal = toRefusal({ code: 'slack_webapi_http_error', statusCode });
+  ])('%i: final %s, credentials %s, platform %s', async (status, final, credentials, platform) => {
+    const refusal = await refusalOf(async () => new Response('', { status }));
     expect({ platform: undefined, ...refusal }).toEqual({
-      reason: `status ${statusCode}`,
+      reason: `status ${status}`,
       final,
       credentials,
       platform,
     });
-    const headers = { 'retry-after': '7' };
-    const asked = toRefusal({ code: 'slack_webapi_http_error', statusCode, headers });
-    expect(asked.retry_after_seconds).toBe(final || statusCode === 401 ? undefined : 7);
+    const asked = await refusalOf(async () => new Response('', { status, headers: { 'Retry-After': '7' } }));
+    expect(asked.retry_after_seconds).toBe(final || status === 401 ? undefined : 7);
   });
 });
 
 describe('a call without an answer', () => {
-  it('causes another attempt, and gives the reason in one word', () => {
-    const cause = { name: 'TypeError', cause: { code: 'ECONNREFUSED' } };
-    expect(toRefusal({ code: 'slack_webapi_request_error', original: cause })).toEqual({
+  it('causes another attempt, and gives the reason in one word', async () => {
+    const failed = (error: unknown) => refusalOf(() => Promise.reject(error));
+    const cause = Object.assign(new Error('xoxb-1'), { code: 'ECONNREFUSED' });
+    expect(await failed(new TypeError('fetch failed', { cause }))).toEqual({
       reason: 'no answer (ECONNREFUSED)',
       final: false,
       credentials: false,
       platform: 'unreachable',
     });
-    expect(toRefusal({ code: 'slack_webapi_request_error', original: { name: 'TimeoutError' } }).reason).toBe(
-      'no answer (TimeoutError)',
-    );
+    expect((await failed(new DOMException('late', 'TimeoutError'))).reason).toBe('no answer (TimeoutError)');
+    expect((await failed({ name: 'xoxb-1 and more' })).reason).toBe('no answer (unknown)');
   });
+
+  it.each(['<html>Sign in to the network</html>', '[]', '"ok"', ' '.repeat(1_048_577)])(
+    'is assumed if the answer is not from the platform',
+    async (text) => {
+      expect(await refusalOf(async () => new Response(text))).toEqual({
+        reason: 'the response is not from the platform',
+        final: false,
+        credentials: false,
+        platform: 'unreachable',
+      });
+    },
+  );
 
   it.each([null, undefined, 'words', new Error('xoxb-secret in words'), { code: 'ELSE' }])(
     'is assumed for any other error, which is not quoted',
@@ -147,8 +190,9 @@ describe('a call without an answer', () => {
     },
   );
 
-  it('because of a rate limit says how long to wait', () => {
-    expect(toRefusal({ code: 'slack_webapi_rate_limited_error', retryAfter: 7 })).toEqual({
+  it('because of a rate limit says how long to wait', async () => {
+    const headers = { 'Retry-After': '7' };
+    expect(await refusalOf(async () => new Response('', { status: 429, headers }))).toEqual({
       reason: 'ratelimited',
       final: false,
       credentials: false,

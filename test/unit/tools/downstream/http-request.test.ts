@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { createRequire } from 'node:module';
+import { type AddressInfo, createServer as createPlainServer, type Socket } from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../../src/daemon/time/clock.ts';
@@ -31,8 +32,10 @@ afterEach(async () => {
 
 const limitOf = (...signals: AbortSignal[]) => new TimeLimit(systemClock, 60_000, signals);
 const READ = { method: 'GET', headers: {}, body: undefined, maxBytes: 1_000 };
-const send = (method = 'GET', ...signals: AbortSignal[]) =>
-  httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
+const send = async (method = 'GET', ...signals: AbortSignal[]) => {
+  const { body, ...response } = await httpRequest(url, { ...READ, method, limit: limitOf(...signals) });
+  return { ...response, text: body.toString() };
+};
 
 test.each([
   ['gzip', gzipSync],
@@ -100,8 +103,20 @@ test('a request with a line break in a header is refused', async () => {
   answer = (_request, response) => response.end();
   await expect(
     httpRequest(url, { ...READ, limit: limitOf(), headers: { 'X-A': 'a\r\nX-B: c' } }),
-  ).rejects.toThrow(TypeError);
+  ).rejects.toThrow('invalid x-a header');
   expect(sockets).toEqual([]);
+});
+
+test('of several headers whose names differ in case only, the last is sent', async () => {
+  let sent: string[] = [];
+  answer = ({ rawHeaders }, response) => {
+    sent = rawHeaders.filter((_, place) => place % 2 === 1);
+    response.end();
+  };
+  const headers = { 'X-Own': 'of the tool', 'x-own': 'of the daemon' };
+  await httpRequest(url, { ...READ, limit: limitOf(), headers });
+  expect(sent).toContain('of the daemon');
+  expect(sent).not.toContain('of the tool');
 });
 
 test('an IPv6 address is not looked up as a host name', async () => {
@@ -127,4 +142,44 @@ test('a request has the path and query of the address unchanged, but not its fra
   };
   await httpRequest(new URL('/a%20b/%E2%82%AC?x=1&y=%20#f', url), { ...READ, limit: limitOf() });
   expect(asked).toBe('/a%20b/%E2%82%AC?x=1&y=%20');
+});
+
+test('a connection that is still being made ends with the limit', async () => {
+  const silent = createPlainServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const controller = new AbortController();
+  // The handshake of TLS is never answered.
+  const limit = limitOf(controller.signal);
+  const request = httpRequest(new URL(`https://127.0.0.1:${port}/`), { ...READ, limit });
+  const [socket] = (await once(silent, 'connection')) as [Socket];
+  controller.abort(new Error('deadline'));
+  await expect(request).rejects.toThrow('deadline');
+  await once(socket.resume(), 'close');
+  silent.close();
+});
+
+test('an answer 1xx before the answer is ignored', async () => {
+  answer = (_request, response) => {
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+    response.writeHead(201).end('made');
+  };
+  const { status, headers, text } = await send();
+  expect([status, headers.link, text]).toEqual([201, undefined, 'made']);
+});
+
+test('of several headers `Location` or `Retry-After`, the first counts', async () => {
+  answer = (_request, response) =>
+    response
+      .writeHead(503, ['Location', '/a', 'Location', '/b', 'Retry-After', '7', 'Retry-After', '9'])
+      .end();
+  expect((await send()).headers).toMatchObject({ location: '/a', 'retry-after': '7' });
+});
+
+test('the library does not replace the connections of the global fetch', async () => {
+  answer = (_request, response) => response.end('ok');
+  await send();
+  const loaded = Object.keys(createRequire(import.meta.url).cache).map((file) => file.replaceAll('\\', '/'));
+  expect(loaded.filter((file) => file.includes('/undici/lib/dispatcher/client.js'))).toHaveLength(1);
+  expect(loaded.filter((file) => file.includes('/undici/lib/global.js'))).toEqual([]);
 });

@@ -1,21 +1,12 @@
-import type Database from 'better-sqlite3';
 import { copyOf, frozen } from '../copy-of.ts';
 import type { Kind } from '../kernel.ts';
 import type { OrderedIndex } from '../ordered-index.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
-import {
-  COLUMNS,
-  type DocumentRow,
-  firstHash,
-  hashOf,
-  KEYS,
-  type StoredRow,
-  toStoredRow,
-  toVersion,
-} from './document-row.ts';
+import { type DocumentRow, type StoredRow, toStoredRow, toVersion } from './document-row.ts';
 import { HeldEntries } from './held-entries.ts';
 import { addPlace, type Indexes, listPlaces, movePlaces, removePlace } from './places.ts';
 import type { ClientBytes } from './records.ts';
+import type { Position, Table } from './table.ts';
 import { LIST_BYTES_MAX, type List, measureSize, type Version } from './version.ts';
 
 /** A document in memory. */
@@ -56,19 +47,9 @@ interface Undo {
 }
 
 /** A document that a scan finds. */
-export interface Scanned {
-  /** Of its key (`hashOf`). */
-  hash: number;
-  /** Its row in the table; 0 if it is only in memory. */
-  id: number;
+export interface Scanned extends Position {
   key: string;
   version: Version | null;
-}
-
-interface ItemRow {
-  previous: number | null;
-  start: number;
-  items: string;
 }
 
 /**
@@ -76,16 +57,11 @@ interface ItemRow {
  * used others. All other documents are read from the table when they are needed.
  */
 export class Documents {
+  readonly table: Table;
   readonly #shelves = new Map<string, Shelf>();
   readonly #held = new HeldEntries();
-  readonly #beforeRead: () => void;
   readonly #hasVolatile: boolean;
   readonly #anonymous: AnonymousBytes | null;
-  readonly #find;
-  readonly #live;
-  readonly #named;
-  readonly #page;
-  readonly #items;
   /** The entries that differ from what is on disk. */
   readonly dirty = new Set<Entry>();
   /** Those of them whose change somebody waits for. */
@@ -94,35 +70,11 @@ export class Documents {
   readonly drops: number[] = [];
   readonly #undo: Undo[] = [];
 
-  /**
-   * @param beforeRead is called before the table is read.
-   * @param hasVolatile whether the documents of volatile kinds are only in the memory of this process
-   */
-  constructor(
-    db: Database.Database,
-    beforeRead: () => void,
-    hasVolatile: boolean,
-    anonymous: AnonymousBytes | null,
-  ) {
+  /** @param hasVolatile whether the documents of volatile kinds are only in the memory of this process */
+  constructor(table: Table, hasVolatile: boolean, anonymous: AnonymousBytes | null) {
+    this.table = table;
     this.#anonymous = anonymous;
-    this.#beforeRead = beforeRead;
     this.#hasVolatile = hasVolatile;
-    this.#find = db.prepare<[string, number, string], DocumentRow>(
-      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_by_key WHERE kind = ? AND key_hash = ? AND key = ?`,
-    );
-    this.#live = db.prepare<[string], DocumentRow>(
-      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_live WHERE kind = ? AND live = 1`,
-    );
-    this.#named = db
-      .prepare<[number, string, string], string>(
-        'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
-      )
-      .pluck();
-    this.#page = db.prepare<[string, number, number, number, number], DocumentRow & { key_hash: number }>(
-      `SELECT key_hash, ${COLUMNS} FROM docs INDEXED BY docs_by_key
-       WHERE kind = ? AND (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
-    );
-    this.#items = db.prepare<[number], ItemRow>('SELECT previous, start, items FROM items WHERE id = ?');
   }
 
   /** Whether the documents of this kind are only in memory. */
@@ -152,9 +104,14 @@ export class Documents {
       known.isUsed = true;
       return known;
     }
-    if (this.isVolatile(shelf)) return this.#take(shelf, key, undefined);
-    this.#beforeRead();
-    return this.#take(shelf, key, this.#find.get(shelf.name, hashOf(shelf.name, key), key));
+    return this.#take(shelf, key, this.isVolatile(shelf) ? undefined : this.table.find(shelf.name, key));
+  }
+
+  /** The entry of a document; null if there is certainly no such document. */
+  known(shelf: Shelf, key: string): Entry | null {
+    const mayExist =
+      shelf.entries.has(key) || (!this.isVolatile(shelf) && this.table.mayHave(shelf.name, key));
+    return mayExist ? this.entry(shelf, key) : null;
   }
 
   /** The entry of a document that another process has put or deleted. It may not be in memory yet. */
@@ -169,8 +126,7 @@ export class Documents {
 
   /** The entries of the documents in a wide index that have this name. */
   named(shelf: Shelf, name: string): Entry[] {
-    this.#beforeRead();
-    const keys = new Set(this.#named.all(hashOf(shelf.name, name), shelf.name, name));
+    const keys = new Set(this.table.named(shelf.name, name));
     for (const { key } of this.index(shelf, name)?.all() ?? []) keys.add(key);
     return [...keys].map((key) => this.entry(shelf, key)).filter((entry) => entry.version?.name === name);
   }
@@ -181,11 +137,8 @@ export class Documents {
   }
 
   /** A page of documents, as they are now, in the order of their hashes. Those that are only in the journal are missing. */
-  page(shelf: Shelf, after: Pick<Scanned, 'hash' | 'id'>, limit: number): Scanned[] {
-    this.#beforeRead();
-    const first = firstHash(shelf.name);
-    const from = Math.max(after.hash, first - 1);
-    return this.#page.all(shelf.name, from, after.id, first + KEYS, limit).map((row) => ({
+  page(shelf: Shelf, after: Position, limit: number): Scanned[] {
+    return this.table.page(shelf.name, after, limit).map((row) => ({
       hash: row.key_hash,
       id: row.id,
       key: row.key,
@@ -197,7 +150,7 @@ export class Documents {
   storedRow(entry: Entry): StoredRow | null {
     if (entry.stored === undefined) {
       const { shelf, key } = entry;
-      const row = this.#find.get(shelf.name, hashOf(shelf.name, key), key);
+      const row = this.table.find(shelf.name, key);
       entry.stored = row === undefined ? null : toStoredRow(row);
     }
     return entry.stored;
@@ -209,9 +162,7 @@ export class Documents {
     const pieces: unknown[][] = [list.added.map((text) => JSON.parse(text) as unknown)];
     let first = list.count;
     for (let at = list.last; at !== null && first > after; ) {
-      this.#beforeRead();
-      const row = this.#items.get(at);
-      if (row === undefined) throw new Error('a row of a list is missing');
+      const row = this.table.items(at);
       pieces.push(JSON.parse(row.items) as unknown[]);
       first = row.start;
       at = row.previous;
@@ -348,6 +299,7 @@ export class Documents {
 
   /** Undoes all changes, and forgets everything that is on disk. */
   reset(): void {
+    this.table.forget();
     this.undoTo([0, 0]);
     this.settle();
     for (const shelf of this.#shelves.values()) {
@@ -387,8 +339,7 @@ export class Documents {
 
   #loadIndexes(shelf: Shelf): Indexes {
     if (shelf.indexes !== null) return shelf.indexes;
-    this.#beforeRead();
-    const rows = this.#live.all(shelf.name);
+    const rows = this.table.live(shelf.name);
     const indexes: Indexes = new Map();
     shelf.indexes = indexes;
     const isHere = (entry: Entry | undefined) => entry !== undefined && (entry.row !== 0 || entry.isDirty);

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { hashOf, type StoredRow } from './document-row.ts';
+import { hashOf } from './document-row.ts';
 import type { Documents, Entry } from './documents.ts';
+import type { Table } from './table.ts';
 import { hasEnded, isAlive, NO_ITEMS, type Version } from './version.ts';
 
 /**
@@ -32,6 +33,8 @@ interface JournalRow {
   /** What it says of claims for a daemon that may not have read it. */
   readonly ended: EndedClaim[];
   readonly size: number;
+  /** Whether its documents are being moved, or were moved. */
+  isLeaving: boolean;
   /** When it was written or read, by `performance.now()`. */
   readonly since: number;
 }
@@ -42,8 +45,12 @@ interface JournalRow {
  * when it starts.
  */
 const LENGTH_MAX = 4 * 1024 * 1024;
-/** The share of a long journal that one commit moves. It limits how long the event loop is blocked. */
-const BITE = 0.25;
+/** The share of a long journal whose documents are moved in one order. */
+const SHARE = 0.25;
+/** A commit moves this many times as many documents as it writes. It limits how long the event loop is blocked. */
+const PACE = 1.25;
+/** The fewest documents that a commit moves if it moves any. */
+const BITE = 32;
 /** When the sweeper looks again at a document that is in the journal, ms. By then it is in the table. */
 const LOOK_AGAIN_MS = 60_000;
 
@@ -54,22 +61,18 @@ const LOOK_AGAIN_MS = 60_000;
  */
 export class Journal {
   readonly #documents: Documents;
+  readonly #table: Table;
   /** The rows by their ids, oldest first. */
   readonly #rows = new Map<number, JournalRow>();
+  /** The documents that are being moved, the next one last. Those that have changed since then stay. */
+  #moving: { readonly entry: Entry; readonly row: number; readonly hash: number }[] = [];
   readonly #max: number;
   readonly #first;
   readonly #since;
   readonly #insert;
   readonly #delete;
   readonly #deleteAll;
-  readonly #insertItems;
-  readonly #deleteItems;
-  readonly #add;
-  readonly #put;
-  readonly #change;
-  readonly #remove;
-  readonly #expired;
-  readonly #postpone;
+  /** Of the rows whose documents are not being moved. */
   #length = 0;
   /** The newest row that was read or written; 0 if there was none. Null: everything is to be read. */
   #last: number | null = null;
@@ -81,6 +84,7 @@ export class Journal {
   /** @param max `LENGTH_MAX` except in tests. */
   constructor(db: Database.Database, documents: Documents, max = LENGTH_MAX) {
     this.#documents = documents;
+    this.#table = documents.table;
     this.#max = max;
     this.#first = db.prepare<[], number | null>('SELECT min(id) FROM journal').pluck();
     this.#since = db.prepare<[number], { id: number; serial: number; changes: string }>(
@@ -91,33 +95,6 @@ export class Journal {
     );
     this.#delete = db.prepare<[number]>('DELETE FROM journal WHERE id = ?');
     this.#deleteAll = db.prepare<[number]>('DELETE FROM journal WHERE id < ?');
-    this.#insertItems = db.prepare<[number | null, number, string]>(
-      'INSERT INTO items (previous, start, items) VALUES (?, ?, ?)',
-    );
-    this.#deleteItems = db
-      .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
-      .pluck();
-    this.#add = db.prepare<unknown[]>(
-      `INSERT INTO docs (kind, key, key_hash, live, name, name_hash, client, expires_at, look_at, last_item, items,
-         item_bytes, doc)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    );
-    this.#put = db.prepare<unknown[]>(
-      `UPDATE docs SET live = ?, name = ?, name_hash = ?, client = ?, expires_at = ?, look_at = ?, last_item = ?,
-         items = ?, item_bytes = ?, doc = ? WHERE id = ? AND kind = ? AND key = ?`,
-    );
-    this.#change = db.prepare<unknown[]>(
-      `UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ?
-       WHERE id = ? AND kind = ? AND key = ?`,
-    );
-    this.#expired = db.prepare<
-      [number, number],
-      { id: number; kind: string; key: string; expires_at: number }
-    >('SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?');
-    this.#postpone = db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?');
-    this.#remove = db.prepare<[number, string, string]>(
-      'DELETE FROM docs WHERE id = ? AND kind = ? AND key = ?',
-    );
   }
 
   /** Reads what other processes have written. */
@@ -158,7 +135,7 @@ export class Journal {
    */
   write(isWritten: (entry: Entry) => boolean, now: number): boolean {
     const { dirty, drops } = this.#documents;
-    for (const last of drops) this.#dropItems(last);
+    for (const last of drops) this.#table.dropItems(last);
     drops.length = 0;
     const written = [...dirty].filter(isWritten);
     this.#documents.settle();
@@ -170,7 +147,7 @@ export class Journal {
       this.#pin(entry, id);
     }
     // The new row takes pages that these rows leave, so that each page is written once.
-    if (this.#length > this.#max) this.#shorten(now);
+    this.#shorten(written.length, changes.length, now);
     this.#insert.run(id, this.serial, changes);
     return true;
   }
@@ -196,7 +173,7 @@ export class Journal {
         if (row.entries.size === 0) break;
         this.#append('[]');
       }
-      expired += this.#move(id, row, now);
+      expired += this.#moveRow(id, row, now);
     }
     return expired;
   }
@@ -214,7 +191,7 @@ export class Journal {
     ]);
     const id = this.#append(JSON.stringify(ended));
     this.#rows.get(id)?.ended.push(...ended);
-    for (const [other, row] of this.#rows) if (other !== id) this.#move(other, row, now);
+    for (const [other, row] of this.#rows) if (other !== id) this.#moveRow(other, row, now);
     this.#deleteAll.run(id);
   }
 
@@ -235,16 +212,9 @@ export class Journal {
   reset(): void {
     this.#documents.reset();
     this.#rows.clear();
+    this.#moving = [];
     this.#length = 0;
     this.#last = null;
-  }
-
-  /** Within a transaction: deletes the rows of a list. @returns how many. */
-  #dropItems(last: number | null): number {
-    let dropped = 0;
-    for (let at: number | null | undefined = last; at !== null && at !== undefined; dropped++)
-      at = this.#deleteItems.get(at);
-    return dropped;
   }
 
   /**
@@ -254,28 +224,28 @@ export class Journal {
   deleteExpired(limit: number, now: number): number {
     let [rows, deleted] = [0, 0];
     const told: Change[] = [];
-    for (const { id, kind, key, expires_at } of this.#expired.all(now, limit)) {
+    for (const { id, kind, key, expires_at } of this.#table.expired(now, limit)) {
       if (rows >= limit) break;
       const shelf = this.#documents.shelfNamed(kind);
       rows++;
       if (this.#documents.isVolatile(shelf)) {
         // A command has stored it. The claim of this process with the same key is another one.
-        this.#remove.run(id, kind, key);
+        this.#table.remove(id, kind, key);
         deleted++;
         continue;
       }
       const entry = this.#documents.entry(shelf, key);
       if (entry.row === 0 && !entry.isDirty && expires_at <= now) {
         const last = entry.version?.list.last ?? null;
-        rows += this.#dropItems(last);
+        rows += this.#table.dropItems(last);
         if (last !== null || entry.version?.isLive) told.push([kind, key]);
-        this.#remove.run(id, kind, key);
+        this.#table.remove(id, kind, key);
         this.#documents.forget(entry);
         deleted++;
         continue;
       }
       const look_at = Math.max(expires_at, now + LOOK_AGAIN_MS);
-      this.#postpone.run(look_at, id);
+      this.#table.postpone(id, look_at);
       if (entry.stored) entry.stored = { ...entry.stored, look_at };
     }
     // Other processes may have their places in indexes, and the rows of their lists, whose ids new lists get.
@@ -283,66 +253,73 @@ export class Journal {
     return deleted;
   }
 
-  /** Moves the oldest rows into the table: many at once, because their documents then share pages. */
-  #shorten(now: number): void {
+  /**
+   * Moves the documents of the oldest rows into the table, some with each commit, in the order of the indexes, so that
+   * documents that are moved together share pages. A row is deleted when all its documents were moved, and no faster than
+   * the journal grows: a deleted page is overwritten, and should be one that the new row then takes. Expired documents are
+   * left until then, because whoever reads the row would delete the rows of their lists once more.
+   */
+  #shorten(written: number, size: number, now: number): void {
+    if (this.#moving.length === 0 && this.#length > this.#max) this.#beginMoving();
+    for (const { entry, row } of this.#moving.splice(-Math.max(BITE, Math.ceil(PACE * written))))
+      if (entry.row === row && !isExpired(entry, now)) this.#move(entry, now);
+    let deleted = 0;
     for (const [id, row] of this.#rows) {
-      if (this.#length <= this.#max * (1 - BITE) || id === this.#last) return;
-      // The daemon may not have read it yet, and never reads a claim from the table.
-      if (row.ended.length > 0 || [...row.entries].some((entry) => this.#isForDaemon(entry))) return;
-      this.#move(id, row, now);
+      const isMoved = row.isLeaving && [...row.entries].every((entry) => isExpired(entry, now));
+      if (!isMoved || deleted >= size) return;
+      deleted += row.size;
+      this.#moveRow(id, row, now);
     }
+  }
+
+  #beginMoving(): void {
+    for (const [id, row] of this.#rows) {
+      if (this.#length <= this.#max * (1 - SHARE) || !this.#mayMove(id, row)) break;
+      if (row.isLeaving) continue;
+      row.isLeaving = true;
+      this.#length -= row.size;
+      for (const entry of row.entries)
+        this.#moving.push({ entry, row: id, hash: hashOf(entry.shelf.name, entry.key) });
+    }
+    this.#moving.sort((one, other) => one.hash - other.hash);
+  }
+
+  /** The newest row stays. So does a claim that the daemon may not have read yet, because it never reads one from the table. */
+  #mayMove(id: number, { ended, entries }: JournalRow): boolean {
+    return id !== this.#last && ended.length === 0 && ![...entries].some((entry) => this.#isForDaemon(entry));
   }
 
   /** @returns how many documents had expired. */
-  #move(id: number, { entries, size }: JournalRow, now: number): number {
+  #moveRow(id: number, row: JournalRow, now: number): number {
     let expired = 0;
-    for (const entry of entries) {
-      const { version } = entry;
-      if (this.#documents.isVolatile(entry.shelf)) {
-        entry.row = 0;
-        continue;
-      }
-      if (version !== null && !hasEnded(version, now)) {
-        this.#moveVersion(entry, version);
-        continue;
-      }
-      if (version !== null) {
-        expired++;
-        this.#dropItems(version.list.last);
-        this.#documents.replace(entry, null);
-        this.#documents.count(entry);
-      }
-      const stored = this.#documents.storedRow(entry);
-      if (stored !== null) this.#remove.run(stored.id, entry.shelf.name, entry.key);
-      this.#documents.leaveJournal(entry, null);
-    }
+    for (const entry of row.entries) if (this.#move(entry, now)) expired++;
     this.#delete.run(id);
     this.#rows.delete(id);
-    this.#length -= size;
+    if (!row.isLeaving) this.#length -= row.size;
     return expired;
   }
 
-  #moveVersion(entry: Entry, version: Version): void {
-    const { shelf, key } = entry;
-    const { expires_at, list, isLive, name, client, text } = version;
-    const content = [list.last, list.count, list.bytes, text];
+  /** Moves a document into the table. @returns whether it had expired. */
+  #move(entry: Entry, now: number): boolean {
+    const { version, shelf, key } = entry;
+    this.#rows.get(entry.row)?.entries.delete(entry);
+    if (this.#documents.isVolatile(shelf)) {
+      entry.row = 0;
+      return false;
+    }
     const stored = this.#documents.storedRow(entry);
-    const row = stored && [stored.id, shelf.name, key];
-    if (stored && row && hasSamePlaces(stored, version)) {
-      if (this.#change.run(expires_at, ...content, ...row).changes > 0) {
-        this.#documents.leaveJournal(entry, stored);
-        return;
-      }
+    if (version !== null && !isExpired(entry, now)) {
+      this.#documents.leaveJournal(entry, this.#table.write(shelf.name, key, version, stored));
+      return false;
     }
-    const name_hash = name === null ? null : hashOf(shelf.name, name);
-    const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at];
-    let id = stored?.id ?? 0;
-    // The row is missing if another process has deleted it.
-    if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
-      const keys = [shelf.name, key, hashOf(shelf.name, key)];
-      id = Number(this.#add.run(...keys, ...places, ...content).lastInsertRowid);
+    if (version !== null) {
+      this.#table.dropItems(version.list.last);
+      this.#documents.replace(entry, null);
+      this.#documents.count(entry);
     }
-    this.#documents.leaveJournal(entry, { id, isLive, name, client, look_at: expires_at });
+    if (stored !== null) this.#table.remove(stored.id, shelf.name, key);
+    this.#documents.leaveJournal(entry, null);
+    return version !== null;
   }
 
   /** Writes the new items of a changed document. @returns its change in the journal. */
@@ -353,7 +330,7 @@ export class Journal {
     const { list } = entry.version;
     if (list.added.length > 0) {
       const items = `[${list.added.join(',')}]`;
-      const last = Number(this.#insertItems.run(list.last, list.count, items).lastInsertRowid);
+      const last = this.#table.insertItems(list.last, list.count, items);
       const count = list.count + list.added.length;
       entry.version = { ...entry.version, list: { ...list, last, count, added: [] } };
     }
@@ -370,7 +347,7 @@ export class Journal {
   }
 
   #note(id: number, size: number): void {
-    this.#rows.set(id, { entries: new Set(), ended: [], size, since: performance.now() });
+    this.#rows.set(id, { entries: new Set(), ended: [], size, isLeaving: false, since: performance.now() });
     this.#length += size;
     this.#last = id;
   }
@@ -382,19 +359,13 @@ export class Journal {
   }
 }
 
+function isExpired({ version }: Entry, now: number): boolean {
+  return version !== null && hasEnded(version, now);
+}
+
 /** The name of a claim that was deleted. */
 function claimHash(key: string): string {
   return createHash('sha256').update(key).digest('hex');
-}
-
-/** Whether only columns without an index have changed, or the sweeper looks at the row early enough anyway. */
-function hasSamePlaces(stored: StoredRow, { isLive, name, client, expires_at }: Version): boolean {
-  if (stored.isLive !== isLive || stored.name !== name || stored.client !== client || client !== null)
-    return false;
-  return (
-    stored.look_at === expires_at ||
-    (stored.look_at !== null && expires_at !== null && stored.look_at < expires_at)
-  );
 }
 
 function versionIn(change: Exclude<Change, { length: 3 }>): Version | null {

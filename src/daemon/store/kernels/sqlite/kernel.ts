@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { StoreUnavailable } from '../../../errors.ts';
-import { type Clock, randomSuffix } from '../../../time/clock.ts';
+import type { Clock } from '../../../time/clock.ts';
 import { copyOf } from '../copy-of.ts';
 import type { Entry, Kernel, Kind, Listener, Ring, RingQuery, StepOptions, Tx } from '../kernel.ts';
 import type { AnonymousBytes } from './anonymous-bytes.ts';
@@ -11,7 +11,9 @@ import { hashOf } from './document-row.ts';
 import { Documents, type Scanned } from './documents.ts';
 import { Journal } from './journal.ts';
 import { createMember, type Member, settledBy } from './member.ts';
+import { Owners } from './owners.ts';
 import { Records } from './records.ts';
+import { Table } from './table.ts';
 import { SqliteTx, type TxParts } from './transaction.ts';
 import {
   asStoreFailure,
@@ -102,12 +104,12 @@ export class SqliteKernel implements Kernel {
     this.#space = space;
     this.#anonymous = anonymous;
     this.#steady_offset = clock.steady === undefined ? 0 : clock.now() - clock.steady();
-    this.documents = new Documents(db, () => this.#beforeRead(), isDaemon, anonymous);
+    const table = new Table(db, () => this.#beforeRead());
+    this.documents = new Documents(table, isDaemon, anonymous);
     this.journal = new Journal(db, this.documents, journalMax);
     this.records = new Records(db);
-    const instance = `${randomSuffix().slice(0, 8)}.`;
     const { documents, journal, records } = this;
-    this.#parts = { documents, journal, records, instance, isOnly: isDaemon };
+    this.#parts = { documents, journal, records, owners: new Owners(), isOnly: isDaemon };
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       beginRead: db.prepare('BEGIN'),
@@ -131,7 +133,7 @@ export class SqliteKernel implements Kernel {
     const isKept = () =>
       !run.isWritten && (lazy || run.tx?.hasSeenUncommitted !== true) && run.tx?.keep() !== false;
     const member = createMember(true, () => {
-      const tx = new SqliteTx(this.#parts, this.#times(), owners, randomSuffix);
+      const tx = new SqliteTx(this.#parts, this.#times(), owners);
       run.tx = tx;
       try {
         const value = copyOf(work(tx));
@@ -471,7 +473,7 @@ export class SqliteKernel implements Kernel {
     if (this.#anonymous === null) return;
     this.#anonymous.add(sizes);
     this.#anonymous.makeRoom(this, now, (work) => {
-      const tx = new SqliteTx(this.#parts, this.#times(), [], randomSuffix);
+      const tx = new SqliteTx(this.#parts, this.#times(), []);
       work(tx);
       tx.finish(false);
       this.journal.write(isWritten, now);
@@ -511,6 +513,7 @@ export class SqliteKernel implements Kernel {
     } catch (error) {
       if (isEnvironmentFailure(error)) throw error;
       this.#db.exec('ROLLBACK TO change; RELEASE change');
+      this.documents.table.forget();
       return { error };
     }
   }

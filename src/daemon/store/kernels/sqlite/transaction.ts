@@ -2,6 +2,7 @@ import { copyOf } from '../copy-of.ts';
 import type { Entry as Found, Kind, Ring, Tx } from '../kernel.ts';
 import type { Documents, Entry } from './documents.ts';
 import type { Journal } from './journal.ts';
+import type { Owners } from './owners.ts';
 import { orderedPlaces } from './places.ts';
 import type { Records } from './records.ts';
 import { appended, isAlive, type List, NO_ITEMS, parseDoc, type Version } from './version.ts';
@@ -11,8 +12,7 @@ export interface TxParts {
   documents: Documents;
   journal: Journal;
   records: Records;
-  /** Begins the names of all owners of claims that this process makes. */
-  instance: string;
+  owners: Owners;
   /** Whether all claims of other processes are dead. */
   isOnly: boolean;
 }
@@ -29,29 +29,22 @@ export class SqliteTx implements Tx {
   hasSeenUncommitted = false;
   readonly #parts: TxParts;
   readonly #owners: string[];
-  readonly #newOwner: () => string;
   readonly #mark;
   readonly #logged: number;
   #claims = 0;
 
   /** @param owners the claims of an earlier run, which are used again */
-  constructor(
-    parts: TxParts,
-    { now, steady }: { now: number; steady: number },
-    owners: string[],
-    newOwner: () => string,
-  ) {
+  constructor(parts: TxParts, { now, steady }: { now: number; steady: number }, owners: string[]) {
     this.#parts = parts;
     this.now = now;
     this.steady = steady;
     this.#owners = owners;
-    this.#newOwner = newOwner;
     this.#mark = parts.documents.mark;
     this.#logged = parts.records.logged.length;
   }
 
   isDead(owner: string): boolean {
-    return this.#parts.isOnly && !owner.startsWith(this.#parts.instance);
+    return this.#parts.isOnly && !this.#parts.owners.hasMade(owner);
   }
 
   get<T>(kind: Kind<T, unknown>, key: string): T | null {
@@ -138,7 +131,7 @@ export class SqliteTx implements Tx {
 
   newOwner(): string {
     const place = this.#claims++;
-    this.#owners[place] ??= this.#parts.instance + this.#newOwner();
+    this.#owners[place] ??= this.#parts.owners.next();
     return this.#owners[place];
   }
 
@@ -178,14 +171,20 @@ export class SqliteTx implements Tx {
 
   #entry(kind: Kind<never, unknown>, key: string): Entry {
     const { documents } = this.#parts;
-    const entry = documents.entry(documents.shelf(kind), key);
-    this.hasSeenUncommitted ||= entry.isDirty && documents.awaited.has(entry);
+    return this.#see(documents.entry(documents.shelf(kind), key));
+  }
+
+  #see(entry: Entry): Entry {
+    this.hasSeenUncommitted ||= entry.isDirty && this.#parts.documents.awaited.has(entry);
     return entry;
   }
 
   #alive(kind: Kind<never, unknown>, key: string): Version | null {
-    const { version } = this.#entry(kind, key);
-    return isAlive(version, this.now) ? version : null;
+    const { documents } = this.#parts;
+    const entry = documents.known(documents.shelf(kind), key);
+    if (entry === null) return null;
+    this.#see(entry);
+    return isAlive(entry.version, this.now) ? entry.version : null;
   }
 
   #wide<T>(kind: Kind<T, unknown>, entries: readonly Entry[], index: string, limit: number): Found<T>[] {

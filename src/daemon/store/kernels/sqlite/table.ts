@@ -1,0 +1,216 @@
+import type Database from 'better-sqlite3';
+import { COLUMNS, type DocumentRow, firstHash, hashOf, KEYS, type StoredRow } from './document-row.ts';
+import type { Version } from './version.ts';
+
+/** The position of a document in the order of the table's hashes. */
+export interface Position {
+  /** Of its key (`hashOf`). */
+  hash: number;
+  /** Its row in the table; 0 if it is only in memory. */
+  id: number;
+}
+
+/** A document that the sweeper looks at. */
+export interface ExpiredRow {
+  id: number;
+  kind: string;
+  key: string;
+  expires_at: number;
+}
+
+/** The keys of a kind are kept in memory if the table has at most this many of them. */
+const FEW = 200;
+
+/** The tables `docs` and `items`. Whatever writes to them is called within a transaction. */
+export class Table {
+  readonly #beforeRead: () => void;
+  /**
+   * The keys that the table has of kinds with few documents, so that the table is not searched in vain for others. Null
+   * if there are many.
+   */
+  readonly #keys = new Map<string, Set<string> | null>();
+  readonly #find;
+  readonly #first;
+  readonly #live;
+  readonly #named;
+  readonly #page;
+  readonly #items;
+  readonly #add;
+  readonly #put;
+  readonly #change;
+  readonly #remove;
+  readonly #expired;
+  readonly #postpone;
+  readonly #insertItems;
+  readonly #deleteItems;
+
+  /** @param beforeRead is called before the tables are read. */
+  constructor(db: Database.Database, beforeRead: () => void) {
+    this.#beforeRead = beforeRead;
+    this.#find = db.prepare<[string, number, string], DocumentRow>(
+      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_by_key WHERE kind = ? AND key_hash = ? AND key = ?`,
+    );
+    this.#first = db.prepare<[number, number, number], { kind: string; key: string }>(
+      'SELECT kind, key FROM docs INDEXED BY docs_by_key WHERE key_hash >= ? AND key_hash < ? LIMIT ?',
+    );
+    this.#live = db.prepare<[string], DocumentRow>(
+      `SELECT ${COLUMNS} FROM docs INDEXED BY docs_live WHERE kind = ? AND live = 1`,
+    );
+    this.#named = db
+      .prepare<[number, string, string], string>(
+        'SELECT key FROM docs INDEXED BY docs_by_name WHERE name_hash = ? AND kind = ? AND name = ?',
+      )
+      .pluck();
+    this.#page = db.prepare<[string, number, number, number, number], DocumentRow & { key_hash: number }>(
+      `SELECT key_hash, ${COLUMNS} FROM docs INDEXED BY docs_by_key
+       WHERE kind = ? AND (key_hash, id) > (?, ?) AND key_hash < ? ORDER BY key_hash, id LIMIT ?`,
+    );
+    this.#items = db.prepare<[number], { previous: number | null; start: number; items: string }>(
+      'SELECT previous, start, items FROM items WHERE id = ?',
+    );
+    this.#add = db.prepare<unknown[]>(
+      `INSERT INTO docs (kind, key, key_hash, live, name, name_hash, client, expires_at, look_at, last_item, items,
+         item_bytes, doc)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    );
+    this.#put = db.prepare<unknown[]>(
+      `UPDATE docs SET live = ?, name = ?, name_hash = ?, client = ?, expires_at = ?, look_at = ?, last_item = ?,
+         items = ?, item_bytes = ?, doc = ? WHERE id = ? AND kind = ? AND key = ?`,
+    );
+    this.#change = db.prepare<unknown[]>(
+      `UPDATE docs SET expires_at = ?, last_item = ?, items = ?, item_bytes = ?, doc = ?
+       WHERE id = ? AND kind = ? AND key = ?`,
+    );
+    this.#remove = db.prepare<[number, string, string]>(
+      'DELETE FROM docs WHERE id = ? AND kind = ? AND key = ?',
+    );
+    this.#expired = db.prepare<[number, number], ExpiredRow>(
+      'SELECT id, kind, key, expires_at FROM docs WHERE look_at <= ? LIMIT ?',
+    );
+    this.#postpone = db.prepare<[number, number]>('UPDATE docs SET look_at = ? WHERE id = ?');
+    this.#insertItems = db.prepare<[number | null, number, string]>(
+      'INSERT INTO items (previous, start, items) VALUES (?, ?, ?)',
+    );
+    this.#deleteItems = db
+      .prepare<[number], number | null>('DELETE FROM items WHERE id = ? RETURNING previous')
+      .pluck();
+  }
+
+  /** Another process may have written. */
+  forget(): void {
+    this.#keys.clear();
+  }
+
+  /** Whether the table may have a document with this key. */
+  mayHave(kind: string, key: string): boolean {
+    let keys = this.#keys.get(kind);
+    if (keys === undefined) {
+      this.#beforeRead();
+      const first = firstHash(kind);
+      const rows = this.#first.all(first, first + KEYS, FEW + 1);
+      // Kinds may share their hashes.
+      keys = rows.length > FEW ? null : new Set(rows.flatMap((row) => (row.kind === kind ? [row.key] : [])));
+      this.#keys.set(kind, keys);
+    }
+    return keys === null || keys.has(key);
+  }
+
+  find(kind: string, key: string): DocumentRow | undefined {
+    if (!this.mayHave(kind, key)) return undefined;
+    this.#beforeRead();
+    return this.#find.get(kind, hashOf(kind, key), key);
+  }
+
+  /** The documents with places in ordered indexes. */
+  live(kind: string): DocumentRow[] {
+    this.#beforeRead();
+    return this.#live.all(kind);
+  }
+
+  /** The keys of the documents with this name. */
+  named(kind: string, name: string): string[] {
+    this.#beforeRead();
+    return this.#named.all(hashOf(kind, name), kind, name);
+  }
+
+  /** The next documents of a kind in the order of their hashes. */
+  page(kind: string, after: Position, limit: number): (DocumentRow & { key_hash: number })[] {
+    this.#beforeRead();
+    const first = firstHash(kind);
+    return this.#page.all(kind, Math.max(after.hash, first - 1), after.id, first + KEYS, limit);
+  }
+
+  /** The row of a list. */
+  items(id: number): { previous: number | null; start: number; items: string } {
+    this.#beforeRead();
+    const row = this.#items.get(id);
+    if (row === undefined) throw new Error('a row of a list is missing');
+    return row;
+  }
+
+  /**
+   * Writes a document.
+   * @param stored its row, if it has one
+   * @returns its row now
+   */
+  write(kind: string, key: string, version: Version, stored: StoredRow | null): StoredRow {
+    const { expires_at, list, isLive, name, client, text } = version;
+    const content = [list.last, list.count, list.bytes, text];
+    const row = stored && [stored.id, kind, key];
+    if (stored && row && hasSamePlaces(stored, version)) {
+      if (this.#change.run(expires_at, ...content, ...row).changes > 0) return stored;
+    }
+    const name_hash = name === null ? null : hashOf(kind, name);
+    const places = [isLive ? 1 : null, name, name_hash, client, expires_at, expires_at];
+    let id = stored?.id ?? 0;
+    // The row is missing if another process has deleted it.
+    if (!row || this.#put.run(...places, ...content, ...row).changes === 0) {
+      id = Number(this.#add.run(kind, key, hashOf(kind, key), ...places, ...content).lastInsertRowid);
+      this.#note(kind, key);
+    }
+    return { id, isLive, name, client, look_at: expires_at };
+  }
+
+  #note(kind: string, key: string): void {
+    const keys = this.#keys.get(kind);
+    keys?.add(key);
+    if (keys && keys.size > FEW) this.#keys.set(kind, null);
+  }
+
+  remove(id: number, kind: string, key: string): void {
+    if (this.#remove.run(id, kind, key).changes > 0) this.#keys.get(kind)?.delete(key);
+  }
+
+  /** Documents that the sweeper should look at now. */
+  expired(now: number, limit: number): ExpiredRow[] {
+    return this.#expired.all(now, limit);
+  }
+
+  /** The sweeper looks at a document later. */
+  postpone(id: number, look_at: number): void {
+    this.#postpone.run(look_at, id);
+  }
+
+  /** Adds a row to a list. @returns its id. */
+  insertItems(previous: number | null, start: number, items: string): number {
+    return Number(this.#insertItems.run(previous, start, items).lastInsertRowid);
+  }
+
+  /** Deletes the rows of a list. @returns how many. */
+  dropItems(last: number | null): number {
+    let dropped = 0;
+    for (let at: number | null | undefined = last; at !== null && at !== undefined; dropped++)
+      at = this.#deleteItems.get(at);
+    return dropped;
+  }
+}
+
+/** Whether only columns without an index have changed, or the sweeper looks at the row early enough anyway. */
+function hasSamePlaces(stored: StoredRow, { isLive, name, client, expires_at }: Version): boolean {
+  if (stored.isLive !== isLive || stored.name !== name || stored.client !== client || client !== null)
+    return false;
+  return (
+    stored.look_at === expires_at ||
+    (stored.look_at !== null && expires_at !== null && stored.look_at < expires_at)
+  );
+}
