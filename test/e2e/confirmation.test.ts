@@ -208,7 +208,7 @@ describe('sse', () => {
   it('asks with an event before `complete`', async () => {
     const events = await ask('mine 1004', { bearer: ada });
     const names = events.map(({ event }) => event);
-    expect(names.slice(-3)).toEqual(['confirmation', 'complete', 'stream_complete']);
+    expect(names.slice(-4)).toEqual(['confirmation', 'text_chunk', 'complete', 'stream_complete']);
     const question = events.find(({ event }) => event === 'confirmation')?.data;
     expect(question).toMatchObject({
       id: expect.any(String),

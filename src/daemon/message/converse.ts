@@ -1,7 +1,7 @@
 import type { ChannelPlugin, ConversationEvent, IncomingMessage } from '../../channel/index.ts';
 import { Cancellation } from '../time/cancellation.ts';
 import { type Arrival, createArrival, type Origin, withoutLinkCodes } from './arrival.ts';
-import { type Outlet, restOfReply } from './outlet.ts';
+import type { Outlet } from './outlet.ts';
 import { runTurn } from './run-turn.ts';
 import type { Services } from './services.ts';
 import { answerNow } from './steps.ts';
@@ -66,10 +66,9 @@ function responseOutlet(events: Pick<EventQueue<ConversationEvent>, 'push'>): Ou
     text,
     tool: (progress) => events.push({ type: 'tool_call', ...progress }),
     close: () => ({}),
-    complete(reply) {
-      const { turn_id, session_id, response, question, receipts, replayed } = reply;
-      const rest = restOfReply(reply, passed);
-      if (rest !== '') text(rest);
+    complete({ turn_id, session_id, response, question, receipts, replayed }) {
+      const rest = response.slice(passed);
+      if (rest !== '' && !replayed) text(rest);
       events.push({
         type: 'complete',
         session_id,

@@ -60,8 +60,3 @@ export interface OutletChanges extends Pick<TurnChanges, 'reply' | 'failed' | 'e
   /** The run failed and will be repeated. The turn has not ended, so only its trace is stored. */
   runs_again?: boolean;
 }
-
-/** The end of a reply that was not passed to `Outlet.text`. @param passed number of characters that were */
-export function restOfReply({ response, replayed }: CompleteReply, passed: number): string {
-  return replayed ? '' : response.slice(passed);
-}

@@ -1,20 +1,7 @@
 import { AgentdError } from '../errors.ts';
-import {
-  type CompleteReply,
-  type Outlet,
-  type OutletChanges,
-  restOfReply,
-  type TurnEnd,
-} from '../message/outlet.ts';
+import type { CompleteReply, Outlet, OutletChanges, TurnEnd } from '../message/outlet.ts';
 import type { EventWriter } from './event-writer.ts';
-import {
-  completed,
-  completionMetadata,
-  INTERRUPTED,
-  replayed,
-  type StreamEventData,
-  started,
-} from './events.ts';
+import { completed, completionMetadata, INTERRUPTED, type StreamEventData, started } from './events.ts';
 
 interface StreamOutletParts {
   writer: EventWriter;
@@ -111,8 +98,14 @@ export class StreamOutlet implements Outlet {
     return [{ event: 'error', data: { code, message } }];
   }
 
-  #buildLastEvent(reply: CompleteReply): StreamEventData[] {
-    const { turn_id, session_id, response, question, receipts, stopped, replayed: isReplayed } = reply;
+  #buildLastEvent({
+    turn_id,
+    session_id,
+    response,
+    question,
+    receipts,
+    stopped,
+  }: CompleteReply): StreamEventData[] {
     const { stream_id } = this.#parts;
     const data = {
       ...{ stream_id, session_id, response },
@@ -120,9 +113,7 @@ export class StreamOutlet implements Outlet {
       ...completionMetadata(turn_id),
     };
     const first = this.#session_id === null ? [started({ stream_id, session_id })] : [];
-    const confirmation = question?.confirmation ?? null;
-    const text = restOfReply(reply, this.#written);
-    const rest = text === '' ? [] : [{ event: 'text_chunk' as const, data: { text } }];
-    return [...first, ...rest, ...(isReplayed ? replayed : completed)(data, { confirmation, receipts })];
+    const extras = { confirmation: question?.confirmation ?? null, receipts };
+    return [...first, ...completed(data, extras, response.slice(this.#written))];
   }
 }

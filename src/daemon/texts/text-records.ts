@@ -121,7 +121,11 @@ export const TEXTS = {
     'Nothing was done, because your sign-in has changed since this question: {action}',
     'action',
   ),
-  confirm_not_done: prose('Says that an action was declined.', '{action} – declined, nothing was changed', 'action'),
+  confirm_not_done: prose(
+    'Says that an action was declined.',
+    '{action} – declined, nothing was changed',
+    'action',
+  ),
   confirm_sign_in: prose(
     'The answer to a confirmation without a usable token. It does not name the action, because the person is not known.',
     'Please sign in, and then answer again.',

@@ -59,8 +59,8 @@ describe('the outlet of a stream', () => {
     const question = { confirmation, stored: null };
     await commit(await outlet.close({ answered: true, reply: reply({ response, question }) }));
     expect((await events()).slice(2)).toEqual([
-      '3 text_chunk \n\nCancel?',
-      '4 confirmation',
+      '3 confirmation',
+      '4 text_chunk \n\nCancel?',
       `5 complete ${response}`,
       `6 stream_complete ${response}`,
     ]);
@@ -223,7 +223,9 @@ describe('a request to stop', () => {
     outlet.tool({ tool_name: 'pay', status: 'started' });
     expect(await outlet.stop()).toBe(false);
     const receipts = { actions: [] };
-    await commit(await outlet.close({ answered: true, reply: reply({ stopped: true, receipts }) }));
+    await commit(
+      await outlet.close({ answered: true, reply: reply({ response: '', stopped: true, receipts }) }),
+    );
     const names = (await events()).map((event) => event.split(' ')[1]);
     expect(names.slice(-3)).toEqual(['actions', 'complete', 'stream_complete']);
   });
