@@ -54,7 +54,9 @@ const asks: FakeChat['script'] = (run) => {
       run.tool('shop_cancelOrder', 'started', { title: 'Cancel order' });
       run.tool('shop_cancelOrder', 'completed', { title: 'Cancel order', credentials: 'user' });
     }
-    run.say(confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Cancel order "1004" – declined, nothing was changed');
+    run.say(
+      confirm.approve ? `It is done.\n\n${RECEIPT}` : 'Cancel order "1004" – declined, nothing was changed',
+    );
     if (confirm.approve) {
       const done = { action_id: 'action-1', summary: 'Cancel order "1004"', outcome: 'done' };
       run.event('actions', { actions: [done], begins_at: 'It is done.\n\n'.length });
@@ -115,7 +117,12 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     expect(await card(visitor).getByRole('button').count()).toBe(0);
     const toldOnce = async () => {
       await outcome(visitor, /^Done at \d/);
-      expect(await visitor.chat.locator('.entries').getByText(/^Done at/).count()).toBe(1);
+      expect(
+        await visitor.chat
+          .locator('.entries')
+          .getByText(/^Done at/)
+          .count(),
+      ).toBe(1);
       expect(await visitor.chat.locator('.tool:visible').count()).toBe(0);
       expect(await visitor.chat.getByText('– done').count()).toBe(0);
     };
@@ -225,7 +232,7 @@ describe.skipIf(withoutBrowser)('a question that asks for confirmation', () => {
     const visitor = await visit(browser.context, chat.url);
     await visitor.page.route('**/webchat/card.js*', (route) => route.abort(), { times: 1 });
     await visitor.say('cancel');
-    await shows(visitor, /Please confirm: Cancel order "1004"\.[^]*Answer yes or no\.$/);
+    await shows(visitor, /Please confirm: Cancel order "1004"\..*Answer yes or no\.$/s);
     expect(await visitor.chat.locator('.card:visible').count()).toBe(0);
     await visitor.say('cancel');
     await buttons(visitor).waitFor();

@@ -2,7 +2,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { partRoutes, widgetRoute } from '../../plugins/webchat/browser-files.ts';
 import { widgetTranslations } from '../../plugins/webchat/texts.ts';
-import type { ChannelRequest, ChannelResponse } from '../../src/channel/index.ts';
+import type { ChannelRequest, ChannelResponse, Route } from '../../src/channel/index.ts';
 
 /** The maximum size of the gzipped widget in bytes: 22 kB, as in the manual. */
 const MAX_BYTES = 22_000;
@@ -64,10 +64,10 @@ describe('GET /webchat/widget.js', () => {
 
 describe('GET /webchat/<part>.js', () => {
   const translations = widgetTranslations({ languages: {}, default_locale: 'en' });
-  const [card] = partRoutes({ continued: {}, translations });
+  const card = partRoutes({ continued: {}, translations })[0] as Route;
   const statusOf = async (query: string) => {
     const request = { headers: {}, query: new URLSearchParams(query) } as unknown as ChannelRequest;
-    const { status = 200, headers } = (await card?.handle(request)) as ChannelResponse;
+    const { status = 200, headers } = await card.handle(request);
     return [status, headers?.['Cache-Control']];
   };
 

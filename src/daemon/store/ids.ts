@@ -17,7 +17,7 @@ export interface IdStore {
   beginningWith(kinds: readonly IdKind[], text: string, limit: number): Promise<StoredId[]>;
   /**
    * For each of these ids, its shortest beginning that no other id of the kind has, but at least `SHORT_MIN` characters,
-   * and more if it has a `_`: what comes before may be a channel or a user, which is in many ids.
+   * and more if its first part ends in `_` or `:`.
    */
   shorten(kind: Exclude<IdKind, 'trace'>, ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
@@ -33,7 +33,7 @@ interface StoredId {
 
 /** Minimum length of a shortened id, characters. */
 export const SHORT_MIN = 8;
-/** Minimum number of its characters after its last `_`: what comes before may be a channel or a user. */
+/** Minimum number of its characters after a first part that ends in `_` or `:`, which is often the name of a channel. */
 const AFTER_PREFIX_MIN = 10;
 
 export function idStore(kernel: Kernel, rings: TraceRings): IdStore {
@@ -123,14 +123,9 @@ function shortest(id: string, sorted: readonly string[]): string {
   const at = findPlace(id, sorted);
   const neighbors = [sorted[at - 1], sorted[at] === id ? sorted[at + 1] : sorted[at]];
   const common = Math.max(...neighbors.map((other) => (other === undefined ? 0 : commonLength(id, other))));
-  return extended(id, Math.max(SHORT_MIN, common + 1));
-}
-
-/** The first characters of an id, and more of them if too few come after a `_`. */
-function extended(id: string, length: number): string {
-  const wanted = id.lastIndexOf('_', length - 1) + 1 + AFTER_PREFIX_MIN;
-  const isPrefixed = wanted > AFTER_PREFIX_MIN;
-  return isPrefixed && length < Math.min(wanted, id.length) ? extended(id, wanted) : id.slice(0, length);
+  const prefix = id.search(/[_:]/) + 1;
+  const least = prefix === 0 ? SHORT_MIN : prefix + AFTER_PREFIX_MIN;
+  return id.slice(0, Math.max(least, common + 1));
 }
 
 /** The first place at which the sorted list has this id or a later one. */

@@ -40,7 +40,8 @@ function salesperson({ messages }: CompletionRequest): ModelAnswer {
   const system = String(messages[0]?.content);
   if (system.includes('has just confirmed'))
     return { text: [system.slice(system.indexOf('has just confirmed'))] };
-  if (number !== undefined) return { tools: [{ name: 'shop_cancelOrder', args: { number: Number(number) } }] };
+  if (number !== undefined)
+    return { tools: [{ name: 'shop_cancelOrder', args: { number: Number(number) } }] };
   if (said === 'My orders') return { tools: [{ name: 'shop_listOrders', args: {} }] };
   if (said === 'Products') return { tools: [{ name: 'shop_listProducts', args: {} }] };
   return { text: ['Not done.'] };

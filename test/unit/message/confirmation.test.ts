@@ -135,7 +135,9 @@ describe('an answer', () => {
     async (word) => {
       await ask();
       world.turns.length = 0;
-      expect((await world.say(word, { token: ada })).response).toBe('Cancel order "1004" – declined, nothing was changed');
+      expect((await world.say(word, { token: ada })).response).toBe(
+        'Cancel order "1004" – declined, nothing was changed',
+      );
       expect(world.turns).toEqual([]);
       expect((await world.say('yes', { token: ada })).response).toBe('You said: yes');
       expect(world.calls).toEqual([]);

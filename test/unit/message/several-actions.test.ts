@@ -250,7 +250,9 @@ describe('after a process died during the calls, the next process', () => {
     await world.settle();
     expect(ids()).toEqual([]);
     expect(await statesOf(id)).toEqual(['done', state === 'started' ? 'unknown' : state, 'withdrawn']);
-    expect(world.sent.at(-1)?.text).toContain('Cancel order "3" – not done, because an earlier action failed or may have failed');
+    expect(world.sent.at(-1)?.text).toContain(
+      'Cancel order "3" – not done, because an earlier action failed or may have failed',
+    );
   });
 
   it('makes no further call once the 15 minutes of the question have passed', async () => {
