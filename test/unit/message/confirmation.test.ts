@@ -51,7 +51,7 @@ describe('a call that needs confirmation', () => {
   it('shows every argument', async () => {
     const { response, confirmation } = await world.say('cancel 1004 because *too* late', { token: ada });
     expect(response).toContain(
-      'Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nThis is done',
+      'Please confirm: Cancel order "1004"\n\n- reason: "\\*too\\* late"\n\nI’ll do this',
     );
     expect(confirmation?.summary).toBe('Cancel order "1004"\nreason: "*too* late"');
   });
