@@ -11,7 +11,7 @@ const MEMORY = ['--min-semi-space-size=64', '--max-semi-space-size=64', '--initi
 const PROGRAM = [...MEMORY, resolve(import.meta.dirname, 'run.ts')];
 
 /**
- * Runs `run.ts` in a separate process, because it replaces `fetch` and the clock, and inserts defects while the sources
+ * Runs `run.ts` in a separate process, because it replaces the clock, and inserts defects while the sources
  * load.
  */
 function principals(...options: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
