@@ -23,10 +23,19 @@ function principals(...options: string[]): Promise<{ code: number | null; stdout
 }
 
 describe('an attacker, a victim and a colleague', () => {
-  it('learn and do only what they may, in random histories', { timeout: 1_800_000 }, async () => {
-    const { code, stdout, stderr } = await principals('--histories', effort('240', '200000'));
-    expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
-  });
+  it.each([
+    ['web', 200, 170_000],
+    ['chats', 50, 30_000],
+    ['deeds', 40, 20_000],
+  ] as const)(
+    'learn and do only what they may, in random histories (%s)',
+    { timeout: 600_000 },
+    async (theme, usual, thorough) => {
+      const count = String(effort(usual, thorough));
+      const { code, stdout, stderr } = await principals('--theme', theme, '--histories', count);
+      expect([stdout, code], stderr).toEqual([expect.stringContaining('obey the rules'), 0]);
+    },
+  );
 
   it.each(Object.entries(DEFECTS))(
     'play against sources that the defect %s still fits: each text that it replaces occurs once',
